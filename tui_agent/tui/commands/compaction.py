@@ -3,14 +3,12 @@
 import asyncio
 from typing import Final
 
-from textual.strip import Strip
-
 from tui_agent.folds.context.compacted_rows import CompactedView, MessageRow
 from tui_agent.protocol.commands import Compact, PinContext, RestoreContext
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item
-from tui_agent.tui.modals.viewer import Viewer, show
+from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.screens.compacted_items import (
     EMPTY,
     compacted_rows,
@@ -101,8 +99,4 @@ def _offer_actions(context: AppContext, item: MessageRow) -> None:
 
 async def _show(context: AppContext, item: MessageRow) -> None:
     text = await read_message(item, context.reader.read_text)
-
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        return viewer.say(width, text, "t1")
-
-    show(context, message_title(item), draw, plain=text)
+    show(context, message_title(item), lambda facts: facts.text(text), plain=text)

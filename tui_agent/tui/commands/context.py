@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rich.cells import cell_len
-from textual.strip import Strip
 
 from tui_agent.folds.context.meter import SOFT_FRACTION, WARN_FRACTION, ContextMeterView, MeterSection
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.commands.ledger import ledger_rows
+from tui_agent.tui.commands.ledger import draw_ledger
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.meter import bar, meter_role, ticks, words
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import Part, part
 from tui_agent.units import (
@@ -50,7 +50,7 @@ class ContextSheet(Viewer):
     }
 
     def __init__(self, context: AppContext) -> None:
-        super().__init__(lambda: context.app.looks, "Context", self._rows)
+        super().__init__(lambda: context.app.looks, "Context", self._draw_rows)
         self.follows = frozenset({"state", "meter"})
         self._session = context
         self._shown: tuple[object, ...] = ()
@@ -96,21 +96,22 @@ class ContextSheet(Viewer):
             self.app.post_message(Intent(*_INTENTS[name]))
         return name in self.extra
 
-    def _rows(self, viewer: Viewer, width: int) -> list[Strip]:
+    def _draw_rows(self, facts: Facts) -> None:
         views = self._session.views
-        view = views.meter.view()
+        view, settings = views.meter.view(), views.state.view().settings
         if not view.used:
-            return viewer.say(width, "Empty until the first message.", "t3")
-        rows = _bar(viewer, view, width) if view.window else []
-        rows += _sections(viewer, view, width)
-        settings = views.state.view().settings
-        rows += [viewer.gap(width), *_next(viewer, view, width)]
-        price = settings.model.input_price if settings is not None else None
-        return [*rows, *ledger_rows(viewer, views.ledger.view(), width, price)]
+            facts.text("Empty until the first message.", "t3")
+            return
+        if view.window:
+            _draw_bar(facts, view)
+        _draw_sections(facts, view)
+        facts.gap()
+        _draw_next(facts, view)
+        draw_ledger(facts, views.ledger.view(), settings.model.input_price if settings is not None else None)
 
 
-def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
-    looks = viewer.looks
+def _draw_bar(facts: Facts, view: ContextMeterView) -> None:
+    looks, width = facts.looks, facts.width
     labels = [" "] * width
     limits = ticks(view, width)
     names = dict(zip(limits, (" warn", " soft limit", " compaction"), strict=False)) if width >= 70 else {}
@@ -122,15 +123,13 @@ def _bar(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
         if any(cell != " " for cell in labels[max(0, start - 1) : start + len(label)]):
             continue
         labels[start : start + len(label)] = label
-    return [
-        viewer.line(width, list(bar(looks.palette, looks.symbols, view, width, "s3"))),
-        viewer.line(width, [("".join(labels), viewer.style("t3"))]),
-        viewer.gap(width),
-    ]
+    facts.line(bar(looks.palette, looks.symbols, view, width, "s3"))
+    facts.line([("".join(labels), facts.style("t3"))])
+    facts.gap()
 
 
-def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
-    columns = _Columns.fit(view, width)
+def _draw_sections(facts: Facts, view: ContextMeterView) -> None:
+    columns = _Columns.fit(view, facts.width)
     heads = (
         "section".ljust(columns.name),
         "tokens".rjust(8),
@@ -139,11 +138,11 @@ def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]
         " " * (columns.bar + 3) if columns.bar else "",
         "     state" if columns.state else "",
     )
-    rows = [viewer.line(width, [("".join(heads), viewer.style("t3"))])]
+    facts.line([("".join(heads), facts.style("t3"))])
     shares = percent_shares([section.tokens for section in view.sections])
     figures = format_token_column([section.tokens for section in view.sections])
     for section, share, figure in zip(view.sections, shares, figures, strict=True):
-        rows.append(viewer.line(width, _section(viewer, columns, section, (figure, share), width)))
+        facts.line(_section_parts(facts, columns, section, (figure, share)))
     total = sum(section.tokens for section in view.sections)
     last = (
         "total".ljust(columns.name),
@@ -151,7 +150,7 @@ def _sections(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]
         ("100 %" if total else "0 %").rjust(8) if columns.share else "",
         format_thousands(view.input_budget).rjust(9) if columns.budget and view.input_budget else "",
     )
-    return [*rows, viewer.line(width, [("".join(last), viewer.style(bold=True))])]
+    facts.line([("".join(last), facts.style(bold=True))])
 
 
 class _Columns(NamedTuple):
@@ -198,46 +197,45 @@ class _Columns(NamedTuple):
         return self.state and self.width + 2 + cell_len(section.rule) <= width
 
 
-def _section(
-    viewer: Viewer, columns: _Columns, section: MeterSection, figures: tuple[str, int], width: int
+def _section_parts(
+    facts: Facts, columns: _Columns, section: MeterSection, figures: tuple[str, int]
 ) -> list[Part]:
     tokens, share = figures
-    symbols = viewer.looks.symbols
+    symbols = facts.looks.symbols
     whole = section.state == "whole"
     parts: list[Part] = [
-        part(clean_line(section.name)[: columns.name - 1].ljust(columns.name), viewer.style()),
-        (tokens.rjust(8), viewer.style()),
+        part(clean_line(section.name)[: columns.name - 1].ljust(columns.name), facts.style()),
+        (tokens.rjust(8), facts.style()),
     ]
     if columns.share:
-        parts.append((f"{share} %".rjust(8), viewer.style("t2")))
+        parts.append((f"{share} %".rjust(8), facts.style("t2")))
     if columns.budget:
         budget = format_thousands(section.budget) if section.budget else ""
-        parts.append((budget.rjust(9), viewer.style("t2")))
+        parts.append((budget.rjust(9), facts.style("t2")))
     if columns.bar:
         top = section.budget if columns.budget else columns.top
         full = min(columns.bar, round(section.tokens * columns.bar / top)) if top else 0
         rest = columns.bar - full if top else 0
         parts += [
-            ("   ", viewer.style()),
-            (symbols.meter_full * full, viewer.style("accent")),
-            (symbols.meter_rest * rest, viewer.style("border")),
-            (" " * (columns.bar - full - rest), viewer.style()),
+            ("   ", facts.style()),
+            (symbols.meter_full * full, facts.style("accent")),
+            (symbols.meter_rest * rest, facts.style("border")),
+            (" " * (columns.bar - full - rest), facts.style()),
         ]
     if columns.state:
         mark = " " if whole else symbols.warning
         role: Role = "t2" if whole else "warning"
-        parts.append((f"   {mark} {section.state.ljust(8)}", viewer.style(role)))
-    if section.rule and columns.has_room_for_reason(section, width):
-        parts.append(part(f"  {clean_line(section.rule)}", viewer.style("t2")))
+        parts.append((f"   {mark} {section.state.ljust(8)}", facts.style(role)))
+    if section.rule and columns.has_room_for_reason(section, facts.width):
+        parts.append(part(f"  {clean_line(section.rule)}", facts.style("t2")))
     return parts
 
 
-def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
-    rows: list[Strip] = []
+def _draw_next(facts: Facts, view: ContextMeterView) -> None:
     if view.next_tokens:
         price = format_cost(view.next_cost_usd, digits=2)
         text = f"about {format_estimate(view.next_tokens)} tokens in, {price or 'price unknown'}"
-        rows.append(viewer.line(width, [("Next turn  ", viewer.style(bold=True)), (text, viewer.style())]))
+        facts.line([("Next turn  ", facts.style(bold=True)), (text, facts.style())])
     if view.window:
         near, soft = (format_estimate(round(view.window * part)) for part in (WARN_FRACTION, SOFT_FRACTION))
         when = (
@@ -246,21 +244,20 @@ def _next(viewer: Viewer, view: ContextMeterView, width: int) -> list[Strip]:
             else "only when you run /compact"
         )
         text = f"The meter turns amber at {near}; the soft limit is {soft}. Old turns are summarised {when}."
-        rows += viewer.say(width, text)
+        facts.text(text, "t2")
     if view.assumed:
         text = "The model's window is unknown; this one is assumed. Set context_window in its profile."
-        rows += viewer.say(width, text, "t3")
+        facts.text(text, "t3")
     if view.window_inferred:
         text = "The window is estimated from what the provider accepted and refused. Set context_window in its profile."
-        rows += viewer.say(width, text, "t3")
-    columns = _Columns.fit(view, width)
+        facts.text(text, "t3")
+    columns = _Columns.fit(view, facts.width)
     for section in view.sections:
-        if section.state != "whole" and not columns.has_room_for_reason(section, width):
-            rows += viewer.say(width, section.description, "warning")
+        if section.state != "whole" and not columns.has_room_for_reason(section, facts.width):
+            facts.text(section.description, "warning")
     if view.cache_breaks:
         times = "once" if view.cache_breaks == 1 else f"{view.cache_breaks:,} times"
         reason = f" Reason for the last miss: {view.cache_break}." if view.cache_break else ""
-        rows += viewer.say(width, f"The provider missed its cache {times}.{reason}", "t3")
+        facts.text(f"The provider missed its cache {times}.{reason}", "t3")
     if view.estimated:
-        rows += viewer.say(width, "~ marks an estimate; the provider has not reported its count yet.", "t3")
-    return rows
+        facts.text("~ marks an estimate; the provider has not reported its count yet.", "t3")

@@ -3,13 +3,12 @@
 Invariant: the counts are those of the diffs shown; undone changes are left out.
 """
 
-from textual.strip import Strip
-
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import FileComparison, compare_contents, diff_strips
-from tui_agent.tui.modals.viewer import Viewer, newest_only_rows
+from tui_agent.tui.modals.viewer import show, warn_newest_only
+from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, part
 from tui_agent.units import format_line_changes
 
@@ -19,20 +18,17 @@ def show_diff(context: AppContext, argument: str) -> None:
     comparisons: dict[str, FileComparison] = {}
     files = _matching_files(context, argument)
 
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        rows = newest_only_rows(context, viewer, width)
-        if not files and rows:
-            return rows
-        if not files:
+    def draw(facts: Facts) -> None:
+        warn_newest_only(context, facts)
+        if not files and not facts.rows:
             text = f"No changed file matches {argument}." if argument else "No files changed in this session."
-            return viewer.say(width, text, "t3")
+            facts.text(text, "t3")
         for index, file in enumerate(files):
-            rows += [viewer.gap(width)] if index else []
-            rows += _file_rows(viewer, file, comparisons.get(file.path), width)
-        return rows
+            if index:
+                facts.gap()
+            _draw_file(facts, file, comparisons.get(file.path))
 
-    viewer = Viewer(lambda: context.app.looks, "Changes", draw, right=_count(files))
-    context.app.push_screen(viewer)
+    viewer = show(context, "Changes", draw, right=_count(files))
 
     async def read() -> None:
         right = viewer.right = _count(files)
@@ -45,8 +41,7 @@ def show_diff(context: AppContext, argument: str) -> None:
             )
             if len(comparisons) == len(files):
                 viewer.right = f"{right} {_totals(context, comparisons)}".rstrip()
-            if viewer.is_attached:
-                viewer.redraw()
+            viewer.redraw()
 
     async def read_all() -> None:
         nonlocal files
@@ -55,8 +50,7 @@ def show_diff(context: AppContext, argument: str) -> None:
             await context.sessions.wait_until_whole()
             files = _matching_files(context, argument)
             await read()
-            if viewer.is_attached:
-                viewer.redraw()
+            viewer.redraw()
 
     if files or context.sessions.load_progress:
         context.worker(read_all(), "diff")
@@ -78,21 +72,17 @@ def _totals(context: AppContext, comparisons: dict[str, FileComparison]) -> str:
     )
 
 
-def _file_rows(
-    viewer: Viewer, file: ChangedFile, comparison: FileComparison | None, width: int
-) -> list[Strip]:
-    left: list[Part] = [part(file.path, viewer.style(bold=True)), ("  ", viewer.style())]
-    if comparison is not None:
-        for words, role in format_line_changes(
-            comparison.added, comparison.removed, viewer.looks.symbols.minus
-        ):
-            left.append((f" {words}", viewer.style(role)))
+def _draw_file(facts: Facts, file: ChangedFile, comparison: FileComparison | None) -> None:
     kind = "  created" if file.before is None else "  removed" if file.after is None else ""
-    left.append((kind, viewer.style("t3")))
-    head = viewer.line(width, left)
+    head: list[Part] = [part(file.path, facts.style(bold=True)), ("  ", facts.style())]
     if comparison is None:
-        return [head, *viewer.say(width, "reading …", "t3")]
+        facts.line([*head, (kind, facts.style("t3"))])
+        facts.text("reading …", "t3")
+        return
+    changes = format_line_changes(comparison.added, comparison.removed, facts.looks.symbols.minus)
+    head += [(f" {words}", facts.style(role)) for words, role in changes]
+    facts.line([*head, (kind, facts.style("t3"))])
     if comparison.note:
-        note = "Only its permissions changed." if file.only_mode_changed else comparison.note
-        return [head, *viewer.say(width, note, "t3")]
-    return [head, *diff_strips(file.path, comparison.text, viewer.looks, width)]
+        facts.text("Only its permissions changed." if file.only_mode_changed else comparison.note, "t3")
+    else:
+        facts.rows += diff_strips(file.path, comparison.text, facts.looks, facts.width)

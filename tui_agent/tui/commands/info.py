@@ -1,7 +1,5 @@
 """Commands that only show something: help, todos, tools, plugins, the palette. They work while a turn runs."""
 
-from textual.strip import Strip
-
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action, groups
@@ -10,8 +8,9 @@ from tui_agent.tui.commands.sheets import open_picker, show_answer
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.layout import LOW, SIDE, shape
 from tui_agent.tui.modals.picker import Item
-from tui_agent.tui.modals.viewer import Viewer, show, show_full_note
-from tui_agent.tui.panes.todo import item_row
+from tui_agent.tui.modals.viewer import show, show_full_note
+from tui_agent.tui.panes.todo import EMPTY, item_row
+from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part, wrap
 
 
@@ -27,69 +26,63 @@ def show_keys(context: AppContext, argument: str) -> None:
 
 
 def _show_actions(context: AppContext, title: str, intro: str, *, only_keys: bool = False) -> None:
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        rows: list[Strip] = []
+    def draw(facts: Facts) -> None:
         if intro:
-            rows += [*viewer.say(width, intro), viewer.gap(width)]
+            facts.text(intro, "t2")
         for group, actions in groups(context.app.actions).items():
             listed = [action for action in actions if action.keys or not only_keys]
-            if not listed:
-                continue
-            rows.append(viewer.heading(width, group))
+            if listed and facts.rows:
+                facts.gap()
+            if listed:
+                facts.text(group, bold=True)
             for action in listed:
-                rows += _action_rows(viewer, width, action)
-            rows.append(viewer.gap(width))
-        return rows[:-1]
+                _draw_action(facts, action)
 
     show(context, title, draw)
 
 
-def _action_rows(viewer: Viewer, width: int, action: Action) -> list[Strip]:
+def _draw_action(facts: Facts, action: Action) -> None:
     slash = f"{action.slash} {action.args}".strip()
     names = 24  # Width of the longest command with its arguments, and a space.
-    key_room = 18 if width >= 70 else 0
+    key_room = 18 if facts.width >= 70 else 0
     about = action.help + (", not while a turn runs" if action.ground else "")
     shown = action.shown if key_room or not slash else ""
     head = slash or shown
-    rows: list[Strip] = []
     key = shown if slash and key_room else ""
-    for piece in wrap(about, max(10, width - names - key_room)):
-        left = [
-            part(head.ljust(names), viewer.style("accent" if slash else "t1")),
-            part(key.ljust(key_room), viewer.style("t1")),
-            part(piece, viewer.style("t2")),
-        ]
-        rows.append(viewer.line(width, left))
+    for piece in wrap(about, max(10, facts.width - names - key_room)):
+        facts.line(
+            [
+                part(head.ljust(names), facts.style("accent" if slash else "t1")),
+                part(key.ljust(key_room), facts.style("t1")),
+                part(piece, facts.style("t2")),
+            ]
+        )
         head = key = ""
-    return rows
 
 
 def show_todo(context: AppContext, argument: str) -> None:
     """Show the whole todo list."""
 
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        view = context.views.todo.view()
-        if not view.items:
-            return viewer.say(width, "No tasks yet. The agent writes them for longer work.", "t3")
-        return [item_row(item, 0, viewer.looks, width, "s3") for item in view.items]
+    def draw(facts: Facts) -> None:
+        items = context.views.todo.view().items
+        facts.rows += [item_row(item, 0, facts.looks, facts.width, "s3") for item in items]
 
     view = context.views.todo.view()
-    show(context, "Todo", draw, right=f"{view.done}/{len(view.items)} done" if view.items else "")
+    right = f"{view.done}/{len(view.items)} done" if view.items else ""
+    show(context, "Todo", draw, right=right, empty=EMPTY)
 
 
 def show_tools(context: AppContext, argument: str) -> None:
     """Show the agent's tools and the plugin that provides each."""
 
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        rows: list[Strip] = []
+    def draw(facts: Facts) -> None:
         counts = context.views.metrics.view().tools
         for name, plugin in sorted(offers(context, "tool")):
             count = counts.get(name, 0)
             use = f", used {format_count(count, 'time')}" if count else ""
-            rows += viewer.pair(width, name, plugin + use, names=22)
-        return rows or viewer.say(width, "No tools loaded. /plugins shows why.", "t3")
+            facts.pair(name, plugin + use, names=22)
 
-    show(context, "Tools", draw)
+    show(context, "Tools", draw, empty="No tools loaded. /plugins shows why.")
 
 
 def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
@@ -106,17 +99,15 @@ def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
 def show_plugins(context: AppContext, argument: str) -> None:
     """Show the loaded plugins, and those that failed to load with the reason."""
 
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        rows: list[Strip] = []
+    def draw(facts: Facts) -> None:
         for name, plugin in sorted(context.views.plugins.items()):
             if isinstance(plugin, PluginFailed):
-                rows += viewer.pair(width, name, f"failed: {plugin.message} {plugin.where}", role="error")
+                facts.pair(name, f"failed: {plugin.message} {plugin.where}", "error", names=16)
             else:
                 names = ", ".join(plugin.contributions) or "nothing"
-                rows += viewer.pair(width, name, f"{plugin.version}, {plugin.source}: {names}")
-        return rows or viewer.say(width, "No plugins loaded.", "t3")
+                facts.pair(name, f"{plugin.version}, {plugin.source}: {names}", names=16)
 
-    show(context, "Plugins", draw)
+    show(context, "Plugins", draw, empty="No plugins loaded.")
 
 
 def show_models(context: AppContext, argument: str) -> None:

@@ -8,16 +8,15 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from textual.strip import Strip
-
 from tui_agent.config.note_files import NoteFile, list_notes, notes_folder, read_note
 from tui_agent.folds.context.memory import list_blocks
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item
-from tui_agent.tui.modals.viewer import Viewer, show
+from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.widgets.facts import Facts
 from tui_agent.units import format_bytes
 
 GUIDE: Final = """Write AGENTS.md at the top of this workspace: what a coding agent must know before it changes anything here.
@@ -66,12 +65,10 @@ def show_memory(context: AppContext, argument: str) -> None:
     """Show the working memory and the notes of earlier sessions, or the one note that `argument` names."""
     note_files: list[NoteFile] | None = None
 
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        return [
-            *_task_rows(context, viewer, width),
-            viewer.gap(width),
-            *_note_rows(viewer, width, note_files),
-        ]
+    def draw(facts: Facts) -> None:
+        _draw_task(context, facts)
+        facts.gap()
+        _draw_notes(facts, note_files)
 
     if argument:
         _show_note(context, argument)
@@ -82,30 +79,28 @@ def show_memory(context: AppContext, argument: str) -> None:
     async def read() -> None:
         nonlocal note_files
         note_files = await _read_notes(context)
-        if viewer.is_attached:
-            viewer.redraw()
+        viewer.redraw()
 
     context.worker(read(), "notes")
 
 
-def _task_rows(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
-    """Return the working memory as it is now."""
+def _draw_task(context: AppContext, facts: Facts) -> None:
+    """Add the working memory as it is now."""
     settings = context.state.settings
     mode = settings.context_mode if settings is not None else "pack"
-    rows = [viewer.heading(width, "This task")]
+    facts.text("This task", bold=True)
     for title, lines in list_blocks(context.state.memory):
         for index, line in enumerate(lines):
-            rows += viewer.pair(width, "" if index else title, clean_line(line), names=18)
+            facts.pair("" if index else title, clean_line(line), names=18)
     if mode == "none":
-        return [*rows, *viewer.say(width, "No notes are taken in context mode `none`.", "t3")]
-    if len(rows) == 1:
-        rows += viewer.say(width, "Nothing yet. The agent's reads, changes and tests appear here.", "t3")
-    hint = (
-        "Sent to the model with each request."
-        if mode == "memory"
-        else "Sent to the model only with --context-mode memory."
-    )
-    return [*rows, *viewer.say(width, hint, "t3")]
+        facts.text("No notes are taken in context mode `none`.", "t3")
+        return
+    if len(facts.rows) == 1:
+        facts.text("Nothing yet. The agent's reads, changes and tests appear here.", "t3")
+    if mode == "memory":
+        facts.text("Sent to the model with each request.", "t3")
+    else:
+        facts.text("Sent to the model only with --context-mode memory.", "t3")
 
 
 async def _read_notes(context: AppContext) -> list[NoteFile]:
@@ -122,22 +117,25 @@ def _show_note(context: AppContext, name: str) -> None:
         if note is None or text is None:
             context.app.say(f"There is no note {clean_line(name)}. /memory lists the notes.", "warning")
             return
-        show(context, note.path.name, lambda viewer, width: viewer.say(width, text, "t1"), plain=text)
+        show(context, note.path.name, lambda facts: facts.text(text), plain=text)
 
     context.worker(read(), "notes")
 
 
-def _note_rows(viewer: Viewer, width: int, files: Sequence[NoteFile] | None) -> list[Strip]:
-    rows = [viewer.heading(width, "Notes of earlier sessions")]
+def _draw_notes(facts: Facts, files: Sequence[NoteFile] | None) -> None:
+    facts.text("Notes of earlier sessions", bold=True)
     if files is None:
-        return [*rows, *viewer.say(width, "looking …", "t3")]
+        facts.text("looking …", "t3")
+        return
     if not files:
         text = "No notes yet. The agent writes them with write_note and asks you first. You can add Markdown files too."
-        return [*rows, *viewer.say(width, text, "t3")]
+        facts.text(text, "t3")
+        return
     names = min(32, max(len(file.path.stem) for file in files) + 2)
     for file in files:
         day = time.strftime("%Y-%m-%d", time.localtime(file.modified))
         about = f"{day}  {format_bytes(file.size)}  {clean_line(file.title)}"
-        rows += viewer.pair(width, clean_line(file.path.stem)[: names - 2], about, names=names)
-    rows += [viewer.gap(width), *viewer.say(width, "/memory NAME shows a note.", "t3")]
-    return [*rows, *viewer.say(width, f"The notes are in {files[0].path.parent}.", "t3")]
+        facts.pair(clean_line(file.path.stem)[: names - 2], about, names=names)
+    facts.gap()
+    facts.text("/memory NAME shows a note.", "t3")
+    facts.text(f"The notes are in {files[0].path.parent}.", "t3")

@@ -2,11 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from textual.strip import Strip
-
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.modals.viewer import Viewer, show
+from tui_agent.tui.modals.viewer import show
 
 
 def open_picker(
@@ -27,16 +25,11 @@ def open_picker(
 def show_answer(context: AppContext, title: str, ask: Callable[[], Awaitable[str]]) -> None:
     """Open a sheet at once, and fill it with the text that `ask` returns later."""
     text = "looking …"
-
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        return viewer.say(width, text, "t1")
-
-    viewer = show(context, title, draw)
+    viewer = show(context, title, lambda facts: facts.text(text))
 
     async def fill() -> None:
         nonlocal text
         text = viewer.plain = await ask()
-        if viewer.is_attached:
-            viewer.redraw()
+        viewer.redraw()
 
     context.worker(fill(), title)

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from textual.strip import Strip
-
 from tui_agent.folds.trace.measure_labels import measure_rows
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.folds.trace.spans import Span, TraceView
@@ -11,10 +9,11 @@ from tui_agent.protocol.settings import ModelInfo
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import json_rows, place, text_of
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.viewer import Viewer, newest_only_rows, show
+from tui_agent.tui.modals.viewer import show, warn_newest_only
 from tui_agent.tui.panes.status_text import status_of
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_cost, format_estimate, format_tokens
 
@@ -26,13 +25,15 @@ def show_status(context: AppContext, argument: str) -> None:
 
     hidden_files = "looking …"
 
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        rows = newest_only_rows(context, viewer, width)
+    def draw(facts: Facts) -> None:
+        warn_newest_only(context, facts)
         for name, value in _status_pairs(context):
-            rows += viewer.pair(width, name, value) if name else [viewer.gap(width)]
-            if name == "sandbox" and hidden_files:
-                rows += viewer.pair(width, "secrets", hidden_files)
-        return rows
+            if name:
+                facts.pair(name, value, names=16)
+            else:
+                facts.gap()
+            if name == "sandbox":
+                facts.fact("secrets", hidden_files, names=16)
 
     plain = "\n".join(f"{name}: {value}" for name, value in _status_pairs(context) if name)
     viewer = show(context, "Status", draw, plain=plain)
@@ -43,8 +44,7 @@ def show_status(context: AppContext, argument: str) -> None:
         hidden_files = " ".join(
             f"{text_of(row, 'message')} {text_of(row, 'advice')}" for row in json_rows(output)
         ).strip()
-        if viewer.is_attached:
-            viewer.redraw()
+        viewer.redraw()
 
     context.worker(ask(), "secrets")
 
@@ -139,47 +139,47 @@ def show_cost(context: AppContext, argument: str) -> None:
         context.act("limit_cost", argument)
         return
 
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
+    def draw(facts: Facts) -> None:
         metrics, state = context.views.metrics.view(), context.state
-        rows = newest_only_rows(context, viewer, width)
-        rows += viewer.pair(width, "session", format_cost(metrics.cost_usd) or "not known")
+        warn_newest_only(context, facts)
         turn = "this turn" if state.turn_running else "last turn"
-        rows += viewer.pair(width, turn, format_cost(state.turn_cost_usd) or "not known")
-        rows += viewer.pair(width, "limits", _limits(context))
-        rows += [viewer.gap(width), *cost_table(viewer, context.views.trace.view(), metrics, width)]
-        rows += [viewer.gap(width), *viewer.say(width, "/cost 2.50 stops the session at $2.50.", "t3")]
-        return rows
+        facts.pair("session", format_cost(metrics.cost_usd) or "not known", names=16)
+        facts.pair(turn, format_cost(state.turn_cost_usd) or "not known", names=16)
+        facts.pair("limits", _limits(context), names=16)
+        facts.gap()
+        _draw_turns(facts, context.views.trace.view(), metrics)
+        facts.gap()
+        facts.text("/cost 2.50 stops the session at $2.50.", "t3")
 
     show(context, "Cost", draw)
 
 
-def cost_table(viewer: Viewer, trace: TraceView, metrics: MetricsView, width: int) -> list[Strip]:
-    """Return one row per turn: cost, tokens sent and received, and the largest request. The last row has the totals."""
-    wide = width >= 62
-    names = ("turn", "cost", "sent", "received", "largest request" if wide else "largest")
+def _draw_turns(facts: Facts, trace: TraceView, metrics: MetricsView) -> None:
+    """Add one row per turn: cost, tokens sent and received, and the largest request. The last row has the totals."""
+    wide = facts.width >= 62
     cells = (10, 10, 10, 11, 18) if wide else (9, 9, 8, 10, 9)
 
-    def line(texts: Sequence[str], role: Role, *, bold: bool = False) -> Strip:
-        name = part(texts[0].ljust(cells[0]), viewer.style("t2", bold=bold))
+    def add_row(texts: Sequence[str], role: Role = "t1", *, bold: bool = False) -> None:
+        name = part(texts[0].ljust(cells[0]), facts.style("t2", bold=bold))
         figures = "".join(f" {text}".rjust(room) for text, room in zip(texts[1:], cells[1:], strict=True))
-        return viewer.line(width, [name, (figures, viewer.style(role, bold=bold))])
+        facts.line([name, (figures, facts.style(role, bold=bold))])
 
-    rows = [line(names, "t3")]
+    add_row(("turn", "cost", "sent", "received", "largest request" if wide else "largest"), "t3")
     turns = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "turn"]
     if len(turns) > MAX_TURNS:
-        rows += viewer.say(width, f"{len(turns) - MAX_TURNS} earlier turns", "t3")
+        facts.text(f"{len(turns) - MAX_TURNS} earlier turns", "t3")
 
-    def row(name: str, spans: Sequence[Span]) -> Strip:
+    def add_sums(name: str, spans: Sequence[Span]) -> None:
         sent, received = sum(span.billed_in for span in spans), sum(span.billed_out for span in spans)
         prices = [span.cost_usd for span in spans if span.cost_usd is not None]
         cost = format_cost(sum(prices)) if prices else "not known" if sent else ""
         largest = max(span.tokens_in or 0 for span in spans)
-        return line((name, cost, format_tokens(sent), format_tokens(received), format_tokens(largest)), "t1")
+        add_row((name, cost, format_tokens(sent), format_tokens(received), format_tokens(largest)))
 
-    rows += [row(span.name, [span]) for span in turns[-MAX_TURNS:]]
+    for span in turns[-MAX_TURNS:]:
+        add_sums(span.name, [span])
     summaries = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "model"]
     if summaries:
-        rows.append(row("summaries", summaries))
+        add_sums("summaries", summaries)
     total = (format_tokens(metrics.input_tokens), format_tokens(metrics.output_tokens))
-    rows.append(line(("session", format_cost(metrics.cost_usd), *total, ""), "t1", bold=True))
-    return rows
+    add_row(("session", format_cost(metrics.cost_usd), *total, ""), bold=True)

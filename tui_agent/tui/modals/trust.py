@@ -18,6 +18,7 @@ from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.text import clean, named, width
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import cells, wrap
 from tui_agent.tui.widgets.sheet import ChoiceSheet
 from tui_agent.units import format_bytes
@@ -241,8 +242,10 @@ class TrustSheet(ChoiceSheet[Answer | None]):
             return
         text = _content_of(file)
 
-        def draw(viewer: Viewer, width: int) -> list[Strip]:
-            return [*viewer.say(width, entry.about), viewer.gap(width), *viewer.say(width, text, "t1")]
+        def draw(facts: Facts) -> None:
+            facts.text(entry.about, "t2")
+            facts.gap()
+            facts.text(text)
 
         size = format_bytes(len(file.content)) if not file.fault else ""
         self.app.push_screen(Viewer(self.looks_of, entry.name, draw, right=size))

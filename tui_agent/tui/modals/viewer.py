@@ -15,11 +15,12 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.sheet import Sheet
 
-DrawBody: TypeAlias = Callable[["Viewer", int], list[Strip]]
+DrawBody: TypeAlias = Callable[[Facts], object]
+"""A function that adds the rows of a sheet."""
 
 
 class Viewer(Sheet[None]):
-    """A read-only sheet. `draw` returns the rows for a width; `plain` is the text to copy."""
+    """A read-only sheet. `draw` adds its rows, or else `empty` is shown; `plain` is the text to copy."""
 
     scope: ClassVar[Scope] = "viewer"
     key_methods = {
@@ -35,12 +36,19 @@ class Viewer(Sheet[None]):
     sheet_width: ClassVar[int] = 104
 
     def __init__(
-        self, looks: Callable[[], Looks], title: str, draw: DrawBody, *, plain: str = "", right: str = ""
+        self,
+        looks: Callable[[], Looks],
+        title: str,
+        draw: DrawBody,
+        *,
+        plain: str = "",
+        right: str = "",
+        empty: str = "",
     ) -> None:
         super().__init__(looks)
         self.title_text = title
         self._draw = draw
-        self.plain = plain
+        self.plain, self._empty = plain, empty
         self.right = right
         """The text at the right of the title."""
         self.verdict: tuple[str, Role] = "", "t2"
@@ -62,7 +70,11 @@ class Viewer(Sheet[None]):
         return self.title_rows(width, self.title_text, right)
 
     def body(self, width: int) -> list[Strip]:
-        return self._draw(self, width)
+        facts = Facts(self.looks, width, ground="s3", indent=0, margin=0)
+        self._draw(facts)
+        if self._empty and not facts.rows:
+            facts.text(self._empty, "t3")
+        return facts.rows
 
     def foot(self, width: int) -> list[Strip]:
         names = ("view_scroll", *self.extra, *(["view_copy"] if self.plain else []), "view_close")
@@ -93,36 +105,12 @@ class Viewer(Sheet[None]):
         event.stop()
         self.scroll_rows(-3)
 
-    # -- rows for callers ------------------------------------------------------------------------------------------
 
-    def facts(self, width: int) -> Facts:
-        """Return an empty `Facts` with the sheet's background."""
-        return Facts(self.looks, width, ground="s3", indent=0, margin=0)
-
-    def pair(self, width: int, name: str, value: str, *, names: int = 16, role: Role = "t1") -> list[Strip]:
-        """Return the rows of a name and its wrapped value; the name is padded to `names` cells."""
-        facts = self.facts(width)
-        facts.pair(name, value, role, names=names)
-        return facts.rows
-
-    def heading(self, width: int, text: str) -> Strip:
-        """Draw a section heading."""
-        return self.line(width, [self.part(text, bold=True)])
-
-    def say(self, width: int, text: str, role: Role = "t2") -> list[Strip]:
-        """Return the rows of a paragraph."""
-        facts = self.facts(width)
-        facts.text(text, role)
-        return facts.rows
-
-    def gap(self, width: int) -> Strip:
-        """Draw an empty row."""
-        return self.line(width, [])
-
-
-def show(context: AppContext, title: str, draw: DrawBody, *, plain: str = "", right: str = "") -> Viewer:
-    """Open a sheet with text to read."""
-    viewer = Viewer(lambda: context.app.looks, title, draw, plain=plain, right=right)
+def show(
+    context: AppContext, title: str, draw: DrawBody, *, plain: str = "", right: str = "", empty: str = ""
+) -> Viewer:
+    """Open a sheet with text to read; the arguments are those of `Viewer`."""
+    viewer = Viewer(lambda: context.app.looks, title, draw, plain=plain, right=right, empty=empty)
     context.app.push_screen(viewer)
     return viewer
 
@@ -132,16 +120,13 @@ def show_full_note(context: AppContext, note: Note) -> bool:
     if not (note.display and note.cut):
         return False
     text = note.text
-    show(context, "Full text", lambda viewer, width: viewer.say(width, text, "t1"), plain=text)
+    show(context, "Full text", lambda facts: facts.text(text), plain=text)
     return True
 
 
-def newest_only_rows(context: AppContext, viewer: Viewer, width: int) -> list[Strip]:
-    """Return a warning that figures cover only the newest part of the session; empty if all of it is loaded."""
+def warn_newest_only(context: AppContext, facts: Facts) -> None:
+    """Add a warning if the figures cover only the newest part of the session, because the rest is not loaded yet."""
     progress = context.sessions.load_progress
-    if not progress:
-        return []
-    return [
-        *viewer.say(width, f"Counts only the newest part of the session: {progress}.", "warning"),
-        viewer.gap(width),
-    ]
+    if progress:
+        facts.text(f"Counts only the newest part of the session: {progress}.", "warning")
+        facts.gap()

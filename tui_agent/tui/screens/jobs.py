@@ -14,7 +14,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
-from tui_agent.tui.modals.viewer import Viewer, show
+from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.screens.page import Page
 from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme.palette import Looks
@@ -144,11 +144,7 @@ class JobsScreen(Page[JobView]):
             stored = job.full_output
             output = stored if isinstance(stored, str) else await self.context.reader.read_text(stored)
         text = "\n".join(final_lines(output or job.output)) or "(nothing)"
-
-        def draw(viewer: Viewer, width: int) -> list[Strip]:
-            return viewer.say(width, text, "t1")
-
-        show(self.context, f"{job.job_id}  {named(job.command)}", draw, plain=text)
+        show(self.context, f"{job.job_id}  {named(job.command)}", lambda facts: facts.text(text), plain=text)
 
     def _end(self, job: JobView) -> None:
         """End a job and all processes that it started."""

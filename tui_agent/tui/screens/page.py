@@ -74,8 +74,7 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
     ) -> None:
         """Open a sheet with the keys of these actions, and a paragraph or a row below them."""
 
-        def draw(viewer: Viewer, width: int) -> list[Strip]:
-            facts = viewer.facts(width)
+        def draw(facts: Facts) -> None:
             for action in actions:
                 facts.pair(action.shown, action.help, names=27)
             if note:
@@ -84,7 +83,6 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
             if legend:
                 facts.gap()
                 facts.line(legend)
-            return facts.rows
 
         self.app.push_screen(Viewer(self.looks_of, title, draw))
 

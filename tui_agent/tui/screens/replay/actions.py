@@ -5,9 +5,6 @@ Invariant: an action that is not available here is neither offered nor mentioned
 
 import asyncio
 from collections.abc import Coroutine
-from functools import partial
-
-from textual.strip import Strip
 
 from tui_agent.folds.context.compacted_rows import MessageRow
 from tui_agent.folds.views import Views
@@ -29,6 +26,7 @@ from tui_agent.tui.screens.compacted_items import (
 from tui_agent.tui.screens.jobs import elapsed_s, final_lines
 from tui_agent.tui.screens.replay.moment_screen import MomentScreen
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_elapsed, format_line_changes
 
@@ -130,8 +128,9 @@ class ReplayActions(MomentScreen):
 
     # -- sheets ----------------------------------------------------------------------------------------------------
 
-    def _open_sheet(self, title: str, draw: DrawBody, right: str = "") -> None:
-        self.app.push_screen(Viewer(self.looks_of, f"{title} at event {self.seq}", draw, right=right))
+    def _open_sheet(self, title: str, draw: DrawBody, empty: str, right: str = "") -> None:
+        title = f"{title} at event {self.seq}"
+        self.app.push_screen(Viewer(self.looks_of, title, draw, right=right, empty=empty))
 
     def show_sheet(self, name: str) -> None:
         """Open the sheet `files`, `todo` or `jobs` with the state at the event that is shown."""
@@ -141,41 +140,37 @@ class ReplayActions(MomentScreen):
     def _show_files(self, views: Views) -> None:
         files, minus = views.files.view().files, self.looks_of().symbols.minus
 
-        def draw(viewer: Viewer, width: int) -> list[Strip]:
-            facts = viewer.facts(width)
+        def draw(facts: Facts) -> None:
             for file in files:
                 changes = format_line_changes(file.added, file.removed, minus)
-                counts = [part(f" {words}", viewer.style(role)) for words, role in changes]
-                facts.line([part(file.path, viewer.style())], counts)
-            return facts.rows or viewer.say(width, "No files changed yet.", "t3")
+                counts = [part(f" {words}", facts.style(role)) for words, role in changes]
+                facts.line([part(file.path, facts.style())], counts)
 
-        self._open_sheet("Files", draw)
+        self._open_sheet("Files", draw, "No files changed yet.")
 
     def _show_todo(self, views: Views) -> None:
         todo = views.todo.view()
 
-        def draw(viewer: Viewer, width: int) -> list[Strip]:
-            rows = [item_row(item, 0, viewer.looks, width, "s3") for item in todo.items]
-            return rows or viewer.say(width, "No tasks yet.", "t3")
+        def draw(facts: Facts) -> None:
+            facts.rows += [item_row(item, 0, facts.looks, facts.width, "s3") for item in todo.items]
 
-        self._open_sheet("Todo", draw, f"{todo.done}/{len(todo.items)} done" if todo.items else "")
+        right = f"{todo.done}/{len(todo.items)} done" if todo.items else ""
+        self._open_sheet("Todo", draw, "No tasks yet.", right)
 
     def _show_jobs(self, views: Views) -> None:
         jobs, now = views.jobs.view().jobs, views.last_event_time
 
-        def draw(viewer: Viewer, width: int) -> list[Strip]:
-            facts = viewer.facts(width)
+        def draw(facts: Facts) -> None:
             for job in reversed(jobs):
                 state = f"{job.outcome}, {format_elapsed(elapsed_s(job, now))}"
-                name = part(f"{job.job_id}  {job.command}", viewer.style(bold=True))
-                facts.line([name], [part(state, viewer.style("t2"))])
+                name = part(f"{job.job_id}  {job.command}", facts.style(bold=True))
+                facts.line([name], [part(state, facts.style("t2"))])
                 for line in final_lines(job.output)[-MAX_JOB_LINES:]:
                     if line.strip():
                         facts.text(line, "t3")
                 facts.gap()
-            return facts.rows or viewer.say(width, "No background jobs yet.", "t3")
 
-        self._open_sheet("Jobs", draw)
+        self._open_sheet("Jobs", draw, "No background jobs yet.")
 
     def show_put_away(self) -> None:
         """List the messages that were shortened or summarised at the event that is shown; each can be read in full."""
@@ -196,8 +191,8 @@ class ReplayActions(MomentScreen):
 
     async def _show_message(self, item: MessageRow) -> None:
         text = await read_message(item, self.source.read_text)
-        draw = partial(Viewer.say, text=text, role="t1")
-        self.app.push_screen(Viewer(self.looks_of, message_title(item), draw, plain=text))
+        title = message_title(item)
+        self.app.push_screen(Viewer(self.looks_of, title, lambda facts: facts.text(text), plain=text))
 
     def _start(self, work: Coroutine[object, object, None], name: str) -> None:
         self.run_worker(work, name=name, exit_on_error=False)

@@ -4,7 +4,6 @@ import json
 import time
 
 from pydantic import JsonValue
-from textual.strip import Strip
 
 from tui_agent.folds.text.labels import SPAN_STATE_LABELS
 from tui_agent.folds.trace.spans import Span, TraceView
@@ -13,7 +12,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import Line, json_lines, json_strips
-from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.panes.spans import duration, label, state_symbol, tokens
 from tui_agent.tui.text import clean
 from tui_agent.tui.widgets.facts import Facts
@@ -100,11 +99,12 @@ def open_events(context: AppContext, span: Span) -> None:
     """Open a sheet with the events from the span's start to its end, as JSON."""
     lines: list[Line] = []
 
-    def draw(viewer: Viewer, width: int) -> list[Strip]:
-        return json_strips(lines, viewer.looks, width) if lines else viewer.say(width, "reading …", "t3")
+    def draw(facts: Facts) -> None:
+        if not lines:
+            facts.text("reading …", "t3")
+        facts.rows += json_strips(lines, facts.looks, facts.width)
 
-    viewer = Viewer(lambda: context.app.looks, f"Events of {span.name}", draw)
-    context.app.push_screen(viewer)
+    viewer = show(context, f"Events of {span.name}", draw)
 
     async def read() -> None:
         records = await context.reader.events_between(span.first_seq, span.last_seq, MAX_EVENTS)
@@ -116,7 +116,6 @@ def open_events(context: AppContext, span: Span) -> None:
             lines.extend(json_lines(value))
         viewer.plain = "\n".join(json.dumps(value, ensure_ascii=False) for value in values)
         viewer.right = format_count(len(values), "event")
-        if viewer.is_attached:
-            viewer.redraw()
+        viewer.redraw()
 
     context.worker(read(), "events")
