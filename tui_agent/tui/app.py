@@ -312,19 +312,13 @@ def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
     return folder.name if folder is not None and has_messages and options.client != "demo" else ""
 
 
-def run_app(
-    options: SessionOptions,
-    *,
-    spawn: Spawn | None = None,
-    handle: "EngineHandle | None" = None,
-    choose: bool = False,
-) -> int:
+def run_app(options: SessionOptions, *, handle: "EngineHandle | None" = None, choose: bool = False) -> int:
     """Run the app until the user quits; return the exit status.
 
     `handle` is the engine process of the first session, which was started before this module was loaded. `choose`
     opens the session list first.
     """
-    app = AgentApp(options, spawn=spawn, watch_themes=True)
+    app = AgentApp(options, watch_themes=True)
     app.handle, app.choose = handle, choose
     return draw(app)
 

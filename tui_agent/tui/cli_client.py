@@ -27,11 +27,15 @@ class Ask(Protocol):
 
 
 class CommandLine:
-    """An `Ask` that starts a child process, and kills it when the caller is cancelled."""
+    """An `Ask` that starts a child process, and kills it when the caller is cancelled.
 
-    def __init__(self, environ: Mapping[str, str], cwd: str) -> None:
-        self._environ = {**environ, "NO_COLOR": "1"}
-        self._cwd = cwd
+    The child uses the folders and the API keys of `options`.
+    """
+
+    def __init__(self, options: SessionOptions, environ: Mapping[str, str]) -> None:
+        moved = {"TUI_AGENT_HOME": str(options.data_dir)} if options.data_dir is not None else {}
+        self._environ = {**environ, **moved, **dict(options.typed_keys), "NO_COLOR": "1"}
+        self._cwd = options.cwd
 
     async def __call__(self, *words: str) -> tuple[int, str]:
         child = await asyncio.create_subprocess_exec(
@@ -56,12 +60,6 @@ class CommandLine:
             await child.wait()
             return 1, f"tui-agent {' '.join(words)} did not end within {PATIENCE_S:.0f} s."
         return child.returncode or 0, output.decode("utf-8", "replace")
-
-
-def command_line(options: SessionOptions, environ: Mapping[str, str]) -> CommandLine:
-    """Return a `CommandLine` that uses the folders and API keys of these options."""
-    moved = {"TUI_AGENT_HOME": str(options.data_dir)} if options.data_dir is not None else {}
-    return CommandLine({**environ, **moved, **dict(options.typed_keys)}, str(options.cwd))
 
 
 def place(options: SessionOptions) -> list[str]:
@@ -134,4 +132,4 @@ async def run_export(ask: Ask, *words: str) -> tuple[str, Literal["done", "error
     path = text_of(next(iter(json_rows(output)), {}), "path")
     if status == 0 and path:
         return f"Exported to {clean_line(path)}", "done"
-    return clean_line(" ".join(output.split())) or "The session could not be exported.", "error"
+    return clean_line(beside_json(output)) or "The export failed.", "error"

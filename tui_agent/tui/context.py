@@ -95,6 +95,8 @@ class DefaultModelPort(Protocol):
 class AppContext(Protocol):
     """The open session, its views, and the app around it."""
 
+    app: SessionApp
+    prompt: Editor
     ask: Ask
     views: Views
     config: Config | None
@@ -103,10 +105,6 @@ class AppContext(Protocol):
     seen_seq: int
     """Sequence number of the last event when the log was opened; events up to it are not announced as new."""
 
-    @property
-    def app(self) -> SessionApp: ...
-    @property
-    def prompt(self) -> Editor: ...
     @property
     def chat(self) -> ChatPort: ...
     @property

@@ -231,29 +231,20 @@ class Frame(App[int]):
 
     # -- theme and symbols -----------------------------------------------------------------------------------------
 
-    def apply_look(self, look: FirstLook) -> None:
-        """Redraw everything with this theme and these symbols."""
-        self.looks = look.looks
-        theme = textual_theme(look.theme, look.mode)
+    def use_theme(self, name: str) -> None:
+        """Switch to another theme. If its file cannot be used, report why and change nothing."""
+        try:
+            file = named_theme(name, self.environ)
+        except ConfigError as fault:
+            self.say(str(fault), "warning")
+            return
+        self.looks = self.looks._replace(palette=Palette(file, self.first.mode))
+        self.first = self.first._replace(theme=file, looks=self.looks)
+        theme = textual_theme(file, self.first.mode)
         self.register_theme(theme)
         if self.theme == theme.name:
             self.refresh_css(animate=False)
         self.theme = theme.name
-        self.repaint()
-
-    def use_theme(self, name: str) -> None:
-        """Switch to another theme. If its file cannot be used, report why and change nothing."""
-        try:
-            theme = named_theme(name, self.environ)
-        except ConfigError as fault:
-            self.say(str(fault), "warning")
-            return
-        looks = self.looks._replace(palette=Palette(theme, self.first.mode))
-        self.first = self.first._replace(theme=theme, looks=looks)
-        self.apply_look(self.first)
-
-    def repaint(self) -> None:
-        """Redraw everything after a change of theme."""
         for screen in self.screen_stack:
             for widget in screen.walk_children():
                 widget.refresh()
@@ -287,18 +278,9 @@ class Frame(App[int]):
         self.say(notice, "error")
         return notice
 
-    @property
-    def is_airy(self) -> bool:
-        """Return True if the screen has room for empty rows."""
-        return self.shape.airy
-
-    def put_on_clipboard(self, text: str) -> bool:
-        """Copy a text to the clipboard; return False if it is too long for the terminal."""
-        return self.terminal.copy(text)
-
     def copy_text(self, text: str) -> None:
         """Copy a text, and show a notice about it."""
-        if self.put_on_clipboard(text):
+        if self.terminal.copy(text):
             lines = format_count(text.count("\n") + 1, "line")
             self.say(f"Copied {lines}.", "done")
         else:

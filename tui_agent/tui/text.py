@@ -14,8 +14,6 @@ from string import ascii_uppercase
 from typing import Final, NamedTuple
 
 from rich.cells import cell_len, split_text
-from textual.content import Content
-from textual.style import Style
 
 from tui_agent.protocol.unicode_text import limit_combining_marks, reveal_invisible
 
@@ -134,12 +132,6 @@ def cell_text(text: str) -> str:
 @lru_cache(maxsize=8192)
 def _cached_line(text: str) -> str:
     return clean_line(text)
-
-
-def content(text: str, style: Style | None = None, *, reveal: bool = False) -> Content:
-    """Return untrusted text as Textual `Content` without parsing markup."""
-    cleaned = clean(text, reveal=reveal)
-    return Content(cleaned) if style is None else Content.styled(cleaned, style)
 
 
 def expand_tabs(text: str, tab: int = TAB) -> str:

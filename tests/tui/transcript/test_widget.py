@@ -15,6 +15,7 @@ from tui_agent.folds.transcript.entries import TranscriptView
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.display import TerminalBlock, TextBlock
 from tui_agent.tui.theme.palette import Palette
+from tui_agent.tui.theme.symbols import UNICODE
 from tui_agent.tui.theme.theme import bundled_folder, load_theme
 from tui_agent.tui.transcript.canvas import Pace
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
@@ -255,7 +256,7 @@ async def test_find_goes_through_hits_and_opens_what_hides_them() -> None:
         first = widget.cursor
         assert widget.find_next()
         assert widget.cursor != first
-        assert widget.find_next(forward=False)
+        assert widget.find_next()
         assert widget.cursor == first
         assert await widget.find("") == 0
 
@@ -313,7 +314,7 @@ async def test_another_theme_is_drawn_at_once() -> None:
     async with running(night_shift()) as (app, pilot):
         widget = app.transcript
         before = screen(widget)
-        widget.set_look(day)
+        widget.set_look(day, UNICODE)
         await pilot.pause()
         assert screen(widget) == before
         styles = {segment.style for y in range(24) for segment in widget.render_line(y)}

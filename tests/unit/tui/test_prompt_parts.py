@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.tui.actions import commands
+from tui_agent.tui.controller.drafts import DraftFile
 from tui_agent.tui.prompt.attachments import Chips
 from tui_agent.tui.prompt.completion import (
     Token,
@@ -20,7 +21,6 @@ from tui_agent.tui.prompt.completion import (
     match,
     token_at,
 )
-from tui_agent.tui.prompt.draft import DraftFile
 from tui_agent.tui.prompt.files import PathIndex, list_files
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.symbol_search import find_definitions

@@ -46,7 +46,7 @@ async def _list_agents(context: AppContext, picker: Picker, kind: str, now: str 
     """Fill the list with the agents of kind `hub` or `delegate`; leave it unchanged if `tui-agent` lists none."""
     _, output = await context.ask("agents", "list", "--json", *place(context.app.options))
     rows = json_rows(output)
-    if rows and picker.is_attached:
+    if rows:
         picker.set_items([_agent_item(row, now) for row in rows if text_of(row, "kind") == kind])
 
 
@@ -89,13 +89,12 @@ def choose_policy(context: AppContext, argument: str) -> None:
 
     async def ask() -> None:
         status, output = await context.ask("policy", "rules", "--json", *place(context.app.options))
-        if sheet.is_attached:
-            home = context.app.environ.get("HOME", "").rstrip("/")
-            rules = [
-                FileRule(text_of(row, "rule"), _shorten(text_of(row, "source"), home))
-                for row in json_rows(output)
-            ]
-            sheet.set_rules(rules, beside_json(output) if status else "")
+        home = context.app.environ.get("HOME", "").rstrip("/")
+        rules = [
+            FileRule(text_of(row, "rule"), _shorten(text_of(row, "source"), home))
+            for row in json_rows(output)
+        ]
+        sheet.set_rules(rules, beside_json(output) if status else "")
 
     context.worker(ask(), "policy")
 

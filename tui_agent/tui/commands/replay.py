@@ -60,7 +60,7 @@ def open_replay(context: AppContext, argument: str) -> None:
     recording = OpenSession(context, recorded)
     host = ReplayHost(
         context.ask,
-        context.app.put_on_clipboard,
+        context.app.terminal.copy,
         opens="/session",
         revert=partial(_revert, context),
         fork=partial(fork, context),

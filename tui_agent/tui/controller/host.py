@@ -63,14 +63,12 @@ class SessionHost(AppContext, Protocol):
     """The open session and all parts of the controller."""
 
     pump: Pump | None
+    reader: SessionReader
+    chat: Chat
     halted_at: int
     faults: FaultReporter
     drafts: DraftKeeper
 
-    @property
-    def reader(self) -> SessionReader: ...
-    @property
-    def chat(self) -> Chat: ...
     @property
     def sessions(self) -> HostSessions: ...
     @property

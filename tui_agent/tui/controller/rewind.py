@@ -102,8 +102,7 @@ class RewindActions:
 
     async def _add_older(self, picker: Picker) -> None:
         await self._host.sessions.wait_until_whole()
-        if picker.is_attached:
-            picker.set_items(self._message_items())
+        picker.set_items(self._message_items())
 
     def update(self) -> None:
         """React to new views: show a restore plan that arrived, and ask about files that were kept."""

@@ -21,7 +21,7 @@ from tui_agent.ports.session import AppSession
 from tui_agent.protocol.commands import Command, Interrupt, SetPolicy
 from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.actions import BY_NAME
-from tui_agent.tui.cli_client import Ask, command_line
+from tui_agent.tui.cli_client import Ask, CommandLine
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.controller.chat import Chat
 from tui_agent.tui.controller.default_model import DefaultModel
@@ -63,7 +63,7 @@ class SessionController:
     def __init__(self, app: SessionApp) -> None:
         self.app = app
         self.prompt = app.prompt.editor
-        self.ask: Ask = app.outside or command_line(app.options, app.environ)
+        self.ask: Ask = app.outside or CommandLine(app.options, app.environ)
         self.config: Config | None = None
         self.views = Views()
         self.session: AppSession | None = None
@@ -180,7 +180,7 @@ class SessionController:
         # A key entered now wins over one in the environment, which evidently did not work.
         typed = {**dict(self.app.options.typed_keys), variable: key}
         self.app.options = replace(self.app.options, typed_keys=tuple(typed.items()))
-        self.ask = self.app.outside or command_line(self.app.options, self.app.environ)
+        self.ask = self.app.outside or CommandLine(self.app.options, self.app.environ)
         await self.sessions.reopen()
 
     def configure(self) -> None:

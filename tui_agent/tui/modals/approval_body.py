@@ -188,7 +188,7 @@ class ApprovalBody:
             rest = " ".join(pieces[max_rows - 1 :])
             pieces = [*pieces[: max_rows - 1], fit(rest, room, self._sheet.looks.symbols.ellipsis)]
         first = [self._sheet.part(f"{mark} ", role, bold=True)]
-        return self._sheet.hanging_rows(width, first, pieces, self._sheet.style())
+        return self._sheet.pen.hanging_rows(width, first, pieces, self._sheet.style())
 
     def policies(self, width: int, granted_rules: Sequence[str]) -> list[Strip]:
         """Draw what each policy allows, the current one, and the session's own rules."""

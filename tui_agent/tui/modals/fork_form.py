@@ -224,7 +224,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
 
     def _note_rows(self, text: str, width: int) -> list[Strip]:
         pieces = wrap(clean(text), max(8, width - LABEL_WIDTH - 2)) if text else []
-        return self.hanging_rows(width, [self.part(" " * (LABEL_WIDTH + 2))], pieces, self.style("t3"))
+        return self.pen.hanging_rows(width, [self.part(" " * (LABEL_WIDTH + 2))], pieces, self.style("t3"))
 
     def _value_note(self) -> str:
         point = self.draft.point
@@ -266,7 +266,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         rows = self.spacer(width)
         if self.fault:
             mark = self.part(f"{self.looks.symbols.warning} ", "warning")
-            rows += self.hanging_rows(width, [mark], wrap(self.fault, width - 2), self.style("warning"))
+            rows += self.pen.hanging_rows(width, [mark], wrap(self.fault, width - 2), self.style("warning"))
             rows += self.spacer(width)
         hint, line = self.key_map.hint, self.line_name
         begin = "begin" if self.draft.change is not None else "fork"

@@ -150,7 +150,7 @@ class PolicySheet(ChoiceSheet[None]):
             text = f"none. {reason} accept-edits asks about commands."
             mark = self.part(f"{symbols.warning} ", "warning", bold=True)
         label = self.part("Sandbox ", "t2", bold=True)
-        return self.hanging_rows(width, [label, mark], wrap(text, width - 10), self.style())
+        return self.pen.hanging_rows(width, [label, mark], wrap(text, width - 10), self.style())
 
     def _session_rules(self, width: int, rows_above: int) -> list[Strip]:
         rows = self.text_rows(width, "Allowed in this session", "t2", bold=True)

@@ -10,7 +10,6 @@ from textual.strip import Strip
 from tui_agent.tui.panes.meter import bar, meter_style, tick_labels, words
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, Pen
 from tui_agent.units import KILO, format_percent, format_thousands, format_tokens, round_to_tenths
 
@@ -18,18 +17,16 @@ if TYPE_CHECKING:
     from tui_agent.folds.context.meter import ContextMeterView
 
 
-def context_rows(
-    view: "ContextMeterView", looks: Looks, width: int, most: int, ground: Role = "s1"
-) -> list[Strip]:
+def context_rows(view: "ContextMeterView", looks: Looks, width: int, most: int) -> list[Strip]:
     """Return at most `most` rows; if they do not suffice, the smallest sections are left out first."""
-    pen = Pen(looks, ground)
+    pen = Pen(looks, "s1")
     indent = pen.part("  ")
     right: list[Part] = []
     if view.window:
         assumed = "?" if view.assumed else ""
         limit = f"{'~' if view.window_inferred else ''}{format_tokens(view.window)}{assumed}"
         used = f"{'~' if view.estimated else ''}{format_tokens(view.used)} of {limit}"
-        percent_style = meter_style(looks.palette, view, ground, bold=True)
+        percent_style = meter_style(looks.palette, view, "s1", bold=True)
         right = [pen.part(f"{used}  ", "t2"), (format_percent(view.fraction), percent_style)]
     elif view.used:
         right = [pen.part(f"{format_tokens(view.used)} tokens", "t2")]
@@ -39,11 +36,11 @@ def context_rows(
         return rows[:most]
     if view.window:
         cells = width - 4
-        rows.append(pen.line(width, [indent, *bar(looks.palette, looks.symbols, view, cells, ground)]))
+        rows.append(pen.line(width, [indent, *bar(looks.palette, looks.symbols, view, cells, "s1")]))
         rows.append(pen.line(width, [indent, pen.part(tick_labels(view, cells), "t3")]))
     rows += _sections(view, pen, width, max(0, most - len(rows) - 1))
     if view.window:
-        rows.append(pen.line(width, [indent, (words(view), meter_style(looks.palette, view, ground))]))
+        rows.append(pen.line(width, [indent, (words(view), meter_style(looks.palette, view, "s1"))]))
     return rows[:most]
 
 

@@ -27,19 +27,19 @@ def progress(view: "TodoView") -> str:
     return f"{view.done}/{total} done"
 
 
-def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int, ground: Role = "s1") -> list[Strip]:
+def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int) -> list[Strip]:
     """Return the head and the items in at most `limit` rows.
 
     If they do not fit, done items are left out first and a last row counts the rest.
     """
-    pen = Pen(looks, ground)
+    pen = Pen(looks, "s1")
     indent = pen.part("  ")
     title = [indent, pen.part("Todo", bold=True, intent="todo")]
     rows = [pen.line(width, title, [pen.part(progress(view), "t2")])]
     if not view.items:
         return [*rows, *pen.hanging_rows(width, [indent], wrap(EMPTY, width - 4), pen.style("t3"))]
     shown, hidden = _choose_items(view.items, limit)
-    rows += [item_row(item, _depth(item, view.items), looks, width, ground) for item in shown]
+    rows += [item_row(item, _depth(item, view.items), looks, width, "s1") for item in shown]
     if hidden:
         rows.append(pen.line(width, [indent, pen.part(f"+{hidden} more", "t3", intent="todo")]))
     return rows

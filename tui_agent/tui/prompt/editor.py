@@ -29,19 +29,11 @@ if TYPE_CHECKING:
 _DEFAULT_KEYS = KeyMap()
 
 
-class CleanArea(TextArea, inherit_css=False):
-    """A text area whose text is always clean (see `tui.text`)."""
+class MessageArea(TextArea, inherit_css=False):
+    """The text area of a message, with chips, restoring of erased text, and earlier messages.
 
-    def edit(self, edit: "Edit") -> "EditResult":
-        edit.text = typed(edit.text)
-        return super().edit(edit)
-
-    def load_text(self, text: str) -> None:
-        super().load_text(typed(text))
-
-
-class MessageArea(CleanArea, inherit_css=False):
-    """The text area of a message, with chips, restoring of erased text, and earlier messages."""
+    Its text is always clean (see `tui.text`).
+    """
 
     # Skip TextArea's long style sheet: app.tcss overrides all of it.
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
@@ -76,6 +68,13 @@ class MessageArea(CleanArea, inherit_css=False):
         """True while a turn runs, which a message would steer."""
         self._erased = ""
         self._returned = ""
+
+    def edit(self, edit: "Edit") -> "EditResult":
+        edit.text = typed(edit.text)
+        return super().edit(edit)
+
+    def load_text(self, text: str) -> None:
+        super().load_text(typed(text))
 
     @property
     def message(self) -> str:

@@ -65,9 +65,9 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
         """Close the screen."""
         self.dismiss(None)
 
-    def start_worker(self, work: WorkType[None], name: str, group: str = "") -> None:
-        """Start a worker, replacing the running worker of its group (by default, of its name)."""
-        self.run_worker(work, name=name, group=group or name, exclusive=True, exit_on_error=False)
+    def start_worker(self, work: WorkType[None], name: str) -> None:
+        """Start a worker, replacing the running worker of this name."""
+        self.run_worker(work, name=name, group=name, exclusive=True, exit_on_error=False)
 
     def show_keys_of(
         self, title: str, actions: Iterable[Action], note: str = "", legend: Sequence[Part] = ()
@@ -170,7 +170,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     def on_mount(self) -> None:
         self.note.key = self.key_map.key_of("whole_note")
         self.show_session()
-        self.footer.set_class(self.context.app.is_airy, "-airy")
+        self.footer.set_class(self.context.app.shape.airy, "-airy")
         self.fit()
 
     def on_resize(self) -> None:
@@ -210,7 +210,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.left.display = not self.detail_alone
         self.detail.styles.width = "100%" if self.detail_alone else self.detail_width
         self.header.display = self.footer.display = height >= 10
-        self.footer.styles.margin = (1, 0, 0, 0) if self.context.app.is_airy else 0
+        self.footer.styles.margin = (1, 0, 0, 0) if self.context.app.shape.airy else 0
         self.head.styles.height = 4 if height >= MIN_HEIGHT_FOR_HEADS else 1
 
     @property

@@ -8,8 +8,6 @@ from typing import Final, NamedTuple
 
 from rich.color import Color as RichColor
 from rich.style import Style as RichStyle
-from textual.color import Color
-from textual.style import Style
 
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import ColourMode, Role, ThemeFile, role_ansi
@@ -30,7 +28,6 @@ class Palette:
         self.mode = mode
         self.key: tuple[object, ...] = (theme.name, mode, tuple(theme.colors.values()))
         self._rich: dict[tuple[object, ...], RichStyle] = {}
-        self._styles: dict[tuple[object, ...], Style] = {}
 
     def rich(
         self,
@@ -45,28 +42,6 @@ class Palette:
         style = self._rich.get(wanted)
         if style is None:
             style = self._rich[wanted] = self._make_rich(text, ground, bold, underline)
-        return style
-
-    def style(
-        self,
-        text: Role | None = None,
-        ground: Role | None = None,
-        *,
-        bold: bool = False,
-        underline: bool = False,
-    ) -> Style:
-        """Return a Textual style for spans of a `Content`."""
-        wanted = (text, ground, bold, underline)
-        style = self._styles.get(wanted)
-        if style is None:
-            rich = self._make_rich(text, ground, bold, underline)
-            style = self._styles[wanted] = Style(
-                background=None if rich.bgcolor is None else Color.from_rich_color(rich.bgcolor),
-                foreground=None if rich.color is None else Color.from_rich_color(rich.color),
-                bold=rich.bold or None,
-                underline=rich.underline or None,
-                reverse=rich.reverse or None,
-            )
         return style
 
     def color(self, role: Role) -> str:

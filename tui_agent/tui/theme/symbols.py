@@ -39,7 +39,6 @@ class Symbols(NamedTuple):
     arrow: str = "->"
     compaction: str = "≡"
     files: str = "±"
-    scroll_thumb: str = "▐"
     activity: str = "▁▂▃▄▅▆▇"
     todo_done: str = "[x]"
     todo_now: str = "[>]"
@@ -72,7 +71,6 @@ ASCII: Final = Symbols(
     ellipsis="...",
     compaction="=",
     files="~",
-    scroll_thumb="|",
     activity="_.-:=+#",
 )
 

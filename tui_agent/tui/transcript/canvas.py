@@ -176,10 +176,9 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self.repaint()
         self._pace.note_frame(scrolled=self.viewport.y != y)
 
-    def set_look(self, palette: Palette | None = None, symbols: Symbols | None = None) -> None:
+    def set_look(self, palette: Palette, symbols: Symbols) -> None:
         """Draw with another theme or other symbols from now on; each entry is redrawn when it comes into view."""
-        self._palette = palette or self._palette
-        self._symbols = symbols or self._symbols
+        self._palette, self._symbols = palette, symbols
         self._strips.clear()
         self._painted = []
         self._resize_viewport()

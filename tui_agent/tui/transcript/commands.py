@@ -63,12 +63,12 @@ class TranscriptCommands(TranscriptCanvas):
         self.find_next()
         return len(self.finder.entries)
 
-    def find_next(self, *, forward: bool = True) -> bool:
-        """Go to the next or previous match, unfolding its entry if needed; return False if there is none."""
+    def find_next(self) -> bool:
+        """Go to the next match, unfolding its entry if needed; return False if there is none."""
         layout = self.viewport.layout
         start = self._frame[0].slot if self._frame else 0
         hits: list[tuple[int, int] | None] = []
-        self.viewport.change(lambda: hits.append(self.finder.next_hit(layout, forward, start)))
+        self.viewport.change(lambda: hits.append(self.finder.next_hit(layout, start)))
         hit = hits[0]
         if hit is not None:
             self.viewport.show(*hit)

@@ -4,7 +4,8 @@ Invariant: a match is a row of an entry; the whole entry is searched, even if it
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator
 
 from tui_agent.tui.transcript.blocks import Reader
 from tui_agent.tui.transcript.draw import search_text
@@ -45,27 +46,22 @@ class Finder:
             return []
         return [match.span() for match in self._pattern.finditer(row.text())]
 
-    def next_hit(self, layout: Layout, forward: bool, start: int) -> tuple[int, int] | None:
-        """Return the next match as (slot, row), wrapping around at the ends. The search begins near slot `start`."""
+    def next_hit(self, layout: Layout, start: int) -> tuple[int, int] | None:
+        """Return the next match as (slot, row), wrapping around at the end. The search begins at slot `start`."""
         if not self.entries:
             return None
-        index, row = self._current if self._current[0] >= 0 else (start, -1 if forward else 10**9)
-        order = self._order(index, forward)
-        for number, candidate in enumerate(order):
+        index, row = self._current if self._current[0] >= 0 else (start, -1)
+        first = bisect_left(self.entries, index)
+        order = [*self.entries[first:], *self.entries[:first]]
+        for candidate in (*order, order[0]):
             rows = self._open(layout, candidate)
-            hits = [hit for hit, hit_row in enumerate(rows) if self.hits(hit_row)] or [0]
-            if number == 0 and candidate == index:
-                hits = [hit for hit in hits if (hit > row if forward else hit < row)]
+            hits = [number for number, hit_row in enumerate(rows) if self.hits(hit_row)] or [0]
+            if candidate == index:
+                hits, index = [hit for hit in hits if hit > row], -1
             if hits:
-                self._current = (candidate, hits[0] if forward else hits[-1])
+                self._current = (candidate, hits[0])
                 return self._current
         return None
-
-    def _order(self, index: int, forward: bool) -> Sequence[int]:
-        entries = sorted(self.entries, reverse=not forward)
-        start = sum((entry < index if forward else entry > index) for entry in entries)
-        order = [*entries[start:], *entries[:start]]
-        return [*order, order[0]]
 
     def _open(self, layout: Layout, index: int) -> list[Row]:
         """Return the rows of an entry, unfolding it if its match is in the folded part."""

@@ -40,13 +40,13 @@ class Pen:
     underline: bool = False
 
 
-def output_lines(text: str, look: Look, role: Role = "t2") -> list[list[Run]]:
+def output_lines(text: str, look: Look) -> list[list[Run]]:
     """Return the lines of a program's output as runs."""
     pen = Pen()
     lines: list[list[Run]] = []
     for raw in text.removesuffix("\n").split("\n"):
         last_form = raw.removesuffix("\r").rpartition("\r")[2]
-        runs, pen = _line(show_addresses(last_form), pen, look, role)
+        runs, pen = _line(show_addresses(last_form), pen, look)
         lines.append(runs)
     return lines
 
@@ -77,7 +77,7 @@ def show_addresses(raw: str) -> str:
     return "".join([*pieces, raw[end:], f" ({address_of(target).shown})" if target else ""])
 
 
-def _line(raw: str, pen: Pen, look: Look, role: Role) -> tuple[list[Run], Pen]:
+def _line(raw: str, pen: Pen, look: Look) -> tuple[list[Run], Pen]:
     runs: list[Run] = []
     column = 0
     for piece, codes in _split_codes(raw[:LINE_LIMIT]):
@@ -88,7 +88,7 @@ def _line(raw: str, pen: Pen, look: Look, role: Role) -> tuple[list[Run], Pen]:
         text = text.replace("\n", " ")
         if text:
             column += len(text)
-            runs.append(Run(text, _style(pen, look, role), LITERAL))
+            runs.append(Run(text, _style(pen, look), LITERAL))
     if len(raw) > LINE_LIMIT:
         runs.append(Run(f"  {len(raw) - LINE_LIMIT} more characters", look.s("t3")))
     return runs, pen
@@ -138,7 +138,8 @@ def _extended_color(rest: Sequence[int]) -> tuple[int | str | None, int]:
     return None, len(rest)
 
 
-def _style(pen: Pen, look: Look, role: Role) -> Style:
+def _style(pen: Pen, look: Look) -> Style:
+    role: Role = "t2"
     if isinstance(pen.color, int) and pen.color < 16:
         role = _NAMED[pen.color % 8]
     elif pen.color is not None and look.palette.mode == "full":

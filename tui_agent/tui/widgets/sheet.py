@@ -135,11 +135,9 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         """Return untrusted text as a part of a row, cleaned; a click on it runs `intent`."""
         return self.pen.part(text, role, bold=bold, intent=intent)
 
-    def line(
-        self, width: int, left: Sequence[Part], right: Sequence[Part] = (), ground: Role = "s3"
-    ) -> Strip:
+    def line(self, width: int, left: Sequence[Part], right: Sequence[Part] = ()) -> Strip:
         """Return a row of the sheet."""
-        return self.pen._replace(ground=ground).line(width, left, right)
+        return self.pen.line(width, left, right)
 
     def spacer(self, width: int) -> list[Strip]:
         """Return one empty row if the screen has room for it; otherwise none."""
@@ -155,12 +153,6 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         """Return a cleaned text in as many rows as it needs."""
         style = self.style(role, bold=bold)
         return [self.line(width, [(" " * indent + piece, style)]) for piece in wrap(text, width - indent)]
-
-    def hanging_rows(
-        self, width: int, first: Sequence[Part], pieces: Sequence[str], style: Style
-    ) -> list[Strip]:
-        """Return a row for each piece: `first` before the first piece, the same indent before the others."""
-        return self.pen.hanging_rows(width, first, pieces, style)
 
     def choice_row(self, chosen: bool, intent: str, ground: Role = "selection") -> Pen:
         """Return the pen for a row that can be selected; a click on the row runs `intent`."""

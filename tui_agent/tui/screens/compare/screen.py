@@ -14,7 +14,7 @@ from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.cli_client import Ask, beside_json, json_rows, read_rows, text_of
+from tui_agent.tui.cli_client import Ask, beside_json, read_rows, run_export
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.marks import DENIED, MARKS, mark_symbol
 from tui_agent.tui.panes.note import Level, Note
@@ -195,14 +195,9 @@ class CompareScreen(PlayheadScreen):
             self.app.run_worker(self._export(), name="export", exit_on_error=False)
 
     async def _export(self) -> None:
-        folder = self._host.folder
-        status, output = await self._host.ask("compare", *self.names, "--markdown", "--json", "--cwd", folder)
-        path = next((text_of(row, "path") for row in json_rows(output)), "")
-        say = self.say if self.is_attached else self._host.say
-        if path and not status:
-            say(f"Exported to {clean_line(path)}", "done")
-        else:
-            say(clean_line(beside_json(output)) or "The comparison could not be exported.", "error")
+        words = "compare", *self.names, "--markdown", "--json", "--cwd", self._host.folder
+        notice, level = await run_export(self._host.ask, *words)
+        (self.say if self.is_attached else self._host.say)(notice, level)
 
     def open_help(self) -> None:
         """Show all keys of the comparison, and the meaning of the marks."""

@@ -35,9 +35,8 @@ class ReplayApp(Frame, inherit_bindings=False):
         ask: Ask | None = None,
     ) -> None:
         super().__init__(options, environ)
-        moved = {"TUI_AGENT_HOME": str(options.data_dir)} if options.data_dir is not None else {}
         host = ReplayHost(
-            ask or CommandLine({**self.environ, **moved}, str(options.cwd)),
+            ask or CommandLine(options, self.environ),
             self.terminal.copy,
             opens="tui-agent --session",
             leave=self.action_leave,
