@@ -94,7 +94,7 @@ async def test_what_is_found_later_changes_neither_the_chosen_row_nor_what_a_dig
         await driven.press("down")
         chosen = start.usable[start.chosen].name
         beginning.local = [Server("Ollama", 11434, ("qwen3",))]
-        beginning.refresh(again=True)
+        beginning.refresh(force=True)
         await driven.pilot.pause()
         assert start.usable[start.chosen].name == chosen == "Other provider"
         assert start.numbers["demo"] == 1 and "4  Ollama" in driven.text()
