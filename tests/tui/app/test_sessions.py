@@ -305,7 +305,7 @@ async def test_a_session_is_replayed_from_its_log(tmp_path: Path) -> None:
 async def test_a_press_chooses_a_second_one_opens_and_a_press_on_a_column_sorts() -> None:
     async with open_sessions(Programs()) as (driven, screen):
         await driven.pilot.click(screen.listing, offset=(10, 2))
-        assert screen.session is not None and screen.session.id.endswith("2")
+        assert screen.subject is not None and screen.subject.id.endswith("2")
         await driven.pilot.click(screen.top, offset=(6, 5))
         assert sort(screen) == "name"
 

@@ -29,10 +29,7 @@ class BackgroundFold:
             quiet_until=last_seq,
             branch_changed=self._branch_changed,
         )
-        self._pump.report_error = host.faults.report
-        host.app.run_worker(
-            host.sessions.follow(self._pump), name="whole", group="session", exit_on_error=False
-        )
+        host.sessions.start(self._pump)
 
     def _show(self, changed: frozenset[ViewName]) -> None:
         host = self._host

@@ -130,27 +130,23 @@ class SessionSwitcher:
         host.views = first or Views()
         pump = whole.adopt() if first is None and whole is not None else None
         await host.chat.begin()
-        host.pump = pump or self._pump(session, last_seq, host.views)
+        if pump is None:
+            pump = Pump(
+                session.follow,
+                host.views,
+                host.panes.show,
+                quiet_until=last_seq,
+                branch_changed=self.show_branch,
+                after=host.views.seq,
+            )
+            self.start(pump)
+        host.pump = pump
         host.panes.show_strip(host.views)  # A new session has no event that would update the strip.
         if first is not None:
             host.panes.show_all()
             self._whole = whole or BackgroundFold(host, session, last_seq)
             self._whole.replace_if_ready()
         await host.pump.reached(last_seq)
-
-    def _pump(self, session: AppSession, last_seq: int, views: Views) -> Pump:
-        host = self._host
-        pump = Pump(
-            session.follow,
-            views,
-            host.panes.show,
-            quiet_until=last_seq,
-            branch_changed=self.show_branch,
-            after=views.seq,
-        )
-        pump.report_error = host.faults.report
-        host.app.run_worker(self.follow(pump), name="pump", group="session", exit_on_error=False)
-        return pump
 
     async def show_branch(self) -> None:
         """Redraw everything, because an undo or a redo moved the session's head."""
@@ -195,7 +191,12 @@ class SessionSwitcher:
         if self._whole is not None:
             await self._whole.wait_until_whole()
 
-    async def follow(self, pump: Pump) -> None:
+    def start(self, pump: Pump) -> None:
+        """Run a pump of the open session in the background."""
+        pump.report_error = self._host.faults.report
+        self._host.app.run_worker(self._follow(pump), name="pump", group="session", exit_on_error=False)
+
+    async def _follow(self, pump: Pump) -> None:
         """Show the session until it ends; report an unexpected end."""
         await pump.run()
         if self._host.pump is pump and not self._host.app.has_quit:

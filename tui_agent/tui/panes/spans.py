@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from tui_agent.tui.text import clean_line, named
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.rows import state_mark
 from tui_agent.units import format_duration, format_elapsed, format_tokens
 
 if TYPE_CHECKING:
-    from tui_agent.folds.trace.spans import Span, SpanState, TraceView
+    from tui_agent.folds.trace.spans import Span, TraceView
 
 FAULTS = {
     "transport": "no connection",
@@ -38,16 +39,7 @@ def state_symbol(span: "Span", symbols: Symbols) -> tuple[str, Role]:
     """Return the symbol and colour role of a span's state."""
     if span.kind == "subtask" and span.state in ("done", "running"):
         return symbols.subtask, "accent"
-    looks: dict[SpanState, tuple[str, Role]] = {
-        "queued": (symbols.queued, "t3"),
-        "running": (symbols.running, "accent"),
-        "waiting": (symbols.waiting, "warning"),
-        "done": (symbols.done, "success"),
-        "failed": (symbols.failed, "error"),
-        "denied": (symbols.stopped, "warning"),
-        "interrupted": (symbols.stopped, "warning"),
-    }
-    return looks[span.state]
+    return state_mark(span.state, symbols)
 
 
 def is_group(span: "Span") -> bool:

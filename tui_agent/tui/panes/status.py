@@ -10,7 +10,7 @@ from textual.strip import Strip
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, cells, cut_parts
+from tui_agent.tui.widgets.rows import Part, cells, cut_parts, state_mark
 from tui_agent.units import format_elapsed
 
 STAGES = ("message", "model", "policy", "tools", "trace")
@@ -36,16 +36,9 @@ class StatusView(NamedTuple):
 
 def mood_symbol(view: StatusView, symbols: Symbols, *, lit: bool = True) -> tuple[str, Role]:
     """Return the symbol and colour role of a mood (idle, running, waiting or failed)."""
-    looks: dict[Mood, tuple[str, Role]] = {
-        "opening": (symbols.queued, "t3"),
-        "ready": (symbols.queued, "t3"),
-        "running": (symbols.running if lit else symbols.running_dim, "accent"),
-        "waiting": (symbols.waiting, "warning"),
-        "failed": (symbols.failed, "error"),
-        "stopped": (symbols.stopped, "warning"),
-        "paused": (symbols.stopped, "warning"),
-    }
-    return looks[view.mood]
+    if view.mood == "running" and not lit:
+        return symbols.running_dim, "accent"
+    return state_mark("stopped" if view.mood == "paused" else view.mood, symbols)
 
 
 class Status(LinePane):

@@ -20,7 +20,7 @@ from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import Part, cells, list_pen, outcome_mark, part, row
+from tui_agent.tui.widgets.rows import Part, cells, list_pen, part, row, state_mark
 from tui_agent.units import format_bytes, format_elapsed
 
 FOLLOW_S = 0.25
@@ -188,7 +188,7 @@ def _mark(job: JobView, looks: Looks) -> tuple[str, Role]:
         state = "stopped"
     elif job.state in ("lost", "failed") or job.exit_code:
         state = "failed"
-    return outcome_mark(state, looks.symbols)
+    return state_mark(state, looks.symbols)
 
 
 def _right_columns(width: int, state: str, size: str, time: str) -> str:

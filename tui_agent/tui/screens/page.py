@@ -349,11 +349,17 @@ class Page(PageFrame[ItemT]):
         """Use the selected item."""
         raise NotImplementedError
 
+    @property
+    def subject(self) -> object | None:
+        """The object of the page's actions: by default, the selected item."""
+        return self.chosen
+
     def on_chosen(self, method: str) -> bool:
-        """Call a method with the selected item; return False if there is none."""
-        if self.chosen is not None:
-            getattr(self, method)(self.chosen)
-        return self.chosen is not None
+        """Call a method with the subject; return False if there is none."""
+        subject = self.subject
+        if subject is not None:
+            getattr(self, method)(subject)
+        return subject is not None
 
     def open_detail(self, opened: bool) -> None:
         """Show the details in place of the list, or the list again."""

@@ -29,6 +29,7 @@ from tui_agent.tui.transcript.blocks import (
 )
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
 from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, Look
+from tui_agent.tui.widgets.rows import state_mark
 from tui_agent.units import format_duration, format_elapsed, format_line_changes, format_tokens
 
 QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep"})
@@ -55,16 +56,6 @@ _WORDS: Final[dict[ToolState, str]] = {
     "interrupted": "stopped",
     "lost": "lost",
     "failed": "failed",
-}
-_ROLES: Final[dict[ToolState, Role]] = {
-    "queued": "t3",
-    "running": "accent",
-    "waiting": "warning",
-    "done": "success",
-    "failed": "error",
-    "denied": "warning",
-    "interrupted": "t3",
-    "lost": "error",
 }
 
 
@@ -138,8 +129,8 @@ def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: boo
     verb_cells = TARGET_COLUMN - STATE_COLUMN - 3
     longest = max((look.right - TARGET_COLUMN) // 4, verb_cells)
     verb = pad(fit(clean_line(entry.verb), longest, look.symbols.ellipsis), verb_cells)
-    symbol = Run(_state_symbol(entry, look.symbols), look.s(_state_role(entry)))
-    first = [Run(" " * STATE_COLUMN, look.ground), symbol, Run(" ", look.ground)]
+    symbol, role = _state_mark(entry, look.symbols)
+    first = [Run(" " * STATE_COLUMN, look.ground), Run(symbol, look.s(role)), Run(" ", look.ground)]
     first.append(Run(f"{verb} ", look.s(verb_role), LITERAL))
     indent = max(TARGET_COLUMN, width_of(first))
     lines, hidden = _target_lines(entry, look, full)
@@ -163,26 +154,12 @@ def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: boo
     return rows
 
 
-def _state_symbol(entry: ToolEntry, symbols: Symbols) -> str:
+def _state_mark(entry: ToolEntry, symbols: Symbols) -> tuple[str, Role]:
+    """Return the symbol and the role of a call's state."""
     if is_subtask(entry) and entry.state in ("running", "done"):
-        return symbols.subtask
-    by_state: dict[ToolState, str] = {
-        "queued": symbols.queued,
-        "running": symbols.running,
-        "waiting": symbols.waiting,
-        "done": symbols.done,
-        "failed": symbols.failed,
-        "lost": symbols.failed,
-        "denied": symbols.stopped,
-        "interrupted": symbols.stopped,
-    }
-    return by_state[entry.state]
-
-
-def _state_role(entry: ToolEntry) -> Role:
-    if is_subtask(entry) and entry.state == "done":
-        return "accent"
-    return _ROLES[entry.state]
+        return symbols.subtask, "accent"
+    symbol, role = state_mark(entry.state, symbols)
+    return symbol, "t3" if entry.state == "interrupted" else role
 
 
 def _target_lines(entry: ToolEntry, look: Look, full: bool) -> tuple[list[list[Run]], int]:
@@ -215,7 +192,7 @@ def _counts(entry: ToolEntry, look: Look, note: str) -> list[Run]:
 
 def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
     outcome = _outcome(entry, roomy=look.right >= _ROOMY)
-    role: Role = "t3" if entry.state == "done" else _ROLES[entry.state]
+    role: Role = "t3" if entry.state == "done" else _state_mark(entry, look.symbols)[1]
     time = ""
     if entry.state == "running" and entry.started_at is not None:
         time = format_elapsed(now - entry.started_at)

@@ -149,16 +149,14 @@ class Pen(NamedTuple):
         ]
 
 
-def outcome_mark(state: str, symbols: Symbols) -> tuple[str, Role]:
-    """Return the symbol and the role of an outcome; an unknown state has those of `queued`."""
+def state_mark(state: str, symbols: Symbols) -> tuple[str, Role]:
+    """Return the symbol and the role of a state; an unknown state has those of `queued`."""
     known: dict[str, tuple[str, Role]] = {
         "done": (symbols.done, "success"),
-        "failed": (symbols.failed, "error"),
-        "stopped": (symbols.stopped, "warning"),
-        "denied": (symbols.stopped, "warning"),
+        **dict.fromkeys(("failed", "lost"), (symbols.failed, "error")),
+        **dict.fromkeys(("stopped", "denied", "interrupted"), (symbols.stopped, "warning")),
         "waiting": (symbols.waiting, "warning"),
-        "running": (symbols.running, "accent"),
-        "open": (symbols.running, "accent"),
+        **dict.fromkeys(("running", "open"), (symbols.running, "accent")),
     }
     return known.get(state, (symbols.queued, "t3"))
 

@@ -27,7 +27,7 @@ from tui_agent.tui.screens.compare.figures import (
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, blank, cells, cut_parts, outcome_mark, part, row, with_intent
+from tui_agent.tui.widgets.rows import Part, blank, cells, cut_parts, part, row, state_mark, with_intent
 from tui_agent.units import format_line_changes
 
 MARGIN = 2
@@ -225,7 +225,7 @@ class CompareHead(LinePane):
     def _draw_outcome(self, side: Side) -> list[Part]:
         is_running = self.moment.ms is not None and self.moment.ms < side.duration_ms
         state: OutcomeState = "open" if is_running else side.outcome.state
-        symbol, role = outcome_mark(state, self.looks.symbols)
+        symbol, role = state_mark(state, self.looks.symbols)
         return [
             (f"{symbol} ", self.style(role)),
             part("running" if is_running else side.outcome.label, self.style()),

@@ -29,6 +29,7 @@ from tui_agent.tui.screens.replay.timeline_pane import Head, TimelinePane, rows_
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Part, with_intent
 from tui_agent.units import format_cost, format_percent
@@ -36,8 +37,6 @@ from tui_agent.units import format_cost, format_percent
 if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
 
-SLICE_S = 0.008
-"""Seconds of folding after which keys and paints get their turn."""
 NOTE_S = 8.0
 _ROLES: Final[dict[Level, Role]] = {"info": "t2", "done": "success", "warning": "warning", "error": "error"}
 
@@ -191,14 +190,12 @@ class MomentScreen(PlayheadScreen):
         self.show_place()
 
     async def _prepare(self) -> None:
-        until = time.perf_counter() + SLICE_S
+        slices = Slices()
         while self.moments.build_keyframes(50):
-            if time.perf_counter() > until:
+            if await slices.turn():
                 count = f"{self.moments.keyframed_count} of {len(self.moments)}"
                 self._notice = (f"reading {count} events", "t2")
                 self.show_head()
-                await asyncio.sleep(0)
-                until = time.perf_counter() + SLICE_S
 
     @property
     def ready(self) -> bool:

@@ -16,7 +16,7 @@ from tui_agent.tui.screens.sessions.rows import Hit, Row, state_of
 from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts, FileCounts
-from tui_agent.tui.widgets.rows import Part, cells, outcome_mark, part, wrap
+from tui_agent.tui.widgets.rows import Part, cells, part, state_mark, wrap
 from tui_agent.units import format_bytes, format_cost, format_percent, format_rough_duration, format_tokens
 
 MAX_MESSAGE_ROWS, MAX_ANSWER_ROWS, MAX_FILES, MAX_BRANCHES = 4, 6, 8, 6
@@ -225,7 +225,7 @@ class SessionDetail:
                 return symbols.failed, "error", f"{format_count(failed, 'test')} fail{'s' * (failed == 1)}"
             return symbols.done, "success", f"{format_count(passed, 'test')} pass{'es' * (passed == 1)}"
         words = {"waiting": "waiting for you", "": "not run yet"}.get(outcome, outcome)
-        return *outcome_mark(outcome, symbols), words
+        return *state_mark(outcome, symbols), words
 
     def _draw_branch(self, name: str, started: float, symbol: str, role: Role, words: str) -> None:
         facts = self._facts

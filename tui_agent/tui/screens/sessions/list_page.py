@@ -78,8 +78,8 @@ class SessionsPage(SearchPage[Line]):
         return self.search_field.text.strip()
 
     @property
-    def session(self) -> Row | None:
-        """The session under the cursor."""
+    def subject(self) -> Row | None:
+        """The selected session."""
         return self.chosen.row if self.chosen is not None else None
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class SessionsPage(SearchPage[Line]):
         _, output = await self.context.ask("sessions", "preview", row.id, "--json")
         for preview in read_rows(Preview, output)[:1]:
             self._previews[row.id] = (row.updated, preview)
-            if self.session is not None and self.session.id == row.id:
+            if self.subject is not None and self.subject.id == row.id:
                 self.show_detail()
 
     # -- drawing ---------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class SessionsPage(SearchPage[Line]):
         return self.table.draw_line(item, width, chosen=chosen)
 
     def draw_detail(self, facts: Facts) -> None:
-        row = self.session
+        row = self.subject
         if row is None:
             return
         updated, preview = self._previews.get(row.id, (None, None))

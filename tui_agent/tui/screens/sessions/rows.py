@@ -12,7 +12,7 @@ from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import outcome_mark
+from tui_agent.tui.widgets.rows import state_mark
 
 Sort: TypeAlias = Literal["used", "name", "cost", "size"]
 SORTS: Final[tuple[Sort, ...]] = get_args(Sort)
@@ -174,4 +174,4 @@ def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:
         return symbols.warning, "warning", "the start of its log is damaged"
     if row.other_version:
         return symbols.warning, "warning", "written by another version: cannot be opened"
-    return *outcome_mark(row.outcome, symbols), _OUTCOMES.get(row.outcome, row.outcome)
+    return *state_mark(row.outcome, symbols), _OUTCOMES.get(row.outcome, row.outcome)

@@ -88,12 +88,6 @@ class SessionsScreen(SessionsPage):
         self.top.show()
         return is_typed
 
-    def on_chosen(self, method: str) -> bool:
-        """Call a method with the selected session; return False if there is none."""
-        if self.session is not None:
-            getattr(self, method)(self.session)
-        return self.session is not None
-
     def move(self, direction: int) -> None:
         self.set_typing(self.top.typing and self.detail_alone)
         super().move(direction)
@@ -142,7 +136,7 @@ class SessionsScreen(SessionsPage):
 
     def use(self) -> None:
         """Open the selected session, or compare with it; if there is no session, return to the new one."""
-        row, first = self.session, self._comparing
+        row, first = self.subject, self._comparing
         if row is None:
             if not self.rows:
                 self.leave()

@@ -33,10 +33,10 @@ class TraceScreen(Page[int]):
         "fold": "fold",
         "fold_or_open": "fold",
         "filter": "show_only",
-        "json": ("on_span", "_show_events"),
-        "show_in_chat": ("on_span", "_show_in_chat"),
-        "copy_span": ("on_span", "_copy"),
-        "stop_span": ("on_span", "_stop"),
+        "json": ("on_chosen", "_show_events"),
+        "show_in_chat": ("on_chosen", "_show_in_chat"),
+        "copy_span": ("on_chosen", "_copy"),
+        "stop_span": ("on_chosen", "_stop"),
         "leave_trace": "leave",
         "trace": "leave",
     }
@@ -63,7 +63,7 @@ class TraceScreen(Page[int]):
         self.footer.styles.margin = 0  # One more row of spans.
 
     def show_keys(self) -> None:
-        span = self.spans.chosen_span
+        span = self.subject
         can_stop = span is not None and self._is_running(span)
         if can_stop != self._can_stop:
             self._can_stop = can_stop
@@ -111,7 +111,7 @@ class TraceScreen(Page[int]):
         self.show_keys()
 
     def draw_detail(self, facts: Facts) -> None:
-        span = self.spans.chosen_span
+        span = self.subject
         if span is not None:
             draw_span(facts, span, self.spans.view, self.context)
 
@@ -123,12 +123,9 @@ class TraceScreen(Page[int]):
     def enter(self) -> None:
         """Do nothing: a click on the selected row has no action here."""
 
-    def on_span(self, method: str) -> bool:
-        """Call a method with the selected span; return False if there is none."""
-        span = self.spans.chosen_span
-        if span is not None:
-            getattr(self, method)(span)
-        return span is not None
+    @property
+    def subject(self) -> Span | None:
+        return self.spans.chosen_span
 
     def fold(self, direction: int = 0) -> None:
         """Fold or unfold the selected span; without a direction, toggle it."""
@@ -165,4 +162,4 @@ class TraceScreen(Page[int]):
         if name == "filter" and argument.isdigit():
             self.show_only(int(argument))
         elif name == "json":
-            self.on_span("_show_events")
+            self.on_chosen("_show_events")

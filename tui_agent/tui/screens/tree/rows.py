@@ -17,7 +17,7 @@ from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.facts import Facts, FileCounts
-from tui_agent.tui.widgets.rows import Part, Pen, cells, list_pen, outcome_mark, part, row
+from tui_agent.tui.widgets.rows import Part, Pen, cells, list_pen, part, row, state_mark
 from tui_agent.units import format_age, format_cost, format_duration
 
 
@@ -169,7 +169,7 @@ def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) 
     indent = "  " * max(0, branch.depth - 1) + (elbow if branch.depth and not node.is_message else "")
     if node.is_message:
         indent += "  " * (2 if branch.depth else 1)
-    left = [*line.first(*outcome_mark(result.outcome.state, symbols)), (indent, line.style("t3"))]
+    left = [*line.first(*state_mark(result.outcome.state, symbols)), (indent, line.style("t3"))]
     turns = str(branch.turns) if not node.is_message else ""
     age = format_age(max(0.0, now - result.time)) if result.time else ""
     right: list[Part] = [(_right_columns(width, turns, format_cost(result.cost_usd), age), line.style("t2"))]
@@ -200,7 +200,7 @@ def draw_node(facts: Facts, node: Node, parent: Node | None) -> None:
     facts.gap()
     name = (result.text or node.title) if node.is_message else node.branch.name
     facts.text(name, bold=True, most=MAX_TEXT_ROWS)
-    symbol, role = outcome_mark(result.outcome.state, facts.looks.symbols)
+    symbol, role = state_mark(result.outcome.state, facts.looks.symbols)
     facts.line([(f"{symbol} ", facts.style(role)), part(result.outcome.label, facts.style(role))])
     facts.gap()
     if node.is_message:
