@@ -23,13 +23,12 @@ from textual.message import Message
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
-from tui_agent.tui.actions import Action, KeyHint, Scope, footer
+from tui_agent.tui.actions import KeyHint, Scope, footer
 from tui_agent.tui.main_screen import SessionApp, Spawn
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
 from tui_agent.tui.terminal.terminal import catch_signals, farewell, last_words, release_signals
-from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.line_pane import Intent
 
 if TYPE_CHECKING:
@@ -60,8 +59,6 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.first_prompt = options.prompt or ""
         self.outside = outside
         self.watch_themes = watch_themes
-        self.then: tuple[str, ...] = ()
-        """Arguments of the product's command line to run after quitting."""
         self.choose = False
         """True to open the list of sessions at the start."""
         self.controller: SessionController | None = None
@@ -174,9 +171,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.hide_note()
         if self.controller is None or self.controller.sessions.under_way:
             self.waiting_intents.append(event)
-            self.status.set_view(
-                StatusView("opening", "opening", "your message is sent once it is open"), self.clock()
-            )
+            self.set_status(StatusView("opening", "opening", "your message is sent once it is open"))
         else:
             self.controller.submitter.send(event)
 
@@ -209,12 +204,6 @@ class AgentApp(SessionApp, inherit_bindings=False):
         interrupted = self.controller is not None and self.controller.interrupt()
         done = "Interrupted. " if interrupted else ""
         self.say(f"{done}Press {self.key_map.key_of('copy_or_stop')} again to quit. Your session is saved.")
-
-    def use_keys(self, actions: tuple[Action, ...]) -> None:
-        """Use these actions, whose keys follow the user's settings."""
-        self.key_map = KeyMap(actions)
-        self.prompt.use(actions)
-        self.show_keys()
 
     def show_keys(self) -> None:
         """Show the keys that work now in the footer."""
@@ -264,11 +253,6 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.has_quit = True
         self.run_worker(self._leave(reason), name="leave", exit_on_error=False)
 
-    def leave_for(self, *words: str) -> None:
-        """Quit, then run `tui-agent` with these arguments."""
-        self.then = words
-        self.leave()
-
     def leave_by_signal(self, number: int) -> None:
         """Quit after SIGTERM or SIGHUP: quickly, and with the exit status that shells expect."""
         if self.return_status:
@@ -290,7 +274,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         if self.controller is not None:
             self.ended_jobs = len(self.controller.state.jobs) if self.controller.connected else 0
             closing = f"closing the session{' and its background jobs' if self.ended_jobs else ''}"
-            self.status.set_view(StatusView("opening", "quitting", closing), self.clock())
+            self.set_status(StatusView("opening", "quitting", closing))
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_S if reason == "signal" else None):
                     await self.controller.sessions.close(reason)

@@ -28,7 +28,7 @@ from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
-from tui_agent.tui.panes.status import Status
+from tui_agent.tui.panes.status import Status, StatusView
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.terminal.keyboard import KeyboardDriver
 from tui_agent.tui.terminal.terminal import Terminal, edit_text
@@ -286,6 +286,10 @@ class Frame(App[int]):
         else:
             self.say("Too long for this terminal's clipboard. /session shows the path of the log.", "warning")
 
+    def set_status(self, view: StatusView) -> None:
+        """Show this state in the status line."""
+        self.status.set_view(view, self.clock())
+
     def hide_note(self) -> bool:
         """Hide the notice; return False if there was none."""
         was_shown = bool(self.note.display)
@@ -322,6 +326,8 @@ class SessionApp(Frame, inherit_bindings=False):
     """True once the user has quit."""
     handle: "EngineHandle | None" = None
     """The engine process of the first session."""
+    then: tuple[str, ...] = ()
+    """Arguments of `tui-agent` to run after quitting."""
     spawn: Spawn | None = None
     """Opens a session; None starts a process of its own."""
     outside: "Ask | None" = None
@@ -339,11 +345,14 @@ class SessionApp(Frame, inherit_bindings=False):
 
     def leave_for(self, *words: str) -> None:
         """Quit, then run `tui-agent` with these arguments."""
-        raise NotImplementedError
+        self.then = words
+        self.leave()
 
     def use_keys(self, actions: tuple[Action, ...]) -> None:
         """Use these actions, whose keys follow the user's settings."""
-        raise NotImplementedError
+        self.key_map = KeyMap(actions)
+        self.prompt.use(actions)
+        self.show_keys()
 
     def show_keys(self) -> None:
         """Show the keys that work now in the footer."""

@@ -90,7 +90,7 @@ class PaneUpdater:
         stopped = self._stopped_status()
         view = self._status() if stopped is None else stopped
         before = self._app.status.view.mood
-        self._app.status.set_view(view, self._app.clock())
+        self._app.set_status(view)
         self._app.header.set_status(view)
         self._app.show_keys()
         if stopped is None and before != view.mood:

@@ -123,7 +123,7 @@ class OpenQuestions:
         self._open = modal
 
         def submit(decision: DecidePermission | None) -> None:
-            self._close(modal, request.request_id, answered=decision is not None)
+            self._close(modal, request.request_id)
             if decision is None:
                 return
             if self._host.session is not None and self._host.session.is_closed:
@@ -141,7 +141,7 @@ class OpenQuestions:
         self._open = modal
 
         def submit(answer: AnswerQuestion | None) -> None:
-            self._close(modal, question.question_id, answered=answer is not None)
+            self._close(modal, question.question_id)
             if answer is not None:
                 self._host.submit(answer)
 
@@ -155,7 +155,7 @@ class OpenQuestions:
         editor = self._host.app.prompt.editor
         return TypedAhead(editor.post_message, midway=bool(editor.text.strip()) and not editor.untouched)
 
-    def _close(self, modal: Approval | Question, request_id: RequestId, *, answered: bool) -> None:
+    def _close(self, modal: Approval | Question, request_id: RequestId) -> None:
         if self._open is modal:
             self._open = None
         # Do not open it again: its answer is on its way, or the user closed it to answer later.

@@ -76,9 +76,7 @@ class SessionSwitcher:
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
         """Open another session in the background; messages sent from now on wait for it."""
         self.under_way = True
-        self._host.app.status.set_view(
-            StatusView("opening", "opening", "another session"), self._host.app.clock()
-        )
+        self._host.app.set_status(StatusView("opening", "opening", "another session"))
         self._host.worker(work, name)
 
     def stay(self) -> None:
@@ -244,9 +242,7 @@ class SessionSwitcher:
         else:
             has_config = self._host.config is not None
             hint = "/sessions or /new opens another" if has_config else "fix the configuration, then /new"
-            self._host.app.status.set_view(
-                StatusView("failed", "no session", fault.message, note=hint), self._host.app.clock()
-            )
+            self._host.app.set_status(StatusView("failed", "no session", fault.message, note=hint))
             is_on_page = self._host.start_page.show_fault(str(fault))
         if not is_on_page:
             self._host.app.say(str(fault), "error")

@@ -47,7 +47,7 @@ def is_group(span: "Span") -> bool:
     return span.kind in ("turn", "iteration")
 
 
-def label(span: "Span", view: "TraceView", *, folded: bool, full: bool = False) -> str:
+def label(span: "Span", *, folded: bool, full: bool = False) -> str:
     """Return the span's name for its row."""
     name = clean_line(span.name)
     match span.kind:

@@ -98,7 +98,7 @@ def _span_row(
             left += [pen.part(" " * indent), *toggle]
         left.append(pen.part(f"{symbol} ", symbol_role))
         role = "t1" if running else "t3" if span.state == "queued" else "t2"
-    name = label(span, view, folded=folded)
+    name = label(span, folded=folded)
     right = _measures(span, pen, width, now)
     name = fit(name, max(6, width - cells(left) - cells(right) - 4), symbols.ellipsis)
     left.append(pen.part(name, role, bold=span.kind == "turn", intent=f"span {span.index}"))

@@ -65,6 +65,20 @@ _SIXTEEN: Final[dict[Role, str]] = {
     "border": "ansi_bright_black",
     "border-strong": "ansi_bright_black",
 }
+_VARIABLES: Final[tuple[tuple[Role, tuple[str, ...]], ...]] = (
+    ("accent", ("scrollbar-active", "link-color")),
+    ("border", ("border-blurred",)),
+    ("border-strong", ("scrollbar", "scrollbar-hover")),
+    ("s0", ("scrollbar-background", "scrollbar-background-hover", "scrollbar-background-active")),
+    ("s0", ("scrollbar-corner-color", "footer-background", "ansi-background")),
+    ("s2", ("block-hover-background",)),
+    ("selection", ("input-selection-background", "screen-selection-background")),
+    ("t1", ("block-cursor-foreground", "input-selection-foreground", "screen-selection-foreground")),
+    ("t1", ("footer-key-foreground", "ansi-foreground")),
+    ("t2", ("text-muted",)),
+    ("t3", ("text-disabled", "footer-foreground")),
+)
+"""Textual's variables that have the colour of a role in every mode."""
 
 
 class ThemeFile(NamedTuple):
@@ -210,33 +224,12 @@ def _textual_variables(colors: Mapping[Role, str], mode: ColourMode) -> dict[str
     bright = mode == "full"
     return {
         **{str(role): color for role, color in colors.items()},
-        "text-muted": colors["t2"],
-        "text-disabled": colors["t3"],
-        "border-blurred": colors["border"],
-        "scrollbar": colors["border-strong"],
-        "scrollbar-hover": colors["border-strong"],
-        "scrollbar-active": colors["accent"],
-        "scrollbar-background": colors["s0"],
-        "scrollbar-background-hover": colors["s0"],
-        "scrollbar-background-active": colors["s0"],
-        "scrollbar-corner-color": colors["s0"],
+        **{name: colors[role] for role, names in _VARIABLES for name in names},
         "block-cursor-background": colors["selection"] if bright else "ansi_default",
-        "block-cursor-foreground": colors["t1"],
         "block-cursor-text-style": "none" if bright else "reverse",
-        "block-hover-background": colors["s2"],
         "input-cursor-background": colors["t1"] if bright else "ansi_default",
         "input-cursor-foreground": colors["s2"] if bright else "ansi_default",
         "input-cursor-text-style": "none" if bright else "reverse",
-        "input-selection-background": colors["selection"],
-        "input-selection-foreground": colors["t1"],
-        "screen-selection-background": colors["selection"],
-        "screen-selection-foreground": colors["t1"],
-        "footer-background": colors["s0"],
-        "footer-foreground": colors["t3"],
-        "footer-key-foreground": colors["t1"],
-        "ansi-background": colors["s0"],
-        "ansi-foreground": colors["t1"],
-        "link-color": colors["accent"],
         "link-style": "underline",
     }
 

@@ -5,7 +5,7 @@ Invariant: runs no model or tool and writes nothing; a key folds a bounded numbe
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, cast
 
 from textual.app import ComposeResult
@@ -15,6 +15,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.folds.replay_cursor import ReplayCursor
 from tui_agent.folds.trace.timeline import build_timeline
 from tui_agent.folds.views import Views, describe_error
+from tui_agent.protocol.base import BlobText
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.meter import meter_style
@@ -22,7 +23,6 @@ from tui_agent.tui.panes.note import Level
 from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status import StatusView
-from tui_agent.tui.screens.replay.chat import ReplayChat
 from tui_agent.tui.screens.replay.playhead import Playhead, PlayheadScreen
 from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
 from tui_agent.tui.screens.replay.timeline_pane import Head, TimelinePane, rows_for
@@ -30,14 +30,19 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.time_slice import Slices
+from tui_agent.tui.transcript.messages import BlobWanted
+from tui_agent.tui.transcript.tools import QUICK_S
+from tui_agent.tui.transcript.widget import TranscriptWidget
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Part, with_intent
+from tui_agent.tui.worker_errors import WorkerErrorReporter
 from tui_agent.units import format_cost, format_percent
 
 if TYPE_CHECKING:
     from tui_agent.tui.main_screen import Frame
 
 NOTE_S = 8.0
+MAX_BLOBS = 200
 _ROLES: Final[dict[Level, Role]] = {"info": "t2", "done": "success", "warning": "warning", "error": "error"}
 
 
@@ -94,6 +99,51 @@ class ReplayFaults:
             if key not in self._reported:
                 self._reported.add(key)
                 self._say(f"{fault.view} lacks event {fault.seq}, {fault.kind}: {fault.error}", "error")
+
+
+class ReplayChat(WorkerErrorReporter, TranscriptWidget):
+    """The transcript at any moment. `read` returns the full content of a text that is stored outside of the log.
+
+    Entries that two moments share are neither laid out nor drawn again.
+    """
+
+    can_focus = False
+
+    def __init__(self, looks: Looks, read: Callable[[BlobText], Awaitable[str]], *, id: str) -> None:
+        super().__init__(looks.palette, looks.symbols, resolve=self._find_text, now=self._now, id=id)
+        self._views: Views | None = None
+        self._texts: dict[str, str] = {}
+        self._read_text = read
+
+    def _now(self) -> float:
+        # The live chat delays the rows of quick calls; a replay shows them at once.
+        return 0.0 if self._views is None else self._views.last_event_time + QUICK_S
+
+    def show(self, views: Views) -> None:
+        """Show the transcript of these views."""
+        new = views.transcript.view()
+        if views is self._views:
+            changed = views.transcript.drain()
+        else:
+            old = self._views.transcript.view().entries if self._views is not None else ()
+            pairs = zip(old, new.entries, strict=False)
+            changed = [index for index, (was, now) in enumerate(pairs) if was is not now]
+            views.transcript.drain()
+        self._views = views
+        self.set_view(new, changed)
+
+    def _find_text(self, blob: BlobText) -> str | None:
+        return self._texts.get(blob.blob_sha256)
+
+    def on_blob_wanted(self, message: BlobWanted) -> None:
+        message.stop()
+        self.run_worker(self._fetch(message.blob), name="blob", exit_on_error=False)
+
+    async def _fetch(self, blob: BlobText) -> None:
+        self._texts[blob.blob_sha256] = await self._read_text(blob)
+        while len(self._texts) > MAX_BLOBS:
+            del self._texts[next(iter(self._texts))]
+        self.blob_loaded(blob)
 
 
 class MomentScreen(PlayheadScreen):

@@ -35,7 +35,7 @@ def draw_span(facts: Facts, span: Span, view: TraceView, context: AppContext) ->
     symbol, role = state_symbol(span, facts.looks.symbols)
     outcome = clean(span.outcome).replace("\n", " ") or SPAN_STATE_LABELS[span.state]
     facts.gap()
-    for number, piece in enumerate(wrap(label(span, view, folded=False, full=True), width - 5)):
+    for number, piece in enumerate(wrap(label(span, folded=False, full=True), width - 5)):
         fits = number == 0 and len(piece) + len(outcome) + 7 < width
         state: Part = (f"{symbol} {outcome}", facts.style(role))
         facts.line([(piece, facts.style(bold=True))], [state] if fits else [])

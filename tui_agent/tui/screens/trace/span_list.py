@@ -172,7 +172,7 @@ class SpanList(ChoiceList[int]):
             right += [("  ", line.style()), *self._bar(span, columns.bar, line)]
         room = max(8, width - cells(right) - 4 - cells(left))
         outcome = clean_line(span.outcome) if span.state in _STATE_BARS else ""
-        name = label(span, self.view, folded=folded, full=True)
+        name = label(span, folded=folded, full=True)
         name = fit(name, max(6, room - (len(outcome) + 3 if outcome else 0)), symbols.ellipsis)
         name_role: Role = "t1" if span.kind in ("turn", "iteration") or chosen else "t2"
         left.append((name, line.style(name_role, bold=span.kind == "turn" or chosen)))
