@@ -82,7 +82,7 @@ def json_rows(text: str) -> list[JsonRow]:
 
 
 def read_rows(row_type: type[RowT], text: str) -> list[RowT]:
-    """Parse the JSON objects among the lines as values of a dataclass; skip those that do not fit it."""
+    """Parse the JSON objects among the lines as values of a dataclass; skip objects that do not match it."""
     adapter: TypeAdapter[RowT] = _adapter(row_type)  # type: ignore[arg-type]  # every class can be hashed
     rows: list[RowT] = []
     for row in json_rows(text):
@@ -122,7 +122,7 @@ def number_of(row: JsonRow, name: str) -> float:
 
 
 def words_of(options: Sequence[tuple[str, object]]) -> list[str]:
-    """Return the command-line words `name value` of every option that has a value."""
+    """Return the arguments `name value` for every option that has a value."""
     return [word for name, value in options if value for word in (name, str(value))]
 
 

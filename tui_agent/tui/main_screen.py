@@ -329,9 +329,9 @@ class SessionApp(Frame, inherit_bindings=False):
     then: tuple[str, ...] = ()
     """Arguments of `tui-agent` to run after quitting."""
     spawn: Spawn | None = None
-    """Opens a session; None starts a process of its own."""
+    """Opens a session; if None, a new engine process is started."""
     outside: "Ask | None" = None
-    """Runs `tui-agent` itself; None starts a child process."""
+    """Runs `tui-agent` itself; if None, a child process is started."""
     waiting_intents: list[Intent | Prompt.Sent]
     """Actions and messages that wait for a session to open."""
 

@@ -1,4 +1,4 @@
-"""Commands that choose a setting: effort, agent, policy, cost limit, theme. Those about models are in `model`."""
+"""Commands that choose a setting: effort, agent, policy, cost limit, theme. Commands about models are in `model`."""
 
 from typing import cast
 

@@ -97,7 +97,7 @@ def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
 
 
 def show_plugins(context: AppContext, argument: str) -> None:
-    """Show the loaded plugins, and those that failed to load with the reason."""
+    """Show the loaded plugins, and the reasons why others failed to load."""
 
     def draw(facts: Facts) -> None:
         for name, plugin in sorted(context.views.plugins.items()):
@@ -116,7 +116,7 @@ def show_models(context: AppContext, argument: str) -> None:
 
 
 def show_command_output(context: AppContext, title: str, *words: str) -> None:
-    """Show the output of `tui-agent` called with these words."""
+    """Show the output of `tui-agent` called with these arguments."""
 
     async def ask() -> str:
         return (await context.ask(*words))[1]

@@ -1,6 +1,6 @@
 """Commands that set the model: a model, a provider and its key, the default model.
 
-Invariant: a list opens at once with the entries that the app knows; more are added later. A typed key stays in
+Invariant: a list opens immediately with the entries that the app knows; others are added later. A typed key stays in
 memory, unless the user asked to store it.
 """
 
@@ -121,7 +121,7 @@ def _open_form(context: AppContext, *, model: str = "", base_url: str = "") -> N
 
 
 async def use_provider(context: AppContext, given: Provider) -> None:
-    """Give the engine the key, stored or only for this run, and set the model."""
+    """Pass the key to the engine, for this run or also for later ones, and set the model."""
     app, config = context.app, context.config
     if given.key and config is not None:
         name = key_variable(given.vendor)

@@ -1,7 +1,7 @@
 """The commands /doctor, /export and /bug.
 
-Invariant: a file is written only on request, and never overwrites one. The checks of /doctor run in a process without
-a terminal, so the app replaces their report on the terminal by its own.
+Invariant: files are written only on request, and existing files are never overwritten. The process that runs the checks
+of /doctor has no terminal, so the app checks the terminal itself.
 """
 
 from typing import Final

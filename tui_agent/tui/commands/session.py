@@ -1,7 +1,7 @@
 """Commands about sessions: open another one, start a new one, pause, rename, the queue, the trace.
 
-Invariant: an argument that looks like a session id never becomes the name of a session; any other single word does
-only after a question.
+Invariant: no session gets a name that looks like a session id; it gets any other single word as its name only after a
+question.
 """
 
 import asyncio
@@ -103,7 +103,7 @@ def _rename(context: AppContext, name: str) -> None:
 
 
 async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
-    """Return the id of the session meant by `argument`, or an empty id and the problem with it."""
+    """Return the id of the session meant by `argument`, and an error message; each may be empty."""
     if len(argument.split()) != 1:
         return "", ""
     status, output = await context.ask("sessions", "list", "--all", f"--id={argument}", "--json")

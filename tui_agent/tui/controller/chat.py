@@ -60,7 +60,7 @@ class ChatWidget(TranscriptWidget):
             self.set_view(_view_from(view, first), [index - first for index in changed if index >= first])
 
     def extend(self, index: int | None) -> None:
-        """Lay out older entries too, back to entry `index`; None: some more."""
+        """Lay out older entries too: back to entry `index`, or a fixed number of them if it is None."""
         if self._whole is None or not self._first or (index is not None and index >= self._first):
             return
         self._first = window_start(self._whole.entries, self._first if index is None else index)
@@ -91,7 +91,7 @@ class ChatWidget(TranscriptWidget):
         self.take_layout(layout, view)
 
     def repaint(self) -> None:
-        """Match the screen to the viewport; lay out more entries when the view is near the first one laid out."""
+        """Paint the rows that changed; near the first entry that is laid out, lay out older ones too."""
         super().repaint()
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
             self.extend(None)
@@ -149,7 +149,7 @@ class ChatWidget(TranscriptWidget):
 
 
 class Chat:
-    """The start page and the transcript, of which one is visible."""
+    """The start page and the transcript; one of them is visible."""
 
     def __init__(self, context: AppContext, show_status: Callable[[], None]) -> None:
         self.app = app = context.app

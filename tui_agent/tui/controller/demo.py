@@ -1,6 +1,6 @@
 """The end of a demo in the app: its turn and its files are undone, then redone.
 
-Invariant: it submits only commands that a user could type. A new event ends it. Typing skips
+Invariant: it submits only commands that a user could type. A new event ends the script. Typing skips
 the undo or, if the turn is already undone, redoes it immediately.
 """
 

@@ -53,7 +53,7 @@ class StartPagePort(StartPort, Protocol):
 
 
 class HostSessions(SessionsPort, Protocol):
-    """The sessions, with what only the controller's parts use."""
+    """Switching of sessions, with methods that only the controller's parts use."""
 
     def start(self, pump: Pump) -> None: ...
     async def show_branch(self) -> None: ...

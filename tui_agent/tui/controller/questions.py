@@ -44,7 +44,7 @@ class OpenQuestions:
 
     @property
     def scope(self) -> Scope | None:
-        """The scope whose keys work while a question is open; None without one."""
+        """The scope of the open question's keys; None if no question is open."""
         if isinstance(self._open, Approval):
             if self._open.typing:
                 return "rule" if self._open.chosen == "a" else "reason"

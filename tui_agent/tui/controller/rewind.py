@@ -66,7 +66,7 @@ class RewindActions:
         self._host.submit(Redo())
 
     def revert(self, argument: str, *, then: Callable[[], object] = lambda: None) -> None:
-        """Revert to an event, or let the user choose a message to revert to; `then` as for `go`."""
+        """Revert to an event, or let the user choose a message; `then` is called once the user has decided."""
         host = self._host
         if argument:
             if not argument.isdecimal() or int(argument) > host.views.seq:

@@ -1,6 +1,6 @@
 """Controller of the open session: its views, and everything that uses the protocol.
 
-Invariant: imported once, after the first paint (`app` names it; nothing else imports it before). It submits commands
+Invariant: imported once, by `app`, after the first paint. It submits commands
 and passes views on; the panes decide how they look.
 """
 

@@ -122,7 +122,7 @@ class SessionSwitcher:
         return None
 
     async def _show(self, session: AppSession, last_seq: int, first: Views | None) -> None:
-        """Show the session up to this event, starting from `first`, the views of its end, if given."""
+        """Show the session up to event `last_seq`; `first` has views of its end, to show until all of it is folded."""
         host, whole = self._host, self._whole
         host.faults.begin()
         host.views = first or Views()

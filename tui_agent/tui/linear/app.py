@@ -323,7 +323,7 @@ class Typed:
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self.status = 0
-        """The exit status that a signal asks for."""
+        """The exit status after a signal; 0 before one."""
 
     async def line(self) -> str | None:
         """Return the next line; None at the end of input."""

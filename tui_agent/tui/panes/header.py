@@ -1,6 +1,6 @@
 """The header: title, model, policy, cost and context of the session.
 
-Invariant: policy, cost and context are shown at every width; nothing depends on the content of the chat area.
+Invariant: policy, cost and context are shown at every width; the header does not depend on the chat area.
 """
 
 from typing import TYPE_CHECKING

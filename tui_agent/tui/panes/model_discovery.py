@@ -1,4 +1,4 @@
-"""Discovery of models that can be used at once: keys in the environment, servers on this machine, the demo.
+"""Discovery of models that are ready to use: by keys in the environment, servers on this machine, and the demo.
 
 Invariant: connects only to loopback addresses, to each server once, and for at most a second.
 """

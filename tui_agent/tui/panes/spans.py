@@ -26,7 +26,7 @@ FAULTS = {
     "cut": "answer cut off",
     "empty": "empty answer",
     "invalid request": "request refused",
-    "script": "script does not fit",
+    "script": "script does not match",
 }
 """Names of model errors in messages to the user."""
 MAX_NAME_LENGTH = 1000

@@ -1,4 +1,4 @@
-"""The text of the status line for a session's state. Invariant: pure; one mood at a time, waiting before running."""
+"""The text of the status line for a session's state. Invariant: pure; waiting is shown rather than running."""
 
 from typing import TYPE_CHECKING
 

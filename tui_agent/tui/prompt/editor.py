@@ -1,7 +1,7 @@
 """The message editor: a text area that grows, with chips, history, and optional vim keys.
 
-Invariant: `submit` and `act` are called directly in the key handler, so that each of several keys read at once sees
-the text after the keys before it. The editor knows nothing of sessions. All text put into it is cleaned.
+Invariant: `submit` and `act` are called directly in the key handler, so that each of several keys that
+are read together sees the text changed by the keys before it. The editor knows nothing of sessions. All text put into it is cleaned.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,7 +59,7 @@ class MessageArea(TextArea, inherit_css=False):
         self.vim: Vim | None = None
         self.menu_open = False
         self.sync: Callable[[], None] = lambda: None
-        """Updates the menu for the text."""
+        """Called to update the menu for the text."""
         self.submit: Callable[[str], None] = lambda how: None
         """Called in the key handler with the action of the key: `send` or `queue`."""
         self.act: Callable[[str], None] = lambda name: None

@@ -1,6 +1,6 @@
 """Search for names defined in the workspace, for `@` completion: in the map's index, or else with git.
 
-Invariant: at most `MAX_SYMBOLS` names, the likeliest first, sources before tests; none without git. This module is
+Invariant: at most `MAX_SYMBOLS` names, the likeliest first, sources before tests. This module is
 loaded when a session opens or symbols are searched, not for the first screen.
 """
 

@@ -1,6 +1,6 @@
 """A full screen with a list and the details of the selected item: title, columns, rows, details pane on the right.
 
-Invariant: header and footer stay in place. If there is no room for both, Enter shows the details in place of the list
+Invariant: header and footer stay in place. If there is no room for list and details, Enter shows the details in place of the list
 and Esc returns to it. Notices disappear by themselves.
 """
 

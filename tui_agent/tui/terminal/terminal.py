@@ -97,7 +97,7 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 def catch_signals(leave: Callable[[int], None]) -> None:
-    """Exit in an orderly way on SIGTERM and SIGHUP, so that the terminal is restored.
+    """Call `leave` with the signal's number on SIGTERM and SIGHUP, so that the terminal is restored.
 
     Call it while the event loop runs.
     """

@@ -1,4 +1,4 @@
-"""Styles for widgets that draw their own lines: a rich or Textual style for a colour role and a weight.
+"""Styles for widgets that draw their own lines: a rich style for a colour role and a weight.
 
 Invariant: only this module turns a role into a style. Equal arguments return the same object, so styles can be
 compared and cached by identity; `Palette.key` holds everything that its styles depend on.

@@ -36,7 +36,7 @@ _MAX_STRIPS: Final = 400
 TAIL_S: Final = 1 / 30
 """Minimum seconds to the next frame after one that changed some rows."""
 SCROLL_S: Final = 1 / 12
-"""Minimum seconds to the next frame after one that moved all rows: about 10 KB for the terminal."""
+"""Minimum seconds to the next frame after one that moved all rows, which sends about 10 KB to the terminal."""
 
 
 class Pace:

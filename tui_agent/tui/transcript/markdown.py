@@ -57,7 +57,7 @@ def render_piece(piece: Piece, place: Place, look: Look) -> list[Row]:
 def code_rows(
     lines: Sequence[str], starts: Sequence[int], language: str, place: Place, look: Look
 ) -> list[Row]:
-    """Return one highlighting group of code: on the role `sunk`, full width, continuation rows indented by 2 cells."""
+    """Return the rows of one highlighting group of code, in full width; continuation rows are indented by 2 cells."""
     ground = look.s("t1", "sunk")
     rows: list[Row] = []
     used = width_of(place.rest)

@@ -244,7 +244,7 @@ class _Table:
         self._rows: list[Row] = []
         self._widths: list[int] = []
         self._measured = self._drawn = 0
-        """Lines when the widths were computed, and lines that have rows."""
+        """Number of lines when the widths were computed, and number of lines that have rows."""
 
     def add(self, line: str, start: int) -> None:
         """Add a complete line (the first is the header)."""

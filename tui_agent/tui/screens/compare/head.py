@@ -38,7 +38,7 @@ TINY = 30
 class Columns(NamedTuple):
     """The first columns of the labels and of both sides' figures. If only one side is shown, `left` is its column.
 
-    `beside` is the first column of the right one of two texts next to each other; 0 if there is room for only one.
+    `beside` is the first column of the right text if two texts are next to each other; otherwise 0.
     """
 
     width: int
@@ -97,7 +97,7 @@ _SHORT: Final = {"Tokens in / out": "Tokens"}
 
 
 class Moment(NamedTuple):
-    """The playhead's place on both timelines; None is the end of both. `text` shows the speed and the time."""
+    """The playhead's place on both timelines; `ms` is None at the end. `text` shows the speed and the time."""
 
     ms: float | None = None
     playing: bool = False

@@ -26,7 +26,7 @@ class MapSymbol:
 
     @property
     def lines(self) -> str:
-        """Its line range: `3-5`, `28`."""
+        """The line range: `3-5`, `28`."""
         return f"{self.line}-{self.end}" if self.end > self.line else str(self.line)
 
 

@@ -37,7 +37,7 @@ LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
 MAX_QUERY_CHARS = 300
 HINT = "a question, a task, names"
 EDITS = frozenset({"left", "right", "home", "end", "backspace", "delete", "ctrl+a", "ctrl+e", "ctrl+w"})
-"""Keys that edit the current question; any other key starts a new one."""
+"""Keys that edit the current question; any other key starts a new question."""
 EMPTY = "Nothing to map here: no file with text was found."
 FOLLOW_S = 0.25
 COUNT_S = 0.8
@@ -248,7 +248,7 @@ class MapScreen(MapPage):
         self.set_typing(True)
 
     def stop_typing(self, *, keep: bool = False) -> None:
-        """Close the field. Without `keep`, it shows the question of the listed answer again."""
+        """Close the field. Without `keep`, restore the question of the newest request."""
         if not keep:
             self.top.field = Field(self.asked)
         elif self.top.field.text != self.asked:

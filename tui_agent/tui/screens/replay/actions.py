@@ -173,7 +173,7 @@ class ReplayActions(MomentScreen):
         self._open_sheet("Jobs", draw, "No background jobs yet.")
 
     def show_put_away(self) -> None:
-        """List the messages that were shortened or summarised at the event that is shown; each can be read in full."""
+        """List the messages shortened or summarised up to the event that is shown; each can be read in full."""
         if self.ready:
             self._start(self._list_put_away(), "put-away")
 

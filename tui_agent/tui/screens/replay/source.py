@@ -37,7 +37,7 @@ class LiveSource(ReplaySource, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReplayHost:
-    """Services for a replay; None if not available.
+    """Services for a replay. A service that is not available is None.
 
     `opens` is the command that opens another session, without the id.
     """

@@ -65,7 +65,7 @@ class SessionsPage(SearchPage[Line]):
         self._status = "Reading the sessions …"
         """Shown while the list is empty, unless a search made it empty."""
         self._previews: dict[str, tuple[float, Preview]] = {}
-        """Previews by session, with the time of the session's last change."""
+        """Previews by session id, each with the time of the session's last change."""
         self._count = 0
 
     def on_mount(self) -> None:

@@ -135,7 +135,7 @@ class SessionsScreen(SessionsPage):
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Open the selected session, or compare with it; if there is no session, return to the new one."""
+        """Open the selected session, or compare with it; close the screen if there are no sessions."""
         row, first = self.subject, self._comparing
         if row is None:
             if not self.rows:
@@ -262,12 +262,12 @@ class SessionsScreen(SessionsPage):
             return
 
         def report() -> None:
-            self.say(f"Renamed it to {title}.", "done")
+            self.say(f"Renamed the session to {title}.", "done")
             self.read(row.id)
 
         if row.id == self.context.app.session_id and self.context.session is not None:
             self.context.submit(Rename(title=title))
             self.set_title(row.id, title)
-            self.say(f"Renamed it to {title}.", "done")
+            self.say(f"Renamed the session to {title}.", "done")
         else:
             self._run("Renaming", "sessions", "rename", row.id, title, then=report)

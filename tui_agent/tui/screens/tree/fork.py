@@ -45,7 +45,7 @@ def fork(context: AppContext, point: ForkPoint, say: Say) -> None:
 
 
 def what_if(context: AppContext, point: ForkPoint, say: Say) -> None:
-    """Ask for the change and the workplace of a fork, create it, open it, and let it continue."""
+    """Ask for the change and the workplace of a fork, create and open the fork, and let its agent continue."""
     context.worker(_fork(context, point, say, is_what_if=True), "what if")
 
 
