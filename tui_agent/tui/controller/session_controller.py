@@ -13,7 +13,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+from tui_agent.config import layers
+from tui_agent.config.api_keys import Keys
 from tui_agent.config.settings import Config, ModelProfile
+from tui_agent.errors import ConfigError
 from tui_agent.folds.session.jobs import JobsView, mark_jobs_lost
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import Views
@@ -35,7 +38,7 @@ from tui_agent.tui.controller.questions import OpenQuestions
 from tui_agent.tui.controller.rewind import RewindActions
 from tui_agent.tui.controller.session_reader import SessionReader
 from tui_agent.tui.controller.session_switcher import SessionSwitcher
-from tui_agent.tui.controller.startup import StartPage, configure, known_keys, watch_themes
+from tui_agent.tui.controller.startup import StartPage, configure, watch_themes
 from tui_agent.tui.controller.trust import TrustDialog
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.modals.viewer import Viewer
@@ -104,7 +107,7 @@ class SessionController:
 
         `choose` opens the session list over the chat; `watch` redraws when the theme's file changes.
         """
-        self.configure()
+        configure(self)
         await self.chat.mount()
         self.app.prompt.find_symbols = search_index(self.ask, self.app.options.data_dir)
         self.start_page.show_early()
@@ -172,8 +175,17 @@ class SessionController:
         return self.state.workspace or str(self.app.options.cwd)
 
     def known_keys(self) -> frozenset[str]:
-        """Return the names of API key variables that have a value."""
-        return known_keys(self)
+        """Return the names of API key variables that have a value: in the environment, stored, or entered now."""
+        names = frozenset(name for name, value in self.app.environ.items() if value)
+        if self.config is None:
+            return names
+        typed = {name for name, _ in self.app.options.typed_keys}
+        try:
+            variables = layers.merge_environment(self.app.options, self.app.environ)
+            return Keys(variables, self.config.paths.secrets).names() | typed
+        except ConfigError as fault:
+            self.app.say(str(fault), "warning")
+            return names | typed
 
     async def use_key(self, variable: str, key: str) -> None:
         """Give the engine an API key for this run, and reopen the session with it."""
@@ -182,10 +194,6 @@ class SessionController:
         self.app.options = replace(self.app.options, typed_keys=tuple(typed.items()))
         self.ask = self.app.outside or CommandLine(self.app.options, self.app.environ)
         await self.sessions.reopen()
-
-    def configure(self) -> None:
-        """Read the configuration, and apply its screen settings."""
-        configure(self)
 
     def take_state(self) -> None:
         """React to a new session state."""

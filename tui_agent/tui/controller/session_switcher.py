@@ -22,6 +22,7 @@ from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.controller.background_fold import BackgroundFold
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.pump import Pump
+from tui_agent.tui.controller.startup import configure
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import Prompt
@@ -99,7 +100,7 @@ class SessionSwitcher:
 
     async def _open(self, options: SessionOptions) -> TuiAgentError | None:
         if self._host.config is None:
-            self._host.configure()
+            configure(self._host)
         spawn = self._host.app.spawn or _spawn_remote(self._host)
         session = spawn(options)
         self._host.app.run_worker(session.serve(), name="serve", group="session", exit_on_error=False)

@@ -5,12 +5,10 @@ from importlib import import_module
 from pathlib import Path
 
 from tui_agent.config import layers
-from tui_agent.config.api_keys import Keys
 from tui_agent.config.git_query import query_git
 from tui_agent.config.repository import find_repository
-from tui_agent.errors import ConfigError, TuiAgentError
+from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.settings import EFFORTS, POLICIES
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.panes.model_discovery import Server, find_servers, first_choices, ready_choices
 from tui_agent.tui.panes.policy import policy_words
@@ -185,17 +183,3 @@ def folder_facts(root: Path) -> str:
     if changed is None:
         return branch
     return f"{branch}, {len(changed.splitlines())} changed" if changed else f"{branch}, clean"
-
-
-def known_keys(context: AppContext) -> frozenset[str]:
-    """Return the names of API key variables that have a value: in the environment, stored, or entered for this run."""
-    app = context.app
-    if context.config is None:
-        return frozenset(name for name, value in app.environ.items() if value)
-    typed = {name for name, _ in app.options.typed_keys}
-    try:
-        variables = layers.merge_environment(app.options, app.environ)
-        return Keys(variables, context.config.paths.secrets).names() | typed
-    except ConfigError as fault:
-        app.say(str(fault), "warning")
-        return frozenset(name for name, value in app.environ.items() if value) | typed

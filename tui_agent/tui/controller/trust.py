@@ -13,6 +13,7 @@ from tui_agent.config.trust import Project, load_projects
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.startup import configure
 from tui_agent.tui.modals.trust import Answer, TrustSheet
 
 ENGINE_ENDS_S = 5.0
@@ -48,7 +49,7 @@ class TrustDialog:
         if answer is None or answer == "quit" or not self._save(folders, answer, paths):
             return
         if (answer == "trust" or "trusted" in before) and self._host.session is not None:
-            self._host.configure()
+            configure(self._host)
             self._host.sessions.go_to(self._host.sessions.reopen(), "trust")
 
     def _load(self) -> tuple[list[Project], Paths]:
@@ -92,5 +93,5 @@ class TrustDialog:
         handle, app.handle = app.handle, None
         if handle is not None:
             self._host.worker(asyncio.to_thread(handle.close, ENGINE_ENDS_S), "engine's end")
-        self._host.configure()
+        configure(self._host)
         self._host.start_page.show_early()

@@ -61,12 +61,7 @@ class Chips:
     def fold_picture(self, text: str, root: Path) -> str | None:
         """Return a chip if the paste is the path of an image file; otherwise None."""
         plain = text.strip().strip("'\"")
-        plain = (
-            unquote(plain.removeprefix("file://"))
-            if plain.startswith("file://")
-            else plain.replace("\\ ", " ")
-        )
-        path = Path(plain).expanduser()
+        path = _parse_path(plain if plain.startswith("file://") else plain.replace("\\ ", " ")).expanduser()
         media = MEDIA.get(path.suffix.lower())
         if media is None or "\n" in plain or len(plain) > 1024:
             return None
@@ -142,8 +137,13 @@ def paths_as_mentions(text: str, root: Path) -> str | None:
     return "".join(f"{mention} " for mention in mentions)
 
 
+def _parse_path(text: str) -> Path:
+    """Return the path in a text that is a path or a `file://` URL."""
+    return Path(unquote(text.removeprefix("file://")) if text.startswith("file://") else text)
+
+
 def _mention(word: str, root: Path) -> str | None:
-    path = Path(unquote(word.removeprefix("file://")) if word.startswith("file://") else word)
+    path = _parse_path(word)
     try:
         relative = path.relative_to(root).as_posix()
         is_folder = path.is_dir()

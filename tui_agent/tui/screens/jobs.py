@@ -20,7 +20,7 @@ from tui_agent.tui.text import clean, clean_line, fit, named
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import Part, cells, list_pen, part, row, state_mark
+from tui_agent.tui.widgets.rows import Part, cells, list_pen, row, state_mark
 from tui_agent.units import format_bytes, format_elapsed
 
 FOLLOW_S = 0.25
@@ -88,10 +88,7 @@ class JobsScreen(Page[JobView]):
     def show_head(self) -> None:
         jobs = self.listing.items
         running = sum(job.is_running for job in jobs)
-        self.head.title = [("Background jobs", self.style(bold=True))]
-        counts = f"{running} running, {len(jobs)} in all" if jobs else ""
-        self.head.right = [part(counts, self.style("t2"))]
-        self.head.show()
+        self.show_title("Background jobs", f"{running} running, {len(jobs)} in all" if jobs else "")
 
     def draw_row(self, item: JobView, width: int, chosen: bool) -> Strip:
         return _row(item, width, self.looks_of(), self._now, chosen=chosen)

@@ -27,7 +27,7 @@ from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.keymap import KeyScreen
 from tui_agent.tui.widgets.line_pane import Intent, LinePane, post_intent
 from tui_agent.tui.widgets.lists import ChoiceList, ItemT, Lines
-from tui_agent.tui.widgets.rows import Part, row, with_intent
+from tui_agent.tui.widgets.rows import Part, part, row, with_intent
 from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 MIN_WIDTH_FOR_DETAIL = 100
@@ -249,6 +249,12 @@ class PageFrame(FullScreen, Generic[ItemT]):
     ) -> Style:
         """Return a style on the list's background."""
         return self.looks_of().palette.rich(text, ground, bold=bold, underline=underline)
+
+    def show_title(self, title: str, right: str) -> None:
+        """Show a title, and a text at its right edge."""
+        self.head.title = [(title, self.style(bold=True))]
+        self.head.right = [part(right, self.style("t2"))]
+        self.head.show()
 
     def filter_parts(self, title: str, names: Iterable[tuple[str, int]], chosen: int) -> list[Part]:
         """Return a title and filters with their counts.

@@ -30,7 +30,6 @@ from tui_agent.tui.screens.search_page import SearchPage
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import part
 
 LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
 """Choices for the map's length in tokens."""
@@ -187,11 +186,9 @@ class MapPage(SearchPage[MapLine | None]):
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def show_head(self) -> None:
-        self.top.title = [("Repository map", self.style(bold=True))]
         note = self._progress() if self.listing.items else ""
         note = note or (self.answer.note.partition(";")[0] if self.answer is not None else "")
-        self.top.right = [part(note, self.style("t2"))] if note else []
-        self.top.show()
+        self.show_title("Repository map", note)
 
     def draw_row(self, item: MapLine | None, width: int, chosen: bool) -> Strip:
         pinned = item is not None and item.file.path in self.choice.pinned

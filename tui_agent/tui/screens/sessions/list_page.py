@@ -28,7 +28,6 @@ from tui_agent.tui.screens.sessions.rows import (
 )
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_bytes, format_cost
 
 PAUSE_S = 0.15
@@ -195,11 +194,9 @@ class SessionsPage(SearchPage[Line]):
 
     def show_head(self) -> None:
         """Show the title, the counts and the column names."""
-        self.top.title = [("Sessions", self.style(bold=True))]
         total = len(self.rows)
         count = f"{self._count} of {total}" if self._count != total else str(total or "")
-        self.top.right = [part(count, self.style("t2"))]
-        self.top.show()
+        self.show_title("Sessions", count)
 
     def draw_row(self, item: Line, width: int, chosen: bool) -> Strip:
         return self.table.draw_line(item, width, chosen=chosen)

@@ -27,7 +27,6 @@ from tui_agent.tui.screens.tree.rows import (
 )
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import part
 
 FOLLOW_S = 1.0
 EMPTY = "No messages yet. Your first message starts the first branch."
@@ -79,13 +78,11 @@ class TreeScreen(Page[Node]):
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def show_head(self) -> None:
-        self.head.title = [("Tree", self.style(bold=True))]
         kinds = [node.branch.kind for node in self.listing.items if not node.is_message]
         forks = kinds.count("fork")
         counts = format_count(len(kinds) - forks, "branch", "branches")
         counts += f", {format_count(forks, 'fork')}" if forks else ""
-        self.head.right = [part(counts if kinds else "", self.style("t2"))]
-        self.head.show()
+        self.show_title("Tree", counts if kinds else "")
 
     def draw_row(self, item: Node, width: int, chosen: bool) -> Strip:
         return node_row(item, width, self.looks_of(), self.context.app.clock(), chosen=chosen)
