@@ -171,7 +171,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.hide_note()
         if self.controller is None or self.controller.sessions.under_way:
             self.waiting_intents.append(event)
-            self.set_status(StatusView("opening", "opening", "your message is sent once it is open"))
+            self.set_status(StatusView("opening", "opening", "your message is sent once the session is open"))
         else:
             self.controller.submitter.send(event)
 

@@ -75,7 +75,7 @@ def test_two_actions_can_swap_their_keys() -> None:
         ({"todo": "ctrl+t, nonsense"}, "todo: there is no key nonsense."),
         ({"todo": "f9, f9"}, "todo: the same key is listed twice."),
         ({"todo": "f9 f9"}, "todo: a key pressed twice works for revert only."),
-        ({"revert": "f9 f9"}, "revert: F9 F9 works only with the key of stop, pressed twice."),
+        ({"revert": "f9 f9"}, "revert: F9 F9 does not work: only the key of stop can be pressed twice."),
         ({"sessions_sort": "r"}, "R would mean both sessions_replay and sessions_sort. Give one of them another key."),
         ({"tree_fork": "pagedown"}, "PgDn would mean both tree_fork and page_scroll. Give one of them another key."),
         ({"queue": "f1"}, "F1 would mean both help and queue. Give one of them another key."),

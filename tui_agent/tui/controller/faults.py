@@ -69,7 +69,7 @@ class FaultReporter:
         """Report the events that a fold could not apply."""
         for fault in self._context.views.faults.values():
             part, event = PARTS.get(fault.view, fault.view), f"event {fault.seq}, {fault.kind}"
-            notice = f"could not use {event} ({{}}) and skipped it; the log has it. {REPORT}."
+            notice = f"could not use {event} ({{}}) and skipped it; the log still contains it. {REPORT}."
             self._report(part, fault.error, notice, f"{event}\n{fault.detail}", key=fault.kind)
 
     def _report(self, part: str, error: str, notice: str, detail: str, key: str = "") -> None:

@@ -185,7 +185,7 @@ def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator
 
 def _describe_clash(first: Action, other: Action, key: str) -> str:
     if first is other:
-        return f"revert: {key_name(key)} works only with the key of stop, pressed twice."
+        return f"revert: {key_name(key)} does not work: only the key of stop can be pressed twice."
     return f"{key_name(key)} would mean both {first.name} and {other.name}. Give one of them another key."
 
 

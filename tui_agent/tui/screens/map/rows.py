@@ -87,7 +87,7 @@ PINNED = "pinned"
 MEANINGS: Final = {
     "named": "the question names it",
     "words": "it contains words of the question",
-    "window": "it contains several of them close together",
+    "window": "it contains words of the question close together",
     "history": "commits with these words changed it",
     "neighbour": "it is connected to the top files",
     "no word": "it contains no word of the question",

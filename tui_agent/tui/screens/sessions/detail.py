@@ -40,7 +40,7 @@ class PendingInput:
 
     def describe(self) -> str:
         """Return a description; empty if nothing waits."""
-        words = [f"to be allowed: {named(request)}" for request in self.approval]
+        words = [f"needs approval: {named(request)}" for request in self.approval]
         words += [f"asks: {clean_line(question)}" for question in self.question]
         words += [f"{format_count(len(self.queued), 'message')} queued"] if self.queued else []
         return "; ".join(words + (["a draft"] if self.draft else []))
