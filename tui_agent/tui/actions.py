@@ -17,9 +17,9 @@ Scope: TypeAlias = Literal[
     "trace", "replay", "compare", "tree", "checkpoints", "jobs", "map", "map_find", "fork", "sessions", "sessions_find",
     "sheet", "page", "rows", "field",
 ]  # fmt: skip
-"""The part of the app in which a key works. Several screens share a scope: `sheet` is for all modal sheets, `page` for all list
-pages with a details pane, `rows` for everything that scrolls by pages, and `field` for every input field opened over
-something else.
+"""The part of the app in which a key works. Several screens share a scope: `sheet` is for all modal sheets, `page` for
+all list pages with a details pane, `rows` for everything that scrolls by pages, and `field` for every input field
+opened over something else.
 """
 
 

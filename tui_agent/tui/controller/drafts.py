@@ -1,8 +1,8 @@
 """The unsent message and the message history, which survive the end of the app.
 
 Invariant: an unsent message is on disk within `DRAFT_S` seconds of the last key, and is removed once it is sent. Its
-file (mode 0600) is replaced atomically. Saving it creates no session: before a session has a folder, its draft is in the
-data folder, and is offered to the next session of the same workspace.
+file (mode 0600) is replaced atomically. Saving it creates no session: before a session has a folder, its draft is in
+the data folder, and is offered to the next session of the same workspace.
 """
 
 import hashlib

@@ -127,7 +127,8 @@ class RewindActions:
     ) -> None:
         """Ask what to revert to an event of any branch: the conversation, the files or both.
 
-        The question lists the effect on each file. `entry` is the message that returns to the prompt; `then` is called once the user has decided.
+        The question lists the effect on each file. `entry` is the message that returns to the prompt; `then` is called
+        once the user has decided.
         """
         host = self._host
 

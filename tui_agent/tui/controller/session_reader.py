@@ -44,21 +44,15 @@ class SessionReader:
 
     async def events_between(self, first: int, last: int, most: int) -> list[Record]:
         """Return at most `most` records from `first` to `last`, both included."""
+        session, views = self._context.session, self._context.views
         records: list[Record] = []
-        if self._context.session is None:
+        if session is None or views.seq < first:
             return records
-        follower = self._context.session.follow(first - 1)
+        follower = session.follow(first - 1)
         try:
-            while (
-                len(records) < most
-                and (not records or records[-1].seq < last)
-                and self._context.views.seq >= first
-            ):
-                batch = await follower.next_batch()
-                if not batch:
-                    break
+            while len(records) < most and (batch := await follower.next_batch()):
                 records.extend(record for record in batch if record.seq <= last)
-                if batch[-1].seq >= min(last, self._context.views.seq):
+                if batch[-1].seq >= min(last, views.seq):
                     break
         finally:
             follower.close()

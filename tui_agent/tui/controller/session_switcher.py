@@ -155,7 +155,8 @@ class SessionSwitcher:
     async def _show_end(self, session: AppSession) -> tuple[Views | None, BackgroundFold | None]:
         """Show the end of a long session at the first start, before its engine has loaded it.
 
-        Return the views of the session's end, if a fold is stored, and the background fold, if the session is very long.
+        Return the views of the session's end, if a fold is stored, and the background fold, if the session is very
+        long.
         """
         stored = await session.wait_until_readable()
         if stored is None or stored.last_seq < LONG or self._host.session is not None:

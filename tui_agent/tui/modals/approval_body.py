@@ -97,8 +97,8 @@ class ApprovalBody:
     ) -> list[Strip]:
         """Draw the effects: where a command runs, what it does, undo, and why it needs approval.
 
-        `roomy` adds empty rows between the parts. With `only_risky`, commands that only read the workspace or run its code
-        have no row. Without `context`, only the commands are drawn.
+        `roomy` adds empty rows between the parts. With `only_risky`, commands that only read the workspace or run its
+        code have no row. Without `context`, only the commands are drawn.
         """
         gap = [self._sheet.line(width, [])] if roomy else []
         rows = [*self.folder_rows(width), *gap] if context else []

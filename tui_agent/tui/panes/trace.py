@@ -60,12 +60,9 @@ def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> di
 
     If `room` rows do not suffice, finished iterations are folded from the top.
     """
-    drawn: dict[int, bool] = {}
     recent = view.roots[-max(2, room) :]
-    for index in recent[:-1]:
-        drawn[index] = True
+    drawn = {**dict.fromkeys(recent[:-1], True), **folds}
     last = view.spans[view.roots[-1]]
-    drawn.update(folds)
     shown = len(visible_spans(view, drawn, recent))
     for index in last.children[:-1]:
         if shown <= room:

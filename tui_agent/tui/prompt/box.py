@@ -128,8 +128,8 @@ class Prompt(Vertical):
     ) -> None:
         """Set the row below the editor.
 
-        `waits_for` names work other than a turn, such as a summary, that ends before a message is sent. `unconfined` means that commands
-        run without a sandbox.
+        `waits_for` names work other than a turn, such as a summary, that ends before a message is sent. `unconfined`
+        means that commands run without a sandbox.
         """
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")

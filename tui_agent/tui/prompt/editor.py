@@ -1,7 +1,8 @@
 """The message editor: a text area that grows, with chips, history, and optional vim keys.
 
-Invariant: `submit` and `act` are called directly in the key handler, so that each of several keys that
-are read together sees the text changed by the keys before it. The editor knows nothing of sessions. All text put into it is cleaned.
+Invariant: `submit` and `act` are called directly in the key handler, so that each of several keys that are read
+together sees the text changed by the keys before it. The editor knows nothing of sessions. All text put into it is
+cleaned.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """A full screen with a list and the details of the selected item: title, columns, rows, details pane on the right.
 
-Invariant: header and footer stay in place. If there is no room for list and details, Enter shows the details in place of the list
-and Esc returns to it. Notices disappear by themselves.
+Invariant: header and footer stay in place. If there is no room for list and details, Enter shows the details in place
+of the list and Esc returns to it. Notices disappear by themselves.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -43,7 +43,7 @@ class Look:
         return self.palette.rich(role, ground or self.base, bold=bold, underline=underline)
 
     def available(self, *names: str) -> tuple[str, ...]:
-        """Return those of these actions that the app can run."""
+        """Return the actions in `names` that the app can run."""
         return tuple(name for name in names if name in self.actions)
 
     @property

@@ -94,9 +94,9 @@ class KeyActions:
 
     `key_methods` maps each action to a method; tables of base classes are included.
 
-    For an action with two choices, the method is called with -1 or 1; for one with more choices, with the index of
-    the choice (from 0). An argument given in `key_methods` comes before that number. If the method returns False, the action
-    is not available now, and the next action with the same key is tried.
+    For an action with two choices, the method is called with -1 or 1; for one with more choices, with the index of the
+    choice (from 0). An argument given in `key_methods` comes before that number. If the method returns False, the
+    action is not available now, and the next action with the same key is tried.
     """
 
     key_methods: ClassVar[Mapping[str, KeyMethod]] = {}

@@ -73,7 +73,7 @@ def sums_at(side: Side, ms: float) -> Beat:
 
 
 def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None) -> list[Figure]:
-    """Return the rows of figures in their fixed order; `now` has the figures of both sides at a moment; None: the end."""
+    """Return the rows of figures in their fixed order; `now` has both sides at a moment; None: the end."""
     ends = final_sums(left), final_sums(right)
     own, other = now or ends
     return [
