@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import Parser, Verbs
-from tui_agent.cli.output import say_json, table, warn
+from tui_agent.cli.output import say_json, say_json_lines, table, warn
 from tui_agent.config.agent_files import FOLDER
 from tui_agent.engine.middleware.subagents import BUNDLED_AGENTS, Subagents
 from tui_agent.plugin_host.loader import PluginHost
@@ -44,8 +44,10 @@ def list_agents(arguments: argparse.Namespace) -> int:
         ),
         *subagents.hidden,
     )
-    hub = [[*BUILT_IN, "tui-agent"]]
-    hub += [[agent.name, agent.description, agent.owner] for agent in loaded.agents]
+    hub = [
+        (*BUILT_IN, "tui-agent"),
+        *((agent.name, agent.description, agent.owner) for agent in loaded.agents),
+    ]
     if not arguments.json:
         rows = [[name, "answers", description, owner] for name, description, owner in hub]
         rows += [[role.name, "delegate", role.description, _owner(role.source)] for role in subagents.roles]
@@ -61,11 +63,9 @@ def list_agents(arguments: argparse.Namespace) -> int:
     for name, description, owner in hub:
         chosen = name == base.config.agent
         say_json({"name": name, "description": description, "owner": owner, "chosen": chosen, "kind": "hub"})
-    for role in subagents.roles:
-        say_json(_role_object(role))
+    say_json_lines(map(_role_object, subagents.roles))
     for kind, entries in (("fault", subagents.faults), ("remark", remarks)):
-        for entry in entries:
-            say_json({"kind": kind, "source": entry.source, "message": entry.message})
+        say_json_lines({"kind": kind, "source": entry.source, "message": entry.message} for entry in entries)
     return 0
 
 

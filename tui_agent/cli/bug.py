@@ -9,6 +9,7 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.cli.config import flatten_settings
@@ -18,7 +19,7 @@ from tui_agent.cli.output import escape_control, say_result
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import screen_error_log
 from tui_agent.config.small_files import read_regular, write_private
-from tui_agent.errors import SessionNotFound
+from tui_agent.errors import BlobNotFound, SessionNotFound
 from tui_agent.export.output_file import unused_path
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
@@ -66,7 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     text = base.redactor.redact_text(
         escape_control("\n".join(report_lines(base, options, folder, arguments.terminal)) + "\n", lines=True)
     )
-    path = unused_path(base.config.data_dir / "reports", f"bug-{_file_date(base)}", "md")
+    date = format_time(base.clock.now()).replace(" ", "-").replace(":", "")
+    path = unused_path(base.config.data_dir / "reports", f"bug-{date}", "md")
     write_private(path, text.replace(str(Path.home()), "~"))
     say_result(
         {"path": str(path), "session": None if folder is None else folder.name},
@@ -74,10 +76,6 @@ def run(arguments: argparse.Namespace) -> int:
         as_json=arguments.json,
     )
     return 0
-
-
-def _file_date(base: StartupContext) -> str:
-    return format_time(base.clock.now()).replace(" ", "-").replace(":", "")
 
 
 def _find_session(base: StartupContext, name: str | None) -> Path | None:
@@ -142,12 +140,9 @@ def _fault_lines(records: Sequence[Record], folder: Path) -> Iterator[str]:
     for fault in faults[-MAX_FAULTS:]:
         yield f"- {fault.kind}: {_shorten(fault.message)} {_shorten(fault.hint)}".rstrip()
         if isinstance(fault, ErrorRaised) and fault.detail:
-            data = (
-                open_blobs(folder).find(fault.detail.blob_sha256)
-                if not isinstance(fault.detail, str)
-                else None
-            )
-            detail = text_preview(fault.detail) if data is None else data.decode("utf-8", "replace")
+            detail = text_preview(fault.detail)
+            with suppress(BlobNotFound):
+                detail = open_blobs(folder).read_text(fault.detail)
             yield "\n" + "\n".join(f"      {line}" for line in _shorten(detail).splitlines()) + "\n"
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from tui_agent.cli.options import GROUPS, RECORDING_HELP, session_options
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import GROUPS, RECORDING_HELP
 from tui_agent.cli.output import escape_control, say, say_json, say_result, say_text, terminal_width, warn
 from tui_agent.errors import UsageError
 from tui_agent.export.export_content import strip_controls
@@ -33,7 +34,6 @@ from tui_agent.tui.screens.compare.figures import (
     describe_model,
     describe_tools,
 )
-from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -67,12 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare two branches."""
     if arguments.output and not arguments.markdown:
         raise UsageError("-o needs --markdown.", hint="Add --markdown.")
-    options = session_options(arguments, client="headless", interactive=False)
-    base = load_startup_context(options)
-    left, right = arguments.left, arguments.right
-    if not right:
-        left, right = default_pair(base.store, left)
-    comparison = compare_named(base.store, left, right)
+    base = load_context(arguments)
+    pair = (arguments.left, arguments.right) if arguments.right else default_pair(base.store, arguments.left)
+    comparison = compare_named(base.store, *pair)
     if not arguments.markdown:
         show(comparison, as_json=arguments.json)
         return 0
@@ -81,15 +78,11 @@ def run(arguments: argparse.Namespace) -> int:
         say_text(text)
         return 0
     stem = f"compare-{comparison.left.session}-{comparison.right.session}"
-    dest = Path(arguments.output).expanduser() if arguments.output else unused_path(options.cwd, stem, "md")
+    output = arguments.output
+    dest = Path(output).expanduser() if output else unused_path(base.options.cwd, stem, "md")
     write_new(dest, text.encode())
     say_result({"path": str(dest.absolute())}, str(dest), as_json=arguments.json)
     return 0
-
-
-def compare_sessions(base: StartupContext, left: str, right: str, *, as_json: bool) -> None:
-    """Print a comparison of two sessions named as on the command line. Raises as `SessionStore.find` does."""
-    show(compare_named(base.store, left, right), as_json=as_json)
 
 
 def show(compared: Comparison, *, as_json: bool) -> None:
@@ -108,9 +101,7 @@ def compare_named(store: SessionStore, left: str, right: str) -> Comparison:
 
 def resolve_branch(store: SessionStore, name: str) -> Branch:
     """Return the branch given as `ID` or `ID@SEQ`; warn if its log is damaged."""
-    session, separator, seq = name.rpartition("@")
-    if not (separator and seq.isdecimal()):
-        session, seq = name, ""
+    session, seq = _split_name(name)
     folder = store.find(session)
     records = read_records(folder, skip_deltas=True)
     for flaw in describe_damage(folder, records):
@@ -123,13 +114,18 @@ def resolve_branch(store: SessionStore, name: str) -> Branch:
     return Branch(folder.name, current_branch(records), open_blobs(folder).find)
 
 
+def _split_name(name: str) -> tuple[str, str]:
+    """Split `ID@SEQ` into its parts; the second is empty for `ID`."""
+    session, _, seq = name.rpartition("@")
+    return (session, seq) if session and seq.isdecimal() else (name, "")
+
+
 def default_pair(store: SessionStore, name: str) -> tuple[str, str]:
     """Return the names of a session and of its parent, or else of its newest fork, the older session first.
 
     Raises `UsageError` if the session has neither parent nor fork.
     """
-    session, _, seq = name.rpartition("@")
-    folder = store.find(session if seq.isdecimal() and session else name)
+    folder = store.find(_split_name(name)[0])
     origin = read_origin(folder)
     if origin is not None:
         return origin.parent, name
@@ -144,16 +140,16 @@ def default_pair(store: SessionStore, name: str) -> tuple[str, str]:
     return name, max(forks, key=lambda fork: fork.started).id
 
 
-LABELS = 17
-GAP = 2
-LEAST = 60
+LABEL_COLUMNS = 17
+GAP_COLUMNS = 2
+MIN_COLUMNS = 60
 SIDE_BY_SIDE_FROM = 100
 """Minimum width in columns at which files and answers are also shown side by side."""
 
 
 def table(compared: Comparison, width: int) -> Iterator[str]:
     """Yield the comparison as lines of at most `width` columns, or of `MIN_COLUMNS` if `width` is smaller."""
-    width = max(LEAST, width)
+    width = max(MIN_COLUMNS, width)
     yield from textwrap.wrap(
         escape_control("What if: " + "".join(describe_fork_point(compared.fork_point))), width
     )
@@ -216,12 +212,12 @@ def _text_pair(
 def _two_columns(
     left: str, right: str, width: int, label: str | None = None, *, code: bool = False
 ) -> Iterator[str]:
-    labels = 0 if label is None else LABELS
-    room = (width - labels - GAP) // 2
+    labels = 0 if label is None else LABEL_COLUMNS
+    room = (width - labels - GAP_COLUMNS) // 2
     heads: Sequence[str] = [label or ""]
     sides = (_wrap(text, room, code=code) for text in (left, right))
     for head, left_line, right_line in zip_longest(heads, *sides, fillvalue=""):
-        yield f"{head:<{labels}}{left_line:<{room}}{' ' * GAP}{right_line}".rstrip()
+        yield f"{head:<{labels}}{left_line:<{room}}{' ' * GAP_COLUMNS}{right_line}".rstrip()
 
 
 def _wrap(text: str, room: int, *, code: bool) -> list[str]:

@@ -7,12 +7,11 @@ import shlex
 import subprocess
 
 from tui_agent.cli.context import load_context
-from tui_agent.cli.options import EVERYTHING, Parser, Verbs, session_options
-from tui_agent.cli.output import say, say_json, table
+from tui_agent.cli.options import EVERYTHING, Parser, Verbs
+from tui_agent.cli.output import say, say_json, say_json_lines, table
 from tui_agent.config.programs import find_system_program
 from tui_agent.config.settings import Config
 from tui_agent.errors import UsageError
-from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -65,8 +64,7 @@ def show_config(arguments: argparse.Namespace) -> int:
         (key, value, config.origin(key)) for key, value in flatten_settings(config.model_dump(mode="json"))
     ]
     if arguments.json:
-        for key, value, origin in settings:
-            say_json({"key": key, "value": value, "origin": origin})
+        say_json_lines({"key": key, "value": value, "origin": origin} for key, value, origin in settings)
         return 0
     shown = [entry for entry in settings if arguments.all or entry[2] != "default"]
     rows = [[key, json.dumps(value, ensure_ascii=False), origin] for key, value, origin in shown]
@@ -86,13 +84,10 @@ def show_paths(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(locations)
     else:
-        table(
-            [
-                [name, path, "" if os.path.lexists(path) else "(not found)"]
-                for name, path in locations.items()
-            ],
-            ["what", "where", ""],
-        )
+        rows = [
+            (name, path, "" if os.path.lexists(path) else "(not found)") for name, path in locations.items()
+        ]
+        table(rows, ["what", "where", ""])
     return 0
 
 
@@ -117,8 +112,7 @@ def edit_config(arguments: argparse.Namespace) -> int:
 
     A missing file is created with examples in comments.
     """
-    options = session_options(arguments, client="headless", interactive=True)
-    path = load_startup_context(options).config.paths.user_config
+    path = load_context(arguments, interactive=True).config.paths.user_config
     installed = (find_system_program(program, os.environ) for program in ("nano", "vi"))
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or next(filter(None, installed), "")
     if not editor:
@@ -129,6 +123,6 @@ def edit_config(arguments: argparse.Namespace) -> int:
     process = subprocess.run([*shlex.split(editor), str(path)], check=False)
     if process.returncode:
         raise UsageError(f"{editor} ended with status {process.returncode}.", hint=f"The file is {path}.")
-    load_startup_context(options)
+    load_context(arguments, interactive=True)
     say(f"{path} is valid.")
     return 0

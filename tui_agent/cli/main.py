@@ -182,7 +182,7 @@ def dispatch(words: list[str]) -> int:
         before, after = words[:position], words[position + 1 :]
         end = len(options_part(after))
         return call(f"tui-agent {name}", VERBS[name], [*after[:end], *before, *after[end:]])
-    reject_mistyped_command(name, words)
+    reject_mistyped_command(name)
     if {"-h", "--help"} & set(words):
         top.print_help()
         return exit_codes.Exit.DONE
@@ -207,7 +207,7 @@ def position_of_command(words: list[str], options_with_value: set[str]) -> int |
     return None
 
 
-def reject_mistyped_command(name: str, words: list[str]) -> None:
+def reject_mistyped_command(name: str) -> None:
     """Raise a `UsageError` if `name` is one word and similar to a command."""
     close = difflib.get_close_matches(name, VERBS, n=1, cutoff=0.75)
     if close and " " not in name:

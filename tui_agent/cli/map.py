@@ -32,7 +32,7 @@ examples:
   tui-agent map --query "parse_config drops comments" --max-tokens 4000 --json
 """
 PATIENCE_S = 2.0
-MOST_SYMBOLS = 20
+MAX_SYMBOLS = 20
 
 
 def configure(parser: Parser) -> None:
@@ -74,11 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"Folder not found: {root}.", hint="Give another one with --cwd.")
     data_dir: Path | None = arguments.data_dir
     locations = paths.find_paths(root, os.environ)
-    secrets = Secrets()
     repo_map = RepoMap(
         root,
         locations.repo_maps if data_dir is None else paths.local_repo_maps(data_dir.expanduser().resolve()),
-        showing=Visibility(secrets.may_show, secrets.digest, redaction(root, locations)),
+        showing=Visibility(may_show, secret_table_digest(), redaction(root, locations)),
         patience=PATIENCE_S,
         detached=True,
     )
@@ -112,7 +111,7 @@ def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
         message = f"{format_count(files, 'file')} in the index{', which is being built' if building else ''}"
         say_json_lines([{"files": files, "building": building}]) if arguments.json else say(message)
         return 0
-    definitions = repo_map.find_definitions(arguments.symbol, MOST_SYMBOLS)
+    definitions = repo_map.find_definitions(arguments.symbol, MAX_SYMBOLS)
     if arguments.json:
         say_json_lines(definition._asdict() for definition in definitions)
     else:
@@ -156,18 +155,13 @@ def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
     return known
 
 
-class Secrets:
-    """Recognises secret files by the policy's table, which is loaded on first use."""
+def secret_table_digest() -> str:
+    """Return a hash of the policy's table of secret files. An index built with another table is outdated."""
+    table = Path(tui_agent.__file__).parent / "policy" / "places" / "places.toml"
+    return hashlib.sha256(table.read_bytes()).hexdigest()[:16]
 
-    def __init__(self) -> None:
-        self._table = Path(tui_agent.__file__).parent / "policy" / "places" / "places.toml"
 
-    @property
-    def digest(self) -> str:
-        """Hash of the table, with which a changed table is detected."""
-        return hashlib.sha256(self._table.read_bytes()).hexdigest()[:16]
-
-    def may_show(self, path: str) -> bool:
-        """Return True if the file may be read and shown."""
-        allowed: bool = not import_module("tui_agent.policy.places.visibility").may_hold_secrets(path)
-        return allowed
+def may_show(path: str) -> bool:
+    """Return True if the file may be read and shown. The policy's table is loaded on first use."""
+    allowed: bool = not import_module("tui_agent.policy.places.visibility").may_hold_secrets(path)
+    return allowed

@@ -6,8 +6,8 @@ import time
 import anyio
 
 from tui_agent.cli.context import load_context
-from tui_agent.cli.options import Parser, Verbs, session_options
-from tui_agent.cli.output import say, say_json, table
+from tui_agent.cli.options import Parser, Verbs
+from tui_agent.cli.output import say, say_json_lines, say_result, table
 from tui_agent.errors import ModelError
 from tui_agent.ports.model import FinishChunk, ModelClient, ModelFault, ModelRequest, TextChunk, UsageChunk
 from tui_agent.protocol.ids import RequestId
@@ -16,7 +16,6 @@ from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.units import format_duration, format_tokens
 from tui_agent.wiring.models import build_model_factory
-from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -24,6 +23,7 @@ examples:
   tui-agent models check fast
   tui-agent models check my-model --base-url http://127.0.0.1:8000/v1
 """
+HEADS = ("name", "provider", "model", "window", "$/M in", "$/M out")
 QUESTION = "Answer with the one word: ready"
 MAX_TOKENS = 64
 PATIENCE_S = 60.0
@@ -46,24 +46,24 @@ def list_models(arguments: argparse.Namespace) -> int:
     base = load_context(arguments)
     factory = build_model_factory(base)
     models, unready = factory.usable_models(), factory.unusable_profiles()
+    chosen = base.config.model
     if arguments.json:
-        for info in models:
-            say_json({**info.model_dump(mode="json"), "default": info.profile == base.config.model})
-        for name, model, fault in unready:
-            say_json({"profile": name, "model": model, "fault": fault, "default": name == base.config.model})
+        say_json_lines(info.model_dump(mode="json") | {"default": info.profile == chosen} for info in models)
+        say_json_lines(
+            {"profile": name, "model": model, "fault": fault, "default": name == chosen}
+            for name, model, fault in unready
+        )
         return 0
-    table(
-        [row(info, chosen=base.config.model) for info in models],
-        ["name", "provider", "model", "window", "$/M in", "$/M out"],
-    )
+    table([row(info, chosen=chosen) for info in models], HEADS)
     if unready:
         say("\nNot usable yet:")
     for name, _, fault in unready:
-        say(f"  {name}{' *' if name == base.config.model else ''}  {fault}")
-    if base.config.model:
-        say("\n* the default model")
-    if not base.config.model:
-        say("\nNo model is set. Set one with --model NAME, `model = …` in config.toml, or /model in the app.")
+        say(f"  {name}{' *' if name == chosen else ''}  {fault}")
+    say(
+        "\n* the default model"
+        if chosen
+        else "\nNo model is set. Set one with --model NAME, `model = …` in config.toml, or /model in the app."
+    )
     return 0
 
 
@@ -81,27 +81,17 @@ def price(amount: float | None) -> str:
 
 def check_model(arguments: argparse.Namespace) -> int:
     """Send a model one short question. Raises `ModelError` if it does not answer."""
-    options = session_options(arguments, client="headless", interactive=False)
-    base = load_startup_context(options)
-    config = base.config
-    info = build_model_factory(base).resolve(
-        arguments.name or config.model, config.base_url, config.reasoning_effort
-    )
+    base = load_context(arguments)
+    config, factory = base.config, build_model_factory(base)
+    info = factory.resolve(arguments.name or config.model, config.base_url, config.reasoning_effort)
     started = time.monotonic()
-    answer, usage = anyio.run(ask, build_model_factory(base).client(info), info)
+    answer, usage = anyio.run(ask, factory.client(info), info)
     duration = time.monotonic() - started
-    if arguments.json:
-        say_json(
-            {
-                **info.model_dump(mode="json"),
-                "answer": answer,
-                "seconds": duration,
-                "usage": usage.model_dump(),
-            }
-        )
-        return 0
-    say(
-        f"{info.profile} answers: {answer.strip()[:80]!r} ({format_duration(duration)}, {usage.input_tokens}+{usage.output_tokens} tokens)"
+    figures = f"{format_duration(duration)}, {usage.input_tokens}+{usage.output_tokens} tokens"
+    say_result(
+        info.model_dump(mode="json") | {"answer": answer, "seconds": duration, "usage": usage.model_dump()},
+        f"{info.profile} answers: {answer.strip()[:80]!r} ({figures})",
+        as_json=arguments.json,
     )
     return 0
 

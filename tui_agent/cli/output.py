@@ -34,13 +34,16 @@ def warn(text: str) -> None:
 
 def say_json(value: object, file: TextIO | None = None) -> None:
     """Print one line of JSON for a program."""
-    print(plain_json(json.dumps(value, ensure_ascii=False, default=str)), file=file, flush=True)
+    print(_json_line(value), file=file, flush=True)
 
 
 def say_json_lines(values: Iterable[object]) -> None:
     """Print a line of JSON for each value, all in one write: thousands of flushes would be slow."""
-    lines = [plain_json(json.dumps(value, ensure_ascii=False, default=str)) for value in values]
-    print("".join(f"{line}\n" for line in lines), end="", flush=True)
+    print("".join(f"{_json_line(value)}\n" for value in values), end="", flush=True)
+
+
+def _json_line(value: object) -> str:
+    return plain_json(json.dumps(value, ensure_ascii=False, default=str))
 
 
 def plain_json(line: str) -> str:

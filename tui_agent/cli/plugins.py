@@ -37,10 +37,9 @@ ENTRY = '''\
 from pydantic import BaseModel, Field
 
 from tui_agent.plugin_api import (
+    BaseTool,
     Effect,
-    Environment,
     PluginApi,
-    Preview,
     ReadEffect,
     ToolContext,
     ToolResult,
@@ -55,7 +54,7 @@ class CountArgs(BaseModel):
     path: str = Field(description="The file, relative to the workspace.")
 
 
-class CountWords:
+class CountWords(BaseTool):
     """Counts the words of one file."""
 
     spec = ToolSpec(
@@ -71,9 +70,6 @@ class CountWords:
 
     def effects(self, args: CountArgs) -> tuple[Effect, ...]:
         return (ReadEffect(path=args.path),)
-
-    async def preview(self, args: CountArgs, env: Environment) -> Preview:
-        return Preview(blocks=())
 
     async def run(self, args: CountArgs, ctx: ToolContext) -> ToolResult:
         file = await ctx.env.read(args.path)
@@ -132,9 +128,8 @@ def list_plugins(arguments: argparse.Namespace) -> int:
     rows = []
     names: set[str] = set()
     for plugin in host.list_plugins():
-        fault = plugin.fault or (
-            f"Another plugin is already named {plugin.name}." if plugin.name in names else ""
-        )
+        duplicate = f"Another plugin is already named {plugin.name}." if plugin.name in names else ""
+        fault = plugin.fault or duplicate
         names.add(plugin.name)
         state = "off" if not host.is_enabled(plugin.name) else "broken" if fault else "on"
         if arguments.json:

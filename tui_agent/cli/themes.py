@@ -1,11 +1,10 @@
 """List the themes, or preview one in this terminal's colours."""
 
 import argparse
-from pathlib import Path
 
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import Parser, Verbs
-from tui_agent.cli.output import say, say_json, table, wants_colour
+from tui_agent.cli.output import say, say_json, say_json_lines, table, wants_colour
 from tui_agent.errors import UsageError
 from tui_agent.tui.theme.theme import ROLES, ThemeFile, bundled_folder, contrast_pairs, discover
 
@@ -36,8 +35,7 @@ def list_themes(arguments: argparse.Namespace) -> int:
     """Print a line for each theme."""
     available, faults, chosen = themes(arguments)
     if arguments.json:
-        for theme in available.values():
-            say_json(as_json(theme, chosen))
+        say_json_lines(as_json(theme, chosen) for theme in available.values())
         return 0
     rows = [[name, "dark" if theme.dark else "light", theme.about] for name, theme in available.items()]
     table(rows, ["name", "background", "about"])
@@ -48,12 +46,11 @@ def list_themes(arguments: argparse.Namespace) -> int:
 
 def as_json(theme: ThemeFile, chosen: str) -> dict[str, object]:
     """Return a theme as a JSON object."""
-    path: Path | None = theme.path
     return {
         "name": theme.name,
         "dark": theme.dark,
         "about": theme.about,
-        "path": str(path) if path else "",
+        "path": str(theme.path or ""),
         "chosen": theme.name == chosen,
         "colors": dict(theme.colors),
         "warnings": list(theme.warnings),

@@ -8,7 +8,7 @@ import pytest
 
 from tests.stubs.store import said, store
 from tests.stubs.two_ways import FORK, MAIN, two_ways
-from tui_agent.cli.compare import compare_named, compare_sessions, table
+from tui_agent.cli.compare import compare_named, show, table
 from tui_agent.cli.main import main
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -145,5 +145,5 @@ def test_no_line_is_longer_than_the_terminal_and_nothing_is_cut(tmp_path: Path, 
 def test_what_if_prints_the_comparison_of_two_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     two_ways(tmp_path)
     options = SessionOptions(cwd=tmp_path, data_dir=tmp_path)
-    compare_sessions(load_startup_context(options), MAIN, FORK, as_json=True)
+    show(compare_named(load_startup_context(options).store, MAIN, FORK), as_json=True)
     assert json.loads(capsys.readouterr().out)["left"]["session"] == MAIN

@@ -1,5 +1,6 @@
 """The doctor says what ends the processes of commands, and what bounds them."""
 
+import anyio
 import pytest
 
 from tui_agent.cli.doctor.command import describe_cleanup, describe_process_limit, probe_limits
@@ -27,5 +28,5 @@ def test_what_is_in_force_is_said(held: ProcessControl, ended: str, bounded: str
 
 
 def test_what_is_in_force_here_is_tried_out() -> None:
-    held = probe_limits()
+    held = anyio.run(probe_limits)
     assert held is not None and held.max_processes >= 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.stubs.golden import GOLDEN, golden
 from tests.unit.cli.conftest import Call
-from tui_agent.cli.policy.what_if import HOOK, SANDBOX
+from tui_agent.cli.policy.rule_trial import HOOK, SANDBOX
 from tui_agent.engine.tools.gate import LEAVE_SANDBOX_RULE, OPEN_FILES_RULE
 from tui_agent.engine.tools.hooks import HOOK_RULE as HOOKS
 from tui_agent.protocol.effects import Effect, ReadEffect, RunEffect, WriteEffect

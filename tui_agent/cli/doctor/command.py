@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -48,19 +49,9 @@ class CheckResult(NamedTuple):
     advice: str = ""
 
 
-def ok(message: str, advice: str = "") -> CheckResult:
-    """Return the result of a check that found no problem."""
-    return CheckResult("ok", message, advice)
-
-
-def note(message: str, advice: str = "") -> CheckResult:
-    """Return the result of a check that found a limitation."""
-    return CheckResult("note", message, advice)
-
-
-def bad(message: str, advice: str = "") -> CheckResult:
-    """Return the result of a check that found something broken."""
-    return CheckResult("bad", message, advice)
+ok = partial(CheckResult, "ok")
+note = partial(CheckResult, "note")
+bad = partial(CheckResult, "bad")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -244,7 +235,7 @@ def checkpoints(base: StartupContext) -> CheckResult:
 
 def processes(base: StartupContext) -> CheckResult:
     """Start a command; report how leftover processes are stopped and how their number is limited."""
-    limits = probe_limits()
+    limits = anyio.run(probe_limits)
     if limits is None:
         return bad("Commands cannot be started.", "Check the temporary folder and the Python installation.")
     bound = describe_process_limit(limits)
@@ -312,12 +303,8 @@ CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
 }
 
 
-def probe_limits() -> ProcessControl | None:
+async def probe_limits() -> ProcessControl | None:
     """Start a command that does nothing, and return the limits that applied to it; None if it could not start."""
-    return anyio.run(_run_probe)
-
-
-async def _run_probe() -> ProcessControl | None:
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
         env = LocalEnvironment(Path(folder))
         try:

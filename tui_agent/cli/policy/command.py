@@ -11,9 +11,9 @@ from pathlib import Path
 from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import POLICIES, Parser, Verbs
-from tui_agent.cli.output import dim, escape_control, say, say_json, say_json_lines, warn
-from tui_agent.cli.policy import what_if
-from tui_agent.cli.policy.what_if import OPTION_GROUPS
+from tui_agent.cli.output import dim, escape_control, say, say_json, say_json_lines, say_result
+from tui_agent.cli.policy import rule_trial
+from tui_agent.cli.policy.rule_trial import OPTION_GROUPS, load_catalog
 from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy
@@ -23,7 +23,6 @@ from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.wiring import policy as judging
 from tui_agent.wiring import sandbox as confining
-from tui_agent.wiring.plugins import load_external_plugins
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.local.secret_files import find_public_certificates
@@ -70,7 +69,7 @@ def configure(parser: Parser) -> None:
         examples=TABLE_EXAMPLES,
     )
     table.add_argument("file", metavar="FILE", type=Path, help="a program table, such as programs.toml")
-    what_if.add_verbs(verbs)
+    rule_trial.add_verbs(verbs)
     verbs.add(
         "rules",
         list_rules,
@@ -83,9 +82,8 @@ def configure(parser: Parser) -> None:
 def check_command(arguments: argparse.Namespace) -> int:
     """Print the decision about one command line, or about each line of standard input."""
     base = load_context(arguments)
-    policy, refused = judging.build_policy(base, load_external_plugins(base).policy_tables)
-    for fault in refused:
-        warn(f"The plugin {fault.plugin} is not used: {fault.message}")
+    catalog = load_catalog(base)
+    policy = judging.make_policy(judging.load_rules(base), base, catalog)
     bench = PolicyBench.for_workspace(base, policy)
     if arguments.stdin:
         return answer_lines(bench, explain=arguments.explain)
@@ -113,14 +111,14 @@ def check_table_file(arguments: argparse.Namespace) -> int:
     """Print each error in a program table with its position; return 1 if there are any."""
     path: Path = arguments.file
     faults = check_table_path(path)
-    if arguments.json:
-        for fault in faults:
-            say_json({"place": fault.place, "reason": fault.reason})
-    else:
-        for fault in faults:
-            say(f"{escape_control(fault.place)}: {escape_control(fault.reason)}")
-        if not faults:
-            say(f"{escape_control(str(path))} is valid.")
+    for fault in faults:
+        say_result(
+            {"place": fault.place, "reason": fault.reason},
+            f"{escape_control(fault.place)}: {escape_control(fault.reason)}",
+            as_json=arguments.json,
+        )
+    if not faults and not arguments.json:
+        say(f"{escape_control(str(path))} is valid.")
     return Exit.FAILED if faults else Exit.DONE
 
 
@@ -232,8 +230,7 @@ def list_rules(arguments: argparse.Namespace) -> int:
     """Print the user's rules and those of a trusted project, one per line."""
     base = load_context(arguments)
     rules = judging.load_rules(base)
-    for fault in judging.load_catalog(base, load_external_plugins(base).policy_tables)[1]:
-        warn(f"The plugin {fault.plugin} is not used: {fault.message}")
+    load_catalog(base)
     if arguments.json:
         say_json_lines(rule_to_json(rule) for rule in rules)
         return 0

@@ -13,7 +13,8 @@ from pathlib import Path
 from pydantic_core import to_jsonable_python
 
 from tui_agent.cli.app import require_terminal
-from tui_agent.cli.options import GROUPS, RECORDING_HELP, amount, session_options
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import GROUPS, RECORDING_HELP, amount
 from tui_agent.cli.output import say_json
 from tui_agent.errors import UsageError
 from tui_agent.folds.replay_cursor import views_at
@@ -22,7 +23,6 @@ from tui_agent.folds.views import Views
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.log_reader import read_records
-from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -65,8 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Show, print or rerun the session."""
     if not (arguments.headless or arguments.rerun):
         _require_terminal()
-    options = session_options(arguments, client="headless", interactive=False)
-    base = load_startup_context(options)
+    base = load_context(arguments)
     folder = base.store.find(arguments.id)
     records = read_records(folder)
     if arguments.rerun:
@@ -83,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     # Imported only here, because only the app needs Textual.
     recording = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
     status: int = import_module("tui_agent.tui.screens.replay.app").run_replay(
-        options, recording, to_seq=seq, speed=arguments.speed
+        base.options, recording, to_seq=seq, speed=arguments.speed
     )
     return status
 

@@ -23,7 +23,6 @@ from tui_agent.cli.replay.recorded_turn import (
     recorded_tools,
 )
 from tui_agent.context.tokens import Tokens
-from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.middleware.repo_map import RepoMapSection
@@ -61,7 +60,7 @@ from tui_agent.session.resume import record_new_session
 from tui_agent.store.lineage import load_lineage, open_blobs
 from tui_agent.store.session_store import SessionStore
 from tui_agent.wiring import policy as judging
-from tui_agent.wiring.plugins import plugin_places
+from tui_agent.wiring.plugins import agent_factories, plugin_places
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
@@ -166,7 +165,7 @@ class RerunBench:
         self._events: list[Envelope] = []
         self._results = RecordedResults(records)
         self._news = anyio.Event()
-        self._recorder = Recorder(self._log, (), (self._hear,))
+        self._recorder = Recorder(self._log, (), (self._on_event,))
         self._base = base
         recorded = payloads(records)
         self._decisions = {
@@ -209,7 +208,7 @@ class RerunBench:
             memory,
             RepoMapSection(self._recorded_turn),
         ]
-        agents = {"default": ModelAgent, **{registered.name: registered.make for registered in loaded.agents}}
+
         return EngineParts(
             recorder=recorder,
             blobs=self._log.blobs,
@@ -217,7 +216,7 @@ class RerunBench:
             tools=tools,
             policy=judging.build_policy(base, loaded.policy_tables)[0],
             middlewares=[*own_middlewares, *(registered.middleware for registered in loaded.middlewares)],
-            agents=agents,
+            agents=agent_factories(loaded),
             client_for=lambda _: self._recorded_turn,
             resolve_model=lambda name, url, effort: recorder.state.settings.model,  # type: ignore[union-attr]
             tokens=Tokens(calibration=recorder.calibration),
@@ -279,12 +278,11 @@ class RerunBench:
                 )
             )
         elif isinstance(payload, QuestionAsked) and payload.form == "stuck":
-            answer = self._answers.pop(0) if self._answers else None
-            text = "" if answer is None else text_preview(answer.answer)
-            choice = None if answer is None else answer.choice
+            given = self._answers.pop(0) if self._answers else None
+            text, choice = (text_preview(given.answer), given.choice) if given is not None else ("", None)
             self.submit(AnswerQuestion(question_id=payload.question_id, answer=text, choice=choice))
 
-    def _hear(self, event: Envelope) -> None:
+    def _on_event(self, event: Envelope) -> None:
         self._events.append(event)
         self._results.note_event(event)
         self._news.set()

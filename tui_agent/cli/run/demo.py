@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tui_agent.cli.app import open_app, require_terminal
 from tui_agent.cli.options import add_groups, session_options
-from tui_agent.cli.output import say, say_json, table
+from tui_agent.cli.output import say, say_json_lines, table
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, UsageError
 from tui_agent.plugin_host.bundled import bundled_folder
@@ -117,15 +117,10 @@ def read_demo(folder: Path) -> Demo:
 def list_demos(demos: dict[str, Demo], *, as_json: bool) -> int:
     """Print the scenarios."""
     if as_json:
-        for demo in demos.values():
-            say_json(
-                {
-                    "name": demo.name,
-                    "description": demo.description,
-                    "prompt": demo.prompt,
-                    "policy": demo.policy,
-                }
-            )
+        say_json_lines(
+            {"name": demo.name, "description": demo.description, "prompt": demo.prompt, "policy": demo.policy}
+            for demo in demos.values()
+        )
     else:
         table([[demo.name, demo.description] for demo in demos.values()], ["name", "what happens"])
     return 0

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from tui_agent.cli.context import load_context
-from tui_agent.cli.options import RECORDING_HELP, SESSION_HELP, Parser, Verbs, session_options
+from tui_agent.cli.options import RECORDING_HELP, SESSION_HELP, Parser, Verbs
 from tui_agent.cli.output import (
     dim,
     escape_control,
@@ -30,7 +30,6 @@ from tui_agent.store.damage_report import describe_damage
 from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.session_summary import SessionSummary
 from tui_agent.units import format_bytes, format_time
-from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -85,9 +84,9 @@ def configure(parser: Parser) -> None:
 
 def list_sessions(arguments: argparse.Namespace) -> int:
     """Print a line for each session."""
-    options = session_options(arguments, client="headless", interactive=False)
-    store = load_startup_context(options).store
-    summaries = store.list(None if arguments.all else str(options.cwd))
+    base = load_context(arguments)
+    cwd = str(base.options.cwd)
+    summaries = base.store.list(None if arguments.all else cwd)
     if arguments.id == "latest":
         summaries = summaries[:1]
     elif arguments.id:
@@ -97,11 +96,7 @@ def list_sessions(arguments: argparse.Namespace) -> int:
         say_json_lines(as_json(summary) for summary in summaries)
         return 0
     if not summaries:
-        say(
-            "No sessions yet."
-            if arguments.all
-            else f"No sessions in {options.cwd} yet. For all folders: --all"
-        )
+        say("No sessions yet." if arguments.all else f"No sessions in {cwd} yet. For all folders: --all")
         return 0
     table([row(summary, everywhere=arguments.all) for summary in summaries], heads(everywhere=arguments.all))
     return 0

@@ -6,13 +6,12 @@ from pathlib import Path
 import anyio
 
 from tui_agent.cli.context import load_context
-from tui_agent.cli.options import RECORDING_HELP, Verbs, session_options
+from tui_agent.cli.options import RECORDING_HELP, Verbs
 from tui_agent.cli.output import say, say_json, say_result, say_text, warn
 from tui_agent.errors import UsageError
 from tui_agent.export.archive_import import import_archive
 from tui_agent.export.files import FORMATS, TEXT_FORMATS, default_name, export, export_text
 from tui_agent.units import format_bytes
-from tui_agent.wiring.startup_context import load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -46,18 +45,15 @@ def add_verbs(verbs: Verbs) -> None:
 
 def export_session(arguments: argparse.Namespace) -> int:
     """Write one session to a new file or to standard output."""
-    options = session_options(arguments, client="headless", interactive=False)
-    base = load_startup_context(options)
+    base = load_context(arguments)
     folder = base.store.find(arguments.id)
-    form = arguments.format
-    if arguments.output == "-":
+    form, output = arguments.format, arguments.output
+    if output == "-":
         if form not in TEXT_FORMATS:
             raise UsageError(f"{form} cannot be written to standard output.", hint="Name a file with -o.")
         say_text(export_text(folder, base.redactor, form, arguments.all))
         return 0
-    dest = (
-        Path(arguments.output).expanduser() if arguments.output else default_name(options.cwd, folder, form)
-    )
+    dest = Path(output).expanduser() if output else default_name(base.options.cwd, folder, form)
     anyio.run(export, folder, base.redactor, form, dest, arguments.all, not arguments.no_files)
     say_result(
         {"session": folder.name, "format": form, "path": str(dest.absolute())},

@@ -10,7 +10,7 @@ import anyio
 from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import SESSION_HELP, Verbs, amount
-from tui_agent.cli.output import say, say_json, say_result, table, warn
+from tui_agent.cli.output import say, say_json, say_json_lines, say_result, table, warn
 from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
 from tui_agent.session.fork_workspace import (
     checkpoint_notes,
@@ -135,9 +135,8 @@ def prune_sessions(arguments: argparse.Namespace) -> int:
     days = arguments.older_than
     since = None if days is None else base.clock.now() - days * DAY_S
     entries = list(find_waste(base.store, unused_since=since))
-    for entry in entries:
-        if arguments.json:
-            say_json(_as_json(entry, removed=arguments.yes))
+    if arguments.json:
+        say_json_lines(_as_json(entry, removed=arguments.yes) for entry in entries)
     status = _remove_waste(base.store, entries) if arguments.yes else Exit.DONE
     if not arguments.json:
         _print_waste(base.store, entries, removed=arguments.yes)

@@ -138,7 +138,7 @@ def _message_entry(record: Record) -> dict[str, object] | None:
             return None
 
 
-def _newest_tests(records: list[Record]) -> dict[str, int] | None:
+def _newest_tests(records: Sequence[Record]) -> dict[str, int] | None:
     """Return the numbers of passed and failed tests in the newest test run; None if no run has numbers."""
     for record in reversed(records):
         payload = record.payload if isinstance(record, Envelope) else None
@@ -177,18 +177,14 @@ def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
 def _abandoned_branches(log_part: LogPart, here: Sequence[Record]) -> list[dict[str, object]]:
     """Return the branches that the user left, the newest `MAX_FORKS` of them. `here`: the current branch."""
     on_branch = {record.seq for record in here}
-    moves = [
-        record
+    branches: list[dict[str, object]] = [
+        {"kind": "branch", "at_seq": record.payload.to_seq, "started": record.time, "outcome": "left"}
         for record in log_part.records
         if isinstance(record, Envelope)
         and isinstance(record.payload, SessionHeadMoved)
         and record.payload.from_seq not in on_branch
     ]
-    return [
-        {"kind": "branch", "at_seq": move.payload.to_seq, "started": move.time, "outcome": "left"}
-        for move in moves[-MAX_FORKS:]
-        if isinstance(move.payload, SessionHeadMoved)
-    ]
+    return branches[-MAX_FORKS:]
 
 
 def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, object]]:
@@ -198,6 +194,7 @@ def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, objec
         if not (store.folder(name) / "events.jsonl").is_file():
             continue
         fork = store.index.summary(store.folder(name))
+        end = read_log_part(fork.path, fork.size_bytes, max_bytes=64 * 1024, own_only=True)
         forks.append(
             {
                 "kind": "fork",
@@ -206,11 +203,7 @@ def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, objec
                 "at_seq": fork.forked_at,
                 "started": fork.started,
                 "outcome": fork.state,
-                "tests": _newest_tests(
-                    list(
-                        read_log_part(fork.path, fork.size_bytes, max_bytes=64 * 1024, own_only=True).records
-                    )
-                ),
+                "tests": _newest_tests(end.records),
             }
         )
     return forks

@@ -17,7 +17,7 @@ import anyio
 from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import SESSION_HELP, Verbs, session_options
-from tui_agent.cli.output import say, say_json, table, warn
+from tui_agent.cli.output import say, say_json, say_json_lines, table, warn
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.checkpoints import Checkpoint, Checkpoints
@@ -207,8 +207,7 @@ def show_checkpoints(arguments: argparse.Namespace) -> int:
     store = load_context(arguments).store
     taken = fold(Checkpoints(), iterate_records(store.find(arguments.id)))
     if arguments.json:
-        for checkpoint in taken:
-            say_json(asdict(checkpoint))
+        say_json_lines(map(asdict, taken))
     elif taken:
         table([_row(checkpoint) for checkpoint in taken], CHECKPOINT_HEADS)
     else:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from tui_agent.cli.compare import compare_sessions
+from tui_agent.cli.compare import compare_named, show
 from tui_agent.cli.options import Verbs, session_options
 from tui_agent.cli.output import say
 from tui_agent.cli.sessions.fork import CreatedFork, add_arguments, make_fork, requested_change
@@ -71,7 +71,7 @@ def what_if(arguments: argparse.Namespace) -> int:
     status: int = import_module("tui_agent.cli.run.command").continue_session(
         replace(options, session=fork.id, cwd=cwd)
     )
-    compare_sessions(base, fork.parent, fork.id, as_json=arguments.json)
+    show(compare_named(base.store, fork.parent, fork.id), as_json=arguments.json)
     return status
 
 

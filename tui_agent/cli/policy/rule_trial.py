@@ -16,6 +16,7 @@ from tui_agent.cli.context import load_context
 from tui_agent.cli.options import POLICIES, Verbs
 from tui_agent.cli.output import dim, escape_control, say, say_json, shorten, terminal_width, warn
 from tui_agent.errors import UsageError
+from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.decision.rule_file import load_rules
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import (
@@ -229,10 +230,7 @@ def try_rules(arguments: argparse.Namespace) -> int:
         )
     new = load_rules(arguments.file)
     present = () if arguments.instead else judging.load_rules(base)
-    catalog, refused = judging.load_catalog(base, load_external_plugins(base).policy_tables)
-    for fault in refused:
-        warn(f"The plugin {fault.plugin} is not used: {fault.message}")
-    judge = DecisionJudge(judging.make_policy((*present, *new), base, catalog), arguments.policy)
+    judge = DecisionJudge(judging.make_policy((*present, *new), base, load_catalog(base)), arguments.policy)
     tally = Tally()
     for folder in _session_folders(arguments, base):
         try:
@@ -245,6 +243,14 @@ def try_rules(arguments: argparse.Namespace) -> int:
     else:
         _print_tally(tally, len(new), instead=arguments.instead)
     return 0
+
+
+def load_catalog(base: StartupContext) -> Catalog:
+    """Load all program tables. Warn about plugins whose table is invalid and left out."""
+    catalog, refused = judging.load_catalog(base, load_external_plugins(base).policy_tables)
+    for fault in refused:
+        warn(f"The plugin {fault.plugin} is not used: {fault.message}")
+    return catalog
 
 
 def _session_folders(arguments: argparse.Namespace, base: StartupContext) -> Sequence[Path]:
