@@ -11,7 +11,6 @@ from .counts import TestCounts
 from .frameworks import TestCommand
 from .output import DecodedOutput, LiveOutput, decode_output
 
-THREAD_DECODE_BYTES = 200_000
 MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
 """Maximum bytes of output that are stored in total, and from the output's end; the middle is dropped."""
 MIN_TIMEOUT_S = 1.0
@@ -36,11 +35,8 @@ async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Dec
             result.blocked or result.message or "The program could not be started.",
             hint="Nothing was run. This is a problem of the machine, not of the command.",
         )
-    output, cut_at = result.output, result.cut_offset
-    if len(output) < THREAD_DECODE_BYTES:
-        return result, decode_output(output, result.dropped_bytes, ctx.blobs.put_text, cut_at)
     return result, await asyncio.to_thread(
-        decode_output, output, result.dropped_bytes, ctx.blobs.put_text, cut_at
+        decode_output, result.output, result.dropped_bytes, ctx.blobs.put_text, result.cut_offset
     )
 
 

@@ -41,9 +41,8 @@ def detect_framework(words: tuple[str, ...]) -> str:
     first = PurePosixPath(rest[0]).name if rest else ""
     second = rest[1] if len(rest) > 1 else ""
     if _PYTHON.fullmatch(rest[0] if rest else ""):
-        return {"pytest": "pytest", "unittest": "unittest"}.get(
-            rest[2] if rest[1:2] == ("-m",) and rest[2:] else "", ""
-        )
+        module = rest[2] if second == "-m" and rest[2:] else ""
+        return module if module in _PYTHON_FRAMEWORKS else ""
     if first in ("pytest", "py.test"):
         return "pytest"
     if first in _PACKAGE_MANAGERS:

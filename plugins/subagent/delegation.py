@@ -1,7 +1,8 @@
 """spawn_subtask and delegate_readonly: give a task to another agent, which has its own context."""
 
 import json
-from collections.abc import Collection
+import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from pydantic import Field
 
 import tui_agent.plugin_api as api
 
-from .evidence import Findings, read_findings
+from .evidence import Evidence, Findings, read_findings
 
 MAX_TOKENS = 4_096
 INVESTIGATOR = "investigator"
@@ -107,36 +108,22 @@ class DelegateReadonly(DelegationTool):
         """Run the investigator; return its findings, with evidence that does not exist marked."""
         report = await _delegate(api.DelegateTask(args.task, INVESTIGATOR), ctx)
         findings = read_findings(report.summary, trusted=report.success)
-        missing = await _missing_paths({place.path for place in findings.evidence}, ctx.env)
-        findings = findings.without_missing_files(missing)
-        lengths = await _count_lines({place.path for place in findings.evidence if place.lines}, ctx.env)
-        findings = findings.mark_past_end(lengths)
+        findings = findings.check(await _count_lines(findings.evidence, ctx.env))
         return _build_result(
             report, findings.as_json(), (api.MarkdownBlock(text=_format_findings(findings)),)
         )
 
 
-async def _missing_paths(paths: Collection[str], env: api.Environment) -> set[str]:
-    """Return the paths that do not exist or cannot be read."""
-    missing: set[str] = set()
-    for path in paths:
-        try:
-            exists = await env.stat(path) is not None
-        except (api.EnvironmentFault, ValueError):
-            exists = False
-        if not exists:
-            missing.add(path)
-    return missing
-
-
-async def _count_lines(paths: Collection[str], env: api.Environment) -> dict[str, int]:
-    """Return the number of lines of each file that can be read."""
-    lines: dict[str, int] = {}
-    for path in paths:
+async def _count_lines(evidence: Sequence[Evidence], env: api.Environment) -> dict[str, int]:
+    """Return the number of lines of each file that exists; `sys.maxsize` if the file cannot be read."""
+    lengths: dict[str, int] = {}
+    for path in {place.path for place in evidence}:
         with suppress(api.EnvironmentFault, ValueError):
-            data = (await env.read(path)).data
-            lines[path] = data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
-    return lines
+            if await env.stat(path) is not None:
+                lengths[path] = sys.maxsize
+                data = (await env.read(path)).data
+                lengths[path] = data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))
+    return lengths
 
 
 def _format_findings(findings: Findings) -> str:

@@ -5,7 +5,7 @@ Invariant: no answer is lost: an answer that cannot be parsed becomes the summar
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -58,29 +58,23 @@ class Findings:
     open_questions: tuple[str, ...] = ()
     not_there: tuple[str, ...] = ()
 
-    def without_missing_files(self, gone: Collection[str]) -> "Findings":
-        """Return a copy in which evidence for the paths `gone` is moved to `not_there`.
+    def check(self, lengths: Mapping[str, int]) -> "Findings":
+        """Compare the evidence with the existing files and their numbers of lines.
 
-        Confidence is low if no evidence is left.
+        Return a copy with missing files moved to `not_there`, and with `not_found` set in evidence past the end of its
+        file. Confidence is low if no valid evidence is left.
         """
-        present = tuple(place for place in self.evidence if place.path not in gone)
-        missing = tuple(dict.fromkeys(place.path for place in self.evidence if place.path in gone))
-        confidence = self.confidence if present or not missing else "low"
-        return replace(self, evidence=present, confidence=confidence, not_there=missing)
-
-    def mark_past_end(self, lines: Mapping[str, int]) -> "Findings":
-        """Return a copy with `not_found` set in evidence past the end of its file. `lines`: line counts by path.
-
-        Confidence is low if all evidence is past the end.
-        """
-        marked = tuple(
-            replace(place, not_found=f"not found: the file has {format_count(lines[place.path], 'line')}")
-            if place.last_line > lines.get(place.path, place.last_line) + TRAILING_LINES
+        present = tuple(
+            replace(place, not_found=f"not found: the file has {format_count(lengths[place.path], 'line')}")
+            if place.last_line > lengths[place.path] + TRAILING_LINES
             else place
             for place in self.evidence
+            if place.path in lengths
         )
-        has_valid_place = not marked or any(not place.not_found for place in marked)
-        return replace(self, evidence=marked, confidence=self.confidence if has_valid_place else "low")
+        missing = tuple(dict.fromkeys(place.path for place in self.evidence if place.path not in lengths))
+        is_valid = not self.evidence or any(not place.not_found for place in present)
+        confidence = self.confidence if is_valid else "low"
+        return replace(self, evidence=present, confidence=confidence, not_there=missing)
 
     def as_json(self) -> JsonMap:
         """Return the findings as a JSON object for the model that asked."""

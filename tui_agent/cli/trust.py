@@ -100,17 +100,10 @@ def show_decisions(paths: Paths, *, as_json: bool) -> int:
     rows = []
     for folder, decision in sorted(trust.load_decisions(paths).items()):
         is_current = trust.is_decision_current(Path(folder), paths)
+        count = len(decision.files)
         if as_json:
-            entry = {
-                "folder": folder,
-                "decision": decision.decision,
-                "holds": is_current,
-                "files": len(decision.files),
-            }
-            say_json(entry)
-        rows.append(
-            [decision.decision, "" if is_current else "changed since", str(len(decision.files)), folder]
-        )
+            say_json({"folder": folder, "decision": decision.decision, "holds": is_current, "files": count})
+        rows.append([decision.decision, "" if is_current else "changed since", str(count), folder])
     if not as_json and rows:
         table(rows, ["decided", "", "files", "folder"])
     elif not as_json:

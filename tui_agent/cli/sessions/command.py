@@ -121,17 +121,9 @@ def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
         "damaged": summary.is_damaged,
         "another version": summary.is_other_version,
     }
-    title = (summary.title or "(untitled)") + "".join(
-        f" ({note})" for note, applies in notes.items() if applies
-    )
-    return [
-        summary.id,
-        format_time(summary.updated),
-        str(summary.events),
-        format_bytes(summary.size_bytes),
-        *place,
-        title,
-    ]
+    title = " ".join([summary.title or "(untitled)", *(f"({note})" for note in notes if notes[note])])
+    size = format_bytes(summary.size_bytes)
+    return [summary.id, format_time(summary.updated), str(summary.events), size, *place, title]
 
 
 def show_session(arguments: argparse.Namespace) -> int:

@@ -226,11 +226,6 @@ def _row(checkpoint: Checkpoint) -> list[str]:
     part = str(checkpoint.part) if checkpoint.part >= 0 else "-"
     description = files + "".join(f" ({note})" for note, applies in notes.items() if applies)
     has_counts = added or removed or not checkpoint.restored  # The log has no line counts for a restore.
-    return [
-        str(checkpoint.seq),
-        format_time(checkpoint.time),
-        part,
-        checkpoint.author,
-        f"+{added} -{removed}" if has_counts else "",
-        description,
-    ]
+    lines = f"+{added} -{removed}" if has_counts else ""
+    time = format_time(checkpoint.time)
+    return [str(checkpoint.seq), time, part, checkpoint.author, lines, description]

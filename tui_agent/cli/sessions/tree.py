@@ -221,11 +221,8 @@ def _print_node(node: Node) -> None:
     indent = "  " * max(0, node.depth - 1) + (ELBOW if node.depth else "")
     who = f"  {summary.id}" if node.index == 0 else ""
     title = f"  {summary.title}" if node.index == 0 and summary.title else ""
-    facts = [
-        node.outcome.label,
-        format_count(len(branch.turns), "turn"),
-        format_time(branch.started if node.index else summary.started),
-    ]
+    started = format_time(branch.started if node.index else summary.started)
+    facts = [node.outcome.label, format_count(len(branch.turns), "turn"), started]
     facts += [*node.member.changed] if node.kind == "fork" else []
     say(f"{mark} {indent}{node.name}{who}{title}  {dim(', '.join(facts))}{'  here' if node.current else ''}")
     inner = " " * (len(indent) + 4)
