@@ -123,9 +123,9 @@ async def _search(
         await _scan(batch, worker, result)
         return
     async for item in env.walk(query.path):
-        if not _is_searchable(item) or not (matches(item.path) or matches(item.path.removeprefix(base))):
+        if item.kind != "file" or item.size > MAX_FILE_BYTES:
             continue
-        if not may_read(item.path):
+        if not (matches(item.path) or matches(item.path.removeprefix(base))) or not may_read(item.path):
             continue
         text = await _read_text(item, env)
         if text is None:
@@ -139,10 +139,6 @@ async def _search(
                 result.incomplete = True
                 return
     await _scan(batch, worker, result)
-
-
-def _is_searchable(item: FileInfo) -> bool:
-    return item.kind == "file" and item.size <= MAX_FILE_BYTES
 
 
 async def _read_text(item: FileInfo, env: Environment) -> str | None:

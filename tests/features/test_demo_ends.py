@@ -17,7 +17,7 @@ DEMO = bundled_demos()["bugfix"]
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
     """The demo in a new workspace, where nobody is there to allow anything."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    workspace, _ = make_workspace(DEMO, tmp_path / "work")
+    workspace = make_workspace(DEMO, tmp_path / "work")
     return SessionOptions(
         cwd=workspace, client="demo", interactive=False, data_dir=tmp_path / "data", model="demo:bugfix"
     )

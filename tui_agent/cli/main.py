@@ -3,7 +3,6 @@
 Invariant: only the called command's module is imported, and every exit goes through `main`.
 """
 
-import argparse
 import difflib
 import errno
 import io
@@ -231,10 +230,7 @@ def parser_for(prog: str, verb: Verb, module: ModuleType) -> Parser:
         prog=prog,
         description=(module.__doc__ or verb.summary).strip().split("\n\n")[0],
         epilog=module.EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
-    parser.add_argument("--debug", action="store_true", help="show a traceback for errors")
     module.configure(parser)
     return parser
 
@@ -247,10 +243,7 @@ def top_parser() -> Parser:
         usage="tui-agent [options] [PROMPT]\n       tui-agent COMMAND [options] …",
         description=f"A terminal coding agent that records every event.\n\ncommands:\n{listed}",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     import_module(APP.module).configure(parser)
     parser.add_argument("-V", "--version", action="version", version=f"tui-agent {__version__}")
-    parser.add_argument("--debug", action="store_true", help="show a traceback for errors")
     return parser

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 import tui_agent
-from tui_agent.cli.options import Parser, count
+from tui_agent.cli.options import GROUPS, Parser, count
 from tui_agent.cli.output import say, say_json_lines, warn
 from tui_agent.config import paths
 from tui_agent.config.api_keys import Keys
@@ -58,12 +58,7 @@ def configure(parser: Parser) -> None:
         help="only show how many files are in the index, and whether it is being built",
     )
     parser.add_argument("--json", action="store_true", help="print a JSON object per file, best first")
-    parser.add_argument(
-        "-C", "--cwd", metavar="DIR", type=Path, help="map DIR (default: the current directory)"
-    )
-    parser.add_argument(
-        "--data-dir", metavar="DIR", type=Path, help="use the index beside the sessions in DIR"
-    )
+    GROUPS["folders"](parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -121,8 +121,6 @@ async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
                             finished = True
                         case ModelFault(message=message, hint=hint):
                             raise ModelError(f"{info.profile} does not answer: {message}", hint=hint)
-                        case _:
-                            pass
     except TimeoutError as error:
         raise ModelError(
             f"{info.profile} did not answer within {PATIENCE_S:.0f} s.", hint="Check its base_url."

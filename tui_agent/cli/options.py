@@ -20,7 +20,12 @@ HEADLESS_SECONDS = 7200.0
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser that raises `UsageError` for a wrong command line; argparse would print a message and exit."""
+    """Parser with `--debug` that raises `UsageError` for a wrong command line; argparse would exit."""
+
+    def __init__(self, prog: str, usage: str | None = None, description: str = "", epilog: str = "") -> None:
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(prog, usage, description, epilog, formatter_class=formatter, allow_abbrev=False)
+        self.add_argument("--debug", action="store_true", help="show a traceback for errors")
 
     def options_with_value(self) -> set[str]:
         """Return the options that take a value, in every spelling."""
@@ -214,11 +219,8 @@ class Verbs:
             help=summary,
             description=summary,
             epilog=examples or self._examples,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
         )
         parser.add_argument("--json", action="store_true", help="print JSON lines")
-        parser.add_argument("--debug", action="store_true", help="show a traceback for errors")
         add_groups(parser, groups)
         parser.set_defaults(call=call)
         self._parsers.metavar = " | ".join(self._parsers.choices)

@@ -268,8 +268,6 @@ class RecordedTurn:
                     used = used or payload
                 case ErrorRaised(where="repo_map") as recorded_fault:
                     raise EnvironmentFault(recorded_fault.message, hint=recorded_fault.hint)
-                case _:
-                    pass
         if built is None or used is None:
             return RenderedMap("", 0, (), 0, 0, False, 0.0)
         text = self._blobs.read_text(used.text)

@@ -143,7 +143,7 @@ async def _rerun(
             result.turns += 1
             result.events += count_compared(turn.events)
         bench.submit(Close(reason="done"))
-    bench.close()
+    bench.log.close()
     return result
 
 
@@ -160,12 +160,12 @@ class RerunBench:
     ) -> None:
         loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
         store = SessionStore(temporary / "sessions", base.clock, base.redactor)
-        self._log = store.create(base.ids.session())
-        _copy_blobs(folder, self._log.folder)
+        self.log = store.create(base.ids.session())
+        _copy_blobs(folder, self.log.folder)
         self._events: list[Envelope] = []
         self._results = RecordedResults(records)
         self._news = anyio.Event()
-        self._recorder = Recorder(self._log, (), (self._on_event,))
+        self._recorder = Recorder(self.log, (), (self._on_event,))
         self._base = base
         recorded = payloads(records)
         self._decisions = {
@@ -211,7 +211,7 @@ class RerunBench:
 
         return EngineParts(
             recorder=recorder,
-            blobs=self._log.blobs,
+            blobs=self.log.blobs,
             env=ReadOnlyEnvironment(self._env, self._sandbox),
             tools=tools,
             policy=judging.build_policy(base, loaded.policy_tables)[0],
@@ -261,8 +261,7 @@ class RerunBench:
     def _start_command(self, turn: Turn) -> Command:
         if turn.message is None:
             return ContinueTurn()
-        text = turn.message.text
-        return SubmitPrompt(text=text if isinstance(text, str) else self._log.blobs.read_text(text))
+        return SubmitPrompt(text=self.log.blobs.read_text(turn.message.text))
 
     def _answer(self, event: Envelope) -> None:
         payload = event.payload
@@ -290,10 +289,6 @@ class RerunBench:
     def _fail(self, fault: TuiAgentError) -> None:
         self._failures.append(fault)
         self._news.set()
-
-    def close(self) -> None:
-        """Close the log."""
-        self._log.close()
 
 
 def payloads(records: Sequence[Record]) -> list[Payload]:

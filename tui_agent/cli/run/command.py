@@ -181,8 +181,9 @@ async def run_one_turn(
         )
 
     async def run_in(session: LocalSession) -> Outcome:
-        warn_of_cost(session.settings)
-        warn_unconfined(session.settings, session.sandbox)
+        if session.settings is not None:
+            warn_of_cost(session.settings)
+            warn_unconfined(session.settings, session.sandbox)
         return await run_supervised(session, begin, WarningPrinter(show), session.log.previous_last_seq, coda)
 
     return await use_session(options, base, run_in)
@@ -213,10 +214,8 @@ def print_record(file: TextIO, record: Record) -> None:
     print(record_json(record), file=file, flush=True)
 
 
-def warn_of_cost(settings: SessionSettings | None) -> None:
+def warn_of_cost(settings: SessionSettings) -> None:
     """Warn on standard error if `--max-cost` has no effect because the price is unknown."""
-    if settings is None:
-        return
     words = unknown_price_warning(
         settings.model.model, settings.model.input_price, settings.budgets.max_cost_usd
     )
@@ -224,9 +223,9 @@ def warn_of_cost(settings: SessionSettings | None) -> None:
         warn(f"{words} To set the price, add input_price and output_price to its profile.")
 
 
-def warn_unconfined(settings: SessionSettings | None, sandbox: Sandbox) -> None:
+def warn_unconfined(settings: SessionSettings, sandbox: Sandbox) -> None:
     """Warn on standard error if the policy relies on a sandbox that is not available."""
-    if settings is not None and settings.policy == "accept-edits" and not sandbox.kind:
+    if settings.policy == "accept-edits" and not sandbox.kind:
         warn(
             "accept-edits asks about commands here, because there is no sandbox. "
             f"{sandbox.unavailable_reason}"
@@ -283,8 +282,6 @@ class WarningPrinter:
                 self._warn(f"{message} {hint}".rstrip())
             case RepomapBuilt(delay_reason=late, duration_ms=waited) if late and record.agent == MAIN_AGENT:
                 self._warn(f"{missing_map_notice(waited)} {MAP_COMES_LATER}")
-            case _:
-                pass
 
     def _warn(self, line: str, cuts: tuple[Truncation, ...] = ()) -> None:
         names = {cut.label for cut in cuts} or {line}

@@ -66,7 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if not arguments.headless:
         require_terminal()
-    workspace, is_permanent = make_workspace(demo, arguments.cwd)
+    is_temporary = arguments.cwd is None
+    workspace = make_workspace(demo, arguments.cwd)
     try:
         arguments.cwd = workspace
         options = session_options(arguments, client="demo", interactive=not arguments.headless)
@@ -75,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
             return open_app(replace(options, prompt=demo.prompt))
         return headless(replace(options, policy=UNATTENDED), demo.prompt, as_json=arguments.json)
     finally:
-        if not is_permanent:
+        if is_temporary:
             shutil.rmtree(workspace, ignore_errors=True)
 
 
@@ -126,12 +127,11 @@ def list_demos(demos: dict[str, Demo], *, as_json: bool) -> int:
     return 0
 
 
-def make_workspace(demo: Demo, folder: Path | None) -> tuple[Path, bool]:
-    """Copy the scenario's files to `folder`, or to a new temporary folder.
+def make_workspace(demo: Demo, folder: Path | None) -> Path:
+    """Copy the scenario's files to `folder`, or to a new temporary folder if it is None; return the folder.
 
-    Return the workspace, and False if it must be deleted after the demo. Raises `UsageError` if `folder` is not empty.
+    Raises `UsageError` if `folder` is not empty.
     """
-    is_permanent = folder is not None
     if folder is None:
         target = Path(tempfile.mkdtemp(prefix=f"tui-agent-{demo.name}-"))
     else:
@@ -142,6 +142,6 @@ def make_workspace(demo: Demo, folder: Path | None) -> tuple[Path, bool]:
     if source.is_dir():
         shutil.copytree(source, target, dirs_exist_ok=True)
     target.mkdir(parents=True, exist_ok=True)
-    if is_permanent:
+    if folder is not None:
         say(f"The demo's workspace is {target}.", file=sys.stderr)
-    return target, is_permanent
+    return target

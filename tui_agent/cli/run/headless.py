@@ -160,13 +160,11 @@ async def submit_and_wait(session: Session, follower: Follower, command: Command
             if not isinstance(record, Envelope) or record.cause != command_id:
                 continue
             events.append(record)
-            match record.payload:
-                case CommandRejected(reason=reason, hint=hint):
-                    raise TuiAgentError(reason, hint=hint)
-                case AgentStateChanged(state=AgentState.IDLE):
-                    return events
-                case _:
-                    pass
+            payload = record.payload
+            if isinstance(payload, CommandRejected):
+                raise TuiAgentError(payload.reason, hint=payload.hint)
+            if isinstance(payload, AgentStateChanged) and payload.state == AgentState.IDLE:
+                return events
     raise TuiAgentError("The session ended before the command was done.")
 
 

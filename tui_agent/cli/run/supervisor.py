@@ -196,8 +196,6 @@ def _turn_outcome(new: list[Record], folder: Path) -> Outcome | None:
                 run_id = record.payload.run_id
             case TurnFinished() if record.agent == MAIN_AGENT:
                 ended = record.payload
-            case _:
-                pass
     # A run that opens the session after a crash records the crashed turn as interrupted.
     if ended is None or ended.reason == "interrupted":
         return None

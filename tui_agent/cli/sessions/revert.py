@@ -7,10 +7,9 @@ also changed are kept, except those given by `--overwrite`.
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -21,6 +20,7 @@ from tui_agent.cli.output import say, say_json, say_json_lines, table, warn
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.checkpoints import Checkpoint, Checkpoints
+from tui_agent.protocol.commands import Revert
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.unicode_text import format_count
@@ -30,9 +30,6 @@ from tui_agent.store.log_reader import iterate_records
 from tui_agent.units import format_time
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
-
-if TYPE_CHECKING:
-    from tui_agent.cli.sessions.revert_run import RevertRequest, RevertResult
 
 EXAMPLES = """\
 examples:
@@ -52,6 +49,19 @@ examples:
 """
 CHECKPOINT_HEADS = ("event", "time", "part", "author", "lines", "files")
 _ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode": "mode restored"}
+
+
+@dataclass(frozen=True, slots=True)
+class RevertResult:
+    """The plan and the events that it led to. `moved` or `restored` is None if that was not done."""
+
+    plan: CheckpointPlanned
+    moved: SessionHeadMoved | None = None
+    restored: CheckpointRestored | None = None
+    needs_answer: bool = False
+    """True if nothing was done, because someone else also changed every file."""
+    blocked: tuple[str, ...] = ()
+    """Sentences with the reasons why some files could not be restored."""
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -90,8 +100,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
     if arguments.preview:
         _preview(arguments, session, base)
         return Exit.DONE
-    reverting = import_module("tui_agent.cli.sessions.revert_run")
-    request = reverting.RevertRequest(
+    request = Revert(
         to_seq=arguments.to,
         conversation=not arguments.files,
         files=not arguments.conversation,
@@ -100,9 +109,11 @@ def revert_session(arguments: argparse.Namespace) -> int:
     options = replace(options, session=session, timeout_seconds=None)  # do not change the session's limits
     # No model is called, so none has to be configured, and the session's model must not change.
     config = base.config.model_copy(update={"model": "", "base_url": "", "investigator_profile": ""})
-    result: RevertResult = reverting.revert(replace(base, options=options, config=config), request)
+    # Imported only here, because it loads the engine.
+    revert = import_module("tui_agent.cli.sessions.revert_run").revert
+    result: RevertResult = revert(replace(base, options=options, config=config), request)
     if arguments.json:
-        say_json(as_json(session, result.plan, result.moved, result.restored))
+        say_json(as_json(session, result))
     elif not result.needs_answer:
         _print_result(result, request)
     for reason in result.blocked:
@@ -136,18 +147,14 @@ def _preview(arguments: argparse.Namespace, session: str, base: StartupContext) 
         planning.plan_revert, base.store.folder(session), arguments.to, limits
     )
     if arguments.json:
-        say_json(as_json(session, plan))
+        say_json(as_json(session, RevertResult(plan)))
     else:
         _print_plan(plan)
 
 
-def as_json(
-    session: str,
-    plan: CheckpointPlanned,
-    moved: SessionHeadMoved | None = None,
-    restored: CheckpointRestored | None = None,
-) -> dict[str, object]:
+def as_json(session: str, result: RevertResult) -> dict[str, object]:
     """Return a plan and the events that it led to as a JSON object."""
+    plan, moved, restored = result.plan, result.moved, result.restored
     return {
         "session": session,
         "to": plan.to_seq,
@@ -178,7 +185,7 @@ def _print_plan(plan: CheckpointPlanned) -> None:
         say(f"and {plan.unlisted_count} more files")
 
 
-def _print_result(result: "RevertResult", request: "RevertRequest") -> None:
+def _print_result(result: RevertResult, request: Revert) -> None:
     moved, restored = result.moved, result.restored
     if moved is not None:
         say(f"The conversation is now at event {moved.to_seq}; it was at event {moved.from_seq}.")

@@ -7,7 +7,6 @@ of them, nothing happens without `--overwrite`.
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -15,6 +14,7 @@ import anyio
 
 from tui_agent.cli.run.command import use_session
 from tui_agent.cli.run.headless import submit_and_wait
+from tui_agent.cli.sessions.revert import RevertResult
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.envelope import Envelope
@@ -27,30 +27,7 @@ from tui_agent.wiring.startup_context import StartupContext
 PayloadT = TypeVar("PayloadT", bound=Payload)
 
 
-@dataclass(frozen=True, slots=True)
-class RevertRequest:
-    """A requested revert: the target event, what to revert, and files to restore although others changed them."""
-
-    to_seq: int
-    conversation: bool
-    files: bool
-    overwrite: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RevertResult:
-    """The plan and the events that it led to. `moved` or `restored` is None if that was not done."""
-
-    plan: CheckpointPlanned
-    moved: SessionHeadMoved | None = None
-    restored: CheckpointRestored | None = None
-    needs_answer: bool = False
-    """True if nothing was done, because someone else also changed every file."""
-    blocked: tuple[str, ...] = ()
-    """Sentences with the reasons why some files could not be restored."""
-
-
-def revert(base: StartupContext, request: RevertRequest) -> RevertResult:
+def revert(base: StartupContext, request: Revert) -> RevertResult:
     """Open the session selected by the options of `base`, revert it and close it.
 
     Raises `SessionLocked`, `StoreError`, or `TuiAgentError` if the engine rejects a command.
@@ -59,7 +36,7 @@ def revert(base: StartupContext, request: RevertRequest) -> RevertResult:
         return anyio.run(use_session, base.options, base, partial(_plan_and_revert, request))
 
 
-async def _plan_and_revert(request: RevertRequest, session: LocalSession) -> RevertResult:
+async def _plan_and_revert(request: Revert, session: LocalSession) -> RevertResult:
     follower = session.log.follow(session.log.last_seq)
     try:
         plan = _first_payload(
@@ -74,7 +51,7 @@ async def _plan_and_revert(request: RevertRequest, session: LocalSession) -> Rev
             raise TuiAgentError(
                 plan.unavailable, hint="You can revert the conversation alone with --conversation."
             )
-        events = await submit_and_wait(session, follower, Revert(**asdict(request)))
+        events = await submit_and_wait(session, follower, request)
         errors = [event.payload for event in events if isinstance(event.payload, ErrorRaised)]
         blocked = tuple(error.message for error in errors if error.where == "checkpoints")
         restored = _first_payload(events, CheckpointRestored)
