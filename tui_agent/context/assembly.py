@@ -23,6 +23,7 @@ from tui_agent.context.token_counts import (
 )
 from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
 from tui_agent.context.window_fit import FittedHistory, HistoryFitter
+from tui_agent.folds.context.meter import scale_to_total
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
 from tui_agent.ports.middleware import Fragment
 from tui_agent.ports.model import ToolSchema
@@ -183,16 +184,9 @@ class Assembly:
         total_chars = sum(share.chars for share in shares.values())
         fitted = self._fit(draft)
         total_chars -= sum(counted[index].chars - fitted.counted[index].chars for index in fitted.words)
-        system = SEPARATOR.join(
-            texts[fragment.id]
-            for fragment in fragments
-            if fragment.section != TRAILING_SECTION and texts[fragment.id]
-        )
-        transient_texts = [
-            texts[fragment.id]
-            for fragment in fragments
-            if fragment.section == TRAILING_SECTION and texts[fragment.id]
-        ]
+        sent = [(fragment.section, texts[fragment.id]) for fragment in fragments if texts[fragment.id]]
+        system = SEPARATOR.join(text for section, text in sent if section != TRAILING_SECTION)
+        transient_texts = [text for section, text in sent if section == TRAILING_SECTION]
         messages = (*fitted.messages(), *_transient_messages(transient_texts))
         manifest = self._manifest(draft, system)
         added = tuple(CountedMessage(seq=count.message.seq, tokens=count.tokens) for count in counted[known:])
@@ -404,16 +398,11 @@ def _subtract_cut(
 ) -> None:
     """Subtract what was cut from a message, dividing it among the message's sections in proportion to their size."""
     parts = split_shares(before, section)
-    tokens, chars = before.tokens - after.tokens, before.chars - after.chars
-    for name, part in parts:
-        last = part is parts[-1][1]
-        chars_cut = chars if last else round((before.chars - after.chars) * part.chars / max(1, before.chars))
-        tokens_cut = (
-            tokens if last else round((before.tokens - after.tokens) * part.tokens / max(1, before.tokens))
-        )
+    chars = scale_to_total([part.chars for _, part in parts], before.chars - after.chars)
+    tokens = scale_to_total([part.tokens for _, part in parts], before.tokens - after.tokens)
+    for (name, _), chars_cut, tokens_cut in zip(parts, chars, tokens, strict=True):
         shares[name].chars -= chars_cut
         shares[name].tokens -= tokens_cut
-        chars, tokens = chars - chars_cut, tokens - tokens_cut
         if chars_cut and NO_ROOM not in shares[name].rules:
             shares[name].rules.append(NO_ROOM)
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tui_agent.folds.context.compacted_history import REDUCED_PREFIX, calls_by_id
+from tui_agent.folds.context.compacted_history import REDUCED_PREFIX, calls_by_id, successful_calls
 from tui_agent.protocol.base import text_size
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
@@ -143,7 +143,7 @@ def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> se
 
 def newest_readings(history: Sequence[Message]) -> set[CallId]:
     """Return the call that last read each of the `MAX_OPEN_FILES` most recently used files."""
-    successful = {message.call_id for message in history if isinstance(message, ToolMessage) and message.ok}
+    successful = successful_calls(history)
     used: dict[str, CallId] = {}
     for call, part in calls_by_id(history).items():
         path = path_of(part)

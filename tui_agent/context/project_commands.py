@@ -6,7 +6,7 @@ Invariant: pure; a file that cannot be parsed is ignored.
 import json
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -76,39 +76,42 @@ def find_commands(texts: Mapping[str, str], paths: Collection[str]) -> list[Proj
 
     Makefile targets take precedence, then the repository's own scripts, then its tools.
     """
-    commands = [*_targets("Makefile", "make", _TARGET, texts), *_targets("justfile", "just", _RECIPE, texts)]
+    commands = _first_of_kind(_targets("Makefile", "make", _TARGET, texts))
+    commands += _first_of_kind(_targets("justfile", "just", _RECIPE, texts))
     for more in (
-        [*_scripts(paths)],
-        [*_python(texts, paths), *_node(texts, paths), *_other_commands(texts, paths)],
+        _first_of_kind(_scripts(paths)),
+        [*_python(texts, paths), *_first_of_kind(_node(texts, paths)), *_other_commands(texts, paths)],
     ):
         known_kinds = {command.kind for command in commands}
         commands += [command for command in more if command.kind not in known_kinds]
     return commands
 
 
+def _first_of_kind(commands: Iterable[ProjectCommand]) -> list[ProjectCommand]:
+    """Return the first command of each kind."""
+    firsts: dict[Kind, ProjectCommand] = {}
+    for command in commands:
+        firsts.setdefault(command.kind, command)
+    return list(firsts.values())
+
+
 def _scripts(paths: Collection[str]) -> Iterator[ProjectCommand]:
     """Yield the repository's own scripts that are named after their purpose."""
-    kinds: set[Kind] = set()
     for path in sorted(paths):
         match = _SCRIPT.fullmatch(path)
-        kind = _WORDS.get(match[1]) if match is not None else None
-        if match is not None and kind is not None and kind not in kinds:
-            kinds.add(kind)
-            yield ProjectCommand(kind, f"bash {path}" if match[2] else path, path)
+        if match is not None and match[1] in _WORDS:
+            yield ProjectCommand(_WORDS[match[1]], f"bash {path}" if match[2] else path, path)
 
 
 def _targets(
     file: str, program: str, pattern: re.Pattern[str], texts: Mapping[str, str]
 ) -> Iterator[ProjectCommand]:
-    kinds: set[Kind] = set()
     names = pattern.findall(texts.get(file, ""))
     for name in names:
         kind = _WORDS.get(name.lower())
-        if kind is None or kind in kinds or (kind == "install" and not _PACKAGE_FILES & texts.keys()):
-            continue
-        kinds.add(kind)
-        yield ProjectCommand(kind, f"{program} {name}", file)
-    if program == "make" and {"all", "default"} & {*names} and "build" not in kinds:
+        if kind is not None and (kind != "install" or _PACKAGE_FILES & texts.keys()):
+            yield ProjectCommand(kind, f"{program} {name}", file)
+    if program == "make" and {"all", "default"} & {*names}:
         yield ProjectCommand("build", program, file)
 
 
@@ -157,29 +160,27 @@ def _python(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Projec
 
 
 def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[ProjectCommand]:
-    if "package.json" not in texts:
-        return
-    try:
-        tree = json.loads(texts["package.json"])
-    except (ValueError, RecursionError):
+    scripts = _json_scripts(texts.get("package.json", ""))
+    if scripts is None:
         return
     program = next((name for lock, name in _LOCKS if lock in paths), "npm")
     yield ProjectCommand("install", f"{program} install", "package.json")
+    for name, script in scripts.items():
+        kind = _WORDS.get(name.lower())
+        is_command = re.fullmatch(r"[\w:.-]+", name) and "no test specified" not in str(script)
+        if kind is not None and kind != "install" and is_command:
+            run = program if name == "test" else f"{program} run"
+            yield ProjectCommand(kind, f"{run} {name}", "package.json")
+
+
+def _json_scripts(text: str) -> Mapping[str, object] | None:
+    """Return the object `scripts` of a JSON file; None if the text is not valid JSON."""
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
     scripts = tree.get("scripts") if isinstance(tree, dict) else None
-    kinds: set[Kind] = set()
-    for name, script in scripts.items() if isinstance(scripts, dict) else ():
-        kind = _WORDS.get(str(name).lower())
-        if (
-            kind is not None
-            and kind != "install"
-            and kind not in kinds
-            and re.fullmatch(r"[\w:.-]+", str(name))
-            and "no test specified" not in str(script)
-        ):
-            kinds.add(kind)
-            yield ProjectCommand(
-                kind, f"{program} test" if name == "test" else f"{program} run {name}", "package.json"
-            )
+    return scripts if isinstance(scripts, dict) else {}
 
 
 def _other_commands(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[ProjectCommand]:
@@ -201,11 +202,6 @@ def _other_commands(texts: Mapping[str, str], paths: Collection[str]) -> Iterato
 
 
 def _composer(text: str) -> Iterator[ProjectCommand]:
-    try:
-        tree = json.loads(text)
-    except (ValueError, RecursionError):
-        return
-    scripts = tree.get("scripts") if isinstance(tree, dict) else None
-    for name in scripts if isinstance(scripts, dict) else ():
+    for name in _json_scripts(text) or ():
         if name in ("test", "tests", "lint", "check", "format"):
             yield ProjectCommand(_WORDS[name], f"composer {name}", "composer.json")

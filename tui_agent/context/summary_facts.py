@@ -13,7 +13,7 @@ from typing import Final
 from tui_agent.context.compaction_limits import MAX_OPEN_FILES, TESTS, path_of
 from tui_agent.context.priorities import FittedText, SummaryBlock
 from tui_agent.context.truncation import artifact_reference, head_and_tail
-from tui_agent.folds.context.compacted_history import calls_by_id, quote_message
+from tui_agent.folds.context.compacted_history import calls_by_id, quote_message, successful_calls
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
@@ -227,11 +227,7 @@ def _pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
 
 
 def _plan(facts: Facts, calls: dict[CallId, ToolCallPart]) -> str:
-    approved = {
-        message.call_id
-        for message in facts.originals
-        if isinstance(message, ToolMessage) and message.ok and message.call_id
-    }
+    approved = successful_calls(facts.originals)
     plans = [part for call, part in calls.items() if part.name == "present_plan" and call in approved]
     plan = plans[-1].arguments.get("plan") if plans else ""
     return plan if isinstance(plan, str) else ""
@@ -300,7 +296,7 @@ def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBloc
 
     Each line has the file's calls and the agent's reason.
     """
-    ok = {message.call_id for message in facts.originals if isinstance(message, ToolMessage) and message.ok}
+    ok = successful_calls(facts.originals)
     texts_by_call = _texts_before_calls(facts.originals)
     sizes = accumulate(len(path.encode("utf-8", "replace")) + 1 for path in reversed(facts.changed))
     listed_count = sum(size <= MAX_NAMED_CHARS for size in sizes)

@@ -10,6 +10,7 @@ from operator import is_
 from typing import Final
 
 from tui_agent.context.tokens import CHARS_PER_TOKEN, IMAGE_TOKENS, Tokens
+from tui_agent.folds.context.meter import scale_to_total
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.messages import (
@@ -170,10 +171,9 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
     parts = message.shares if isinstance(message, SummaryMessage) else ()
     if not parts:
         return [(section, SectionShare(raw_chars=count.chars, chars=count.chars, tokens=count.tokens))]
-    total, remaining = max(1, sum(share.chars for share in parts)), count.tokens
     shares = list[tuple[SectionName, SectionShare]]()
-    for share in parts:
-        tokens = remaining if share is parts[-1] else round(count.tokens * share.chars / total)
+    tokens_of_parts = scale_to_total([share.chars for share in parts], count.tokens)
+    for share, tokens in zip(parts, tokens_of_parts, strict=True):
         lost = share.raw_chars - share.chars
         rules = (
             ["text that did not fit in the summary is stored as an artifact"]
@@ -184,7 +184,6 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
             share.raw_chars, share.chars, tokens, lost=lost, dropped=share.dropped_blocks, rules=rules
         )
         shares.append((share.section, section_share))
-        remaining -= tokens
     return shares
 
 

@@ -125,10 +125,8 @@ class HistoryFitter:
             if after.tokens < before.tokens:
                 self._cut[id(whole.message)] = whole.message, after
                 fitted.replace_cut(index, whole, after)
-                remaining, needed = (
-                    remaining - before.tokens + after.tokens,
-                    needed - before.tokens + after.tokens,
-                )
+                remaining -= before.tokens - after.tokens
+                needed -= before.tokens - after.tokens
 
     def _cut_to(self, before: MessageCount, tokens: int) -> MessageCount:
         words = _words(before.message)
@@ -214,9 +212,8 @@ def _newest(fitted: FittedHistory) -> int:
 def _words(message: Message) -> str:
     """Return the longest text of a user message or instruction, or a summary's text; otherwise an empty string."""
     match message:
-        case UserMessage(origin="prompt" | "instructions", content=content):
-            texts = (item.text for item in content if isinstance(item, TextContent))
-            return max((text for text in texts if isinstance(text, str)), key=len, default="")
+        case UserMessage(origin="prompt" | "instructions"):
+            return _text(message)
         case SummaryMessage(text=str() as text):
             return text
         case _:

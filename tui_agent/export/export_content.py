@@ -5,12 +5,11 @@ Invariant: every string has passed the redactor and has no control characters ex
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.folds.comparison.files import describe_empty_diff
+from tui_agent.folds.comparison.files import diff_contents
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.text.line_diff import diff_lines
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.transcript.entries import Entry
 from tui_agent.folds.transcript.fold import Transcript
@@ -26,8 +25,6 @@ from tui_agent.store.log_reader import iterate_records
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.units import format_bytes
 
-DIFF_BYTES = 1_000_000
-"""Maximum size in bytes of each side of a change that is shown as a diff."""
 _SEQUENCES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
 )
@@ -117,7 +114,10 @@ class Texts:
 
     def build_change(self, event: Envelope, change: FileChanged) -> ExportedChange:
         """Return a file change with its diff, or with a note if it has none."""
-        summary = ExportedChange(
+        diff, note = diff_contents(change, self._blobs.find, self.clean_text)
+        if diff is None:
+            note += f", {format_bytes(change.before_size)} to {format_bytes(change.after_size)}"
+        return ExportedChange(
             event.seq,
             event.time,
             self.clean_text(change.path),
@@ -125,24 +125,11 @@ class Texts:
             change.call_id,
             change.added,
             change.removed,
-            "",
+            "" if diff is None else diff.text,
+            note,
             before=change.disk_sha256_before,
             after=change.disk_sha256_after,
         )
-        sizes = f"{format_bytes(change.before_size)} to {format_bytes(change.after_size)}"
-        if max(change.before_size, change.after_size) > DIFF_BYTES:
-            return replace(summary, note=f"too large to show: {sizes}")
-        before, after = self._side(change.before), self._side(change.after)
-        if before is None or after is None:
-            return replace(summary, note="content not stored")
-        if b"\0" in before or b"\0" in after:
-            return replace(summary, note=f"binary: {sizes}")
-        old, new = (self.clean_text(side.decode("utf-8", "replace")) for side in (before, after))
-        diff = diff_lines(old, new).text
-        return replace(summary, diff=diff, note="" if diff else describe_empty_diff(change))
-
-    def _side(self, digest: str | None) -> bytes | None:
-        return b"" if digest is None else self._blobs.find(digest)
 
 
 def strip_controls(text: str) -> str:

@@ -4,28 +4,29 @@ Invariant: a fork refers to an event of its parent's log by (session, seq, check
 the parent is missing or differs, the fork's own events are still readable, and `fault` has the reason.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tui_agent.errors import StoreError
-from tui_agent.folds.session.branches import HeadMove, Stretch, is_on_branch, stretches
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.folds.base import fold
+from tui_agent.folds.session.branches import Branches, HeadMove, Stretch, is_on_branch, stretches
 from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved
 from tui_agent.protocol.ids import is_session_id
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.file_ops import FileOps
 from tui_agent.store.log_chunks import find_line, find_lines, read_first_line
-from tui_agent.store.log_line import decode_line, decode_payload, salvage_lines
+from tui_agent.store.log_line import decode_payload, payload_mark
+from tui_agent.store.log_scan import NO_FILTER, filter_lines
 
 if TYPE_CHECKING:
     from tui_agent.store.redaction.redactor import Redactor
 
 MAX_SEQ: Final = 1 << 62
 """A number greater than any event's seq."""
-_HEAD_MOVED = b'"payload":{"kind":"session.head_moved"'
+
 CRC_SLICE = slice(-10, -2)
 """Position of the checksum in a line without its newline."""
 
@@ -104,30 +105,9 @@ def find_head_moves(folder: Path, *, size: int | None = None) -> list[HeadMove]:
 
     Moves are found by searching the bytes, so that the rest of the log need not be parsed.
     """
-    head_moves: list[HeadMove] = []
-    last = -1
-    for line in find_lines(folder, _HEAD_MOVED, size=size):
-        for record in _readable_records(line):
-            if record.seq > last:
-                last = record.seq
-                payload = record.payload if isinstance(record, Envelope) else None
-                if isinstance(payload, SessionHeadMoved):
-                    move = HeadMove(
-                        record.seq,
-                        record.time,
-                        payload.to_seq,
-                        payload.from_seq,
-                        payload.reason,
-                        payload.files,
-                    )
-                    head_moves.append(move)
-    return head_moves
-
-
-def _readable_records(line: bytes) -> Iterator[Record]:
-    record = decode_line(line)
-    candidates = [record] if record is not None else [decode_line(piece) for piece in salvage_lines(line)]
-    return (candidate for candidate in candidates if candidate is not None)
+    lines = b"".join(line + b"\n" for line in find_lines(folder, payload_mark(SessionHeadMoved), size=size))
+    records = (record for _, record in filter_lines(lines, None, NO_FILTER))
+    return list(fold(Branches(), records).moves)
 
 
 def stretches_of_branch(head_moves: Sequence[HeadMove], last: int = MAX_SEQ) -> tuple[Stretch, ...] | None:

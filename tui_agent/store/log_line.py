@@ -56,6 +56,11 @@ def seal_line(unsealed: bytes) -> bytes:
     return b'%b,"crc":"%08x"}\n' % (unsealed, zlib.crc32(unsealed))
 
 
+def payload_mark(payload_class: type[Payload]) -> bytes:
+    """Return the bytes that every line with this class of payload contains, for a search without parsing."""
+    return b'"payload":{"kind":"%b"' % payload_class.model_fields["kind"].default.encode()
+
+
 def is_intact(line: bytes) -> bool:
     """Return True if a line (without its newline) matches its checksum."""
     body, crc = line[:-_CRC_LENGTH], line[-_CRC_LENGTH:]

@@ -244,12 +244,16 @@ class SessionLog:
                     f"{fault.strerror or fault}.",
                     hint=f"{advice_for(fault)}. Until then the session is in memory only.",
                 ) from fault
-            old_fd, self._fd = self._fd, fd
-            self._synced = self._end
-            self._has_failed_sync = self._has_torn_end = False
+            self._switch_to(fd)
             self.blobs.forget_known()
-        self.ops.close(old_fd)
         return LogRepaired(moved_bytes=0, side_file=side_file, rewritten=True)
+
+    def _switch_to(self, fd: int) -> None:
+        """Use a new, synced file from now on, and close the old one."""
+        old_fd, self._fd = self._fd, fd
+        self._synced = self._end
+        self._has_failed_sync = self._has_torn_end = False
+        self.ops.close(old_fd)
 
     def _truncate_torn_end(self) -> None:
         self.ops.truncate(self._fd, self._end)
@@ -294,11 +298,7 @@ class SessionLog:
     def _move_to_new_file(self) -> None:
         """Copy the log to a new file after a failed sync, because the old file's pages may be lost without an error."""
         with self._file_guard:
-            fd = copy_to_new_file(self.folder, self._end, self.ops)
-            old_fd, self._fd = self._fd, fd
-            self._synced = self._end
-            self._has_failed_sync = self._has_torn_end = False
-        self.ops.close(old_fd)
+            self._switch_to(copy_to_new_file(self.folder, self._end, self.ops))
 
     def read(self, after: int = -1) -> Sequence[Record]:
         """Return all records with `seq` > `after`."""

@@ -6,8 +6,9 @@ Invariant: only the first line, the last lines, and lines with a title or a coun
 import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import TypeGuard
+from typing import TypeGuard, TypeVar
 
 from tui_agent.folds.session.branches import Stretch, is_on_branch
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
@@ -18,7 +19,7 @@ from tui_agent.protocol.ids import SessionId
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import HistoryPart, load_lineage, open_blobs
 from tui_agent.store.log_chunks import read_first_line
-from tui_agent.store.log_line import decode_line
+from tui_agent.store.log_line import decode_line, payload_mark
 from tui_agent.store.log_reader import read_span, read_tail_bytes
 from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import find_end_offset, read_records_from, read_seq, split_lines
@@ -27,10 +28,7 @@ from tui_agent.store.writer_lock import is_locked
 
 _MAX_HEAD_MOVES = 8
 _HEAD_BYTES, _TAIL_BYTES, _LONG_TAIL_BYTES = 16 * 1024, 4 * 1024, 128 * 1024
-_TITLE_MARK = b'"payload":{"kind":"session.titled"'
-_WORKSPACE_MARKS = (b'"payload":{"kind":"session.started"', b'"payload":{"kind":"env.started"')
-_FORK_MARK = b'"payload":{"kind":"session.forked"'
-_MOVE_MARK = b'"payload":{"kind":"session.workspace_moved"'
+PayloadT = TypeVar("PayloadT", bound=Payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +137,10 @@ def _foreign_field(record: UnknownEvent | None, field: str) -> str:
 
 def _find_workspace(path: Path) -> str:
     """Return the workspace from any event that contains it."""
-    for mark in _WORKSPACE_MARKS:
-        for payload in _search_backwards(path, mark):
-            match payload:
-                case SessionStarted(workspace=workspace):
-                    return workspace
-                case EnvStarted(environment="local", root=root):
-                    return root
-                case _:
-                    pass
-    return ""
+    started = (start.workspace for start in _search_backwards(path, SessionStarted))
+    environments = _search_backwards(path, EnvStarted)
+    roots = (environment.root for environment in environments if environment.environment == "local")
+    return next(chain(started, roots), "")
 
 
 def _first_event(folder: Path) -> Envelope | None:
@@ -185,8 +177,8 @@ def _inherited_workspace(parents: Sequence[HistoryPart]) -> str:
 
 def _moved_workspace(path: Path, stretches: Sequence[Stretch] | None) -> str:
     """Return the folder to which a parent had moved by the time of the fork, or an empty string."""
-    moves = _search_backwards(path, _MOVE_MARK, stretches)
-    return next((move.workspace for move in moves if isinstance(move, WorkspaceMoved)), "")
+    moves = _search_backwards(path, WorkspaceMoved, stretches)
+    return next((move.workspace for move in moves), "")
 
 
 def _inherited_title(parents: Sequence[HistoryPart]) -> str:
@@ -239,28 +231,31 @@ def _last_record(data: bytes, blobs: BlobStore) -> Record | None:
 
 def _newest_title(path: Path, stretches: Sequence[Stretch] | None) -> str:
     """Return the newest title in a log, of the events in these stretches (None: all)."""
-    titles = _search_backwards(path, _TITLE_MARK, stretches)
-    return next((titled.title for titled in titles if isinstance(titled, SessionTitled)), "")
+    titles = _search_backwards(path, SessionTitled, stretches)
+    return next((titled.title for titled in titles), "")
 
 
 def _fork_workspace(path: Path) -> str:
     """Return the workspace in a log's newest `session.forked` events; empty if none has one."""
-    forks = (fork.changes for fork in _search_backwards(path, _FORK_MARK) if isinstance(fork, SessionForked))
-    return next((changed.workspace for changed in forks if changed.workspace), "")
+    workspaces = (fork.changes.workspace for fork in _search_backwards(path, SessionForked))
+    return next(filter(None, workspaces), "")
 
 
 def _search_backwards(
-    path: Path, mark: bytes, stretches: Sequence[Stretch] | None = None
-) -> Iterator[Payload]:
-    """Yield the payloads of the lines that contain `mark`, newest first, of events in these stretches (None: all)."""
+    path: Path, payload_class: type[PayloadT], stretches: Sequence[Stretch] | None = None
+) -> Iterator[PayloadT]:
+    """Yield the payloads of this class, newest first, of events in these stretches (None: all)."""
     if not path.stat().st_size:
         return
+    mark = payload_mark(payload_class)
     with path.open("rb") as log, mmap.mmap(log.fileno(), 0, access=mmap.ACCESS_READ) as data:
         end = len(data)
         while (position := data.rfind(mark, 0, end)) >= 0:
             start = data.rfind(b"\n", 0, position) + 1
             line_end = data.find(b"\n", position)
             record = decode_line(data[start : line_end if line_end >= 0 else len(data)])
-            if isinstance(record, Envelope) and (stretches is None or is_on_branch(record.seq, stretches)):
-                yield record.payload
+            payload = record.payload if isinstance(record, Envelope) else None
+            is_selected = record is not None and (stretches is None or is_on_branch(record.seq, stretches))
+            if is_selected and isinstance(payload, payload_class):
+                yield payload
             end = position

@@ -141,28 +141,26 @@ def from_scan(
     listing: FileList, root: str, ask: Ask, known: Languages, cleaner: Cleaner, closed: ClosedFlag
 ) -> Basis:
     """Rank the files by reading each once. Raises `EnvironmentFault` if the map is closed."""
-    skipped = dict(listing.skipped)
+    skipped = Counter(listing.skipped)
     names = by_first_name(entry.path for entry in listing.entries) if ask.query.text else {}
     alike: Alike = lambda first: names.get(first, ())  # noqa: E731 - as short as a name
     if not ask.query:
         ordered = _skip_binary(_order_by_path(listing, ask), root, room_of(ask.max_tokens), skipped)
         return Basis(_mentioned_first(ordered, ask, alike), [], skipped, _symbol_parser(root, known, cleaner))
     scan = FullScan(root, closed.until(listing.entries), ask.query, ask.hidden)
-    for reason, count in scan.skipped.items():
-        skipped[reason] = skipped.get(reason, 0) + count
+    skipped.update(scan.skipped)
     values = ranking.values_of(ask.query, scan.counts, scan.total)
     read_text = _text_reader(root)
     order = ranking.rank_files(scan.words, {}, ask.query, values, read_text)
     parse_symbols = _symbol_parser(root, known, cleaner)
     order = _mentioned_first(order, ask, alike, lambda path: WordLines(read_text(path), values))
+    listed = {file.path for file in order} | scan.no_text
     if len(order) < ENOUGH:
-        listed = {file.path for file in order}
-        listed |= scan.no_text
         order += [
             file._replace(reasons=NO_WORD) for file in _order_by_path(listing, ask) if file.path not in listed
         ]
-    listed_files = {file.path for file in order} | scan.no_text
-    rest = [entry.path for entry in listing.entries if entry.path not in listed_files]
+        listed |= {file.path for file in order}
+    rest = [entry.path for entry in listing.entries if entry.path not in listed]
     return Basis(order, _visible(rest, ask), skipped, parse_symbols)
 
 
@@ -180,7 +178,7 @@ class FullScan:
     """
 
     def __init__(self, root: str, entries: Iterable[Entry], query: Query, hidden: Collection[str]) -> None:
-        self.skipped: dict[str, int] = {}
+        self.skipped: Counter[str] = Counter()
         self.no_text: set[str] = set()
         self.total = 0
         self.counts: dict[str, int] = {}
@@ -193,7 +191,7 @@ class FullScan:
             source = read(f"{root}/{entry.path}")
             if source.reason:
                 self.no_text.add(entry.path)
-                self.skipped[source.reason] = self.skipped.get(source.reason, 0) + 1
+                self.skipped[source.reason] += 1
                 continue
             self.total += 1
             counts = self._count_words(entry.path, source.data)
@@ -227,7 +225,7 @@ class FullScan:
         return scores
 
 
-def _skip_binary(order: list[Ranked], root: str, room: int, skipped: dict[str, int]) -> list[Ranked]:
+def _skip_binary(order: list[Ranked], root: str, room: int, skipped: Counter[str]) -> list[Ranked]:
     """Remove and count files that are not text, among the first files that the map has room to show."""
     texts: list[Ranked] = []
     for index, file in enumerate(order):
@@ -235,7 +233,7 @@ def _skip_binary(order: list[Ranked], root: str, room: int, skipped: dict[str, i
             return texts + order[index:]
         reason = read(f"{root}/{file.path}").reason
         if reason:
-            skipped[reason] = skipped.get(reason, 0) + 1
+            skipped[reason] += 1
         else:
             texts.append(file)
             room -= len(file.path) + 1

@@ -175,8 +175,7 @@ def _asks_for_platform(words: list[str]) -> bool:
 
 def _is_aside(line: str, *, code: bool) -> bool:
     """Return True if a line states a version or platform, or is a form line that was not filled in."""
-    start = _ITEM.match(line)
-    content = line[start.end() if start else 0 :].strip("* ")
+    content = _item_text(line)
     if _FORM_DEFAULT.match(content):
         return True
     labelled = _LABELLED.match(content)
@@ -211,25 +210,26 @@ def _has_only_versions(section: _Section) -> bool:
 
 def _is_version(line: str) -> bool:
     """Return True if a line has only platforms and numbers, or a version and one other word: `Django 4.2`."""
-    start = _ITEM.match(line)
-    tokens = _TOKEN.findall(_BRACKET.sub(" ", line[start.end() if start else 0 :]))
-    platforms = sum(token.lower() in _PLATFORM_WORDS for token in tokens)
-    versions = sum(_DOTTED.search(token) is not None for token in tokens)
-    numbers = sum(_NUMBER.match(token.lstrip("vV")) is not None for token in tokens)
-    other_words = len(tokens) - sum(
-        token.lower() in _PLATFORM_WORDS or _NUMBER.search(token) is not None for token in tokens
-    )
+    tokens = _TOKEN.findall(_BRACKET.sub(" ", _item_text(line)))
+    others = [token for token in tokens if token.lower() not in _PLATFORM_WORDS]
+    has_version = any(map(_DOTTED.search, tokens))
+    has_number = any(_NUMBER.match(token.lstrip("vV")) for token in tokens)
     return (
         len(tokens) <= _MAX_PLATFORM_LINE_WORDS
-        and bool(platforms or (versions and numbers))
-        and other_words <= min(1, versions)
+        and (len(others) < len(tokens) or (has_version and has_number))
+        and sum(not _NUMBER.search(token) for token in others) <= has_version
     )
+
+
+def _item_text(line: str) -> str:
+    """Return a line without a list marker and without asterisks around the text."""
+    marker = _ITEM.match(line)
+    return line[marker.end() if marker else 0 :].strip("* ")
 
 
 def _is_platform_line(line: str) -> bool:
     """Return True if a line is a label with a value, names a platform, or belongs to a form or checklist."""
-    start = _ITEM.match(line)
-    content = line[start.end() if start else 0 :].strip("* ")
+    content = _item_text(line)
     words = content.split()
     return (
         _TICKED_BOX.match(line) is not None

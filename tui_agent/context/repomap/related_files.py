@@ -5,6 +5,7 @@ one file to the next.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from math import sqrt
 from operator import attrgetter
 
@@ -99,12 +100,8 @@ def _lower_side_files(file: Ranked, query: Query) -> Ranked:
 
 
 def _non_increasing(order: Sequence[Ranked]) -> list[Ranked]:
-    result: list[Ranked] = []
-    least = float("inf")
-    for file in order:
-        if file.score <= least:
-            least = file.score
-        else:
-            file = file._replace(score=least)
-        result.append(file)
-    return result
+    scores = accumulate((file.score for file in order), min)
+    return [
+        file if file.score == score else file._replace(score=score)
+        for file, score in zip(order, scores, strict=True)
+    ]

@@ -5,6 +5,7 @@ Invariant: pure; the same input gives the same bytes. Files are in order of rank
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, takewhile
 
 from tui_agent.context.repomap.views import RankedFile, Symbol
 from tui_agent.protocol.unicode_text import format_count, replace_invisible
@@ -120,15 +121,9 @@ def _line(symbol: Symbol) -> str:
 
 
 def _fit_paths(paths: Sequence[str], room: int) -> tuple[list[str], int]:
-    fitting: list[str] = []
-    used = 0
-    for path in paths:
-        size = len(path) + 1
-        if used + size > room:
-            break
-        fitting.append(path)
-        used += size
-    return fitting, used
+    """Return the first paths that fit, one per line, and their characters."""
+    sizes = list(takewhile(room.__ge__, accumulate(len(path) + 1 for path in paths)))
+    return list(paths[: len(sizes)]), max(sizes, default=0)
 
 
 def _group_by_folder(paths: Sequence[str], place: int) -> list[str]:
@@ -143,26 +138,11 @@ def _group_by_folder(paths: Sequence[str], place: int) -> list[str]:
     return [*paths[:fixed_count], *(path for grouped in folders.values() for path in grouped)]
 
 
-class _FolderOf(dict[str, str]):
-    """Cache of each path's folder. It is emptied when it holds `LIMIT` paths."""
-
-    LIMIT = 200_000
-
-    def __missing__(self, path: str) -> str:
-        if len(self) >= self.LIMIT:
-            self.clear()
-        folder = self[path] = path.rpartition("/")[0]
-        return folder
-
-
-_folder_of = _FolderOf()
-
-
 def _folders(paths: Sequence[str], room: int) -> str:
     """Describe the folders of the remaining paths in one line."""
     if not paths:
         return ""
-    paths_by_folder = Counter(map(_folder_of.__getitem__, paths))
+    paths_by_folder = Counter([path.rpartition("/")[0] for path in paths])
     tops = {name.partition("/")[0] for name in paths_by_folder if name}
     depth = 2 if len(tops) + paths_by_folder[""] < MANY_TOPS else 1
     counts: Counter[str] = Counter()

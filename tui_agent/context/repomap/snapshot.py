@@ -4,6 +4,7 @@ Invariant: valid for one state of the index; each state has its own snapshot. Ca
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import log
@@ -41,11 +42,7 @@ class Snapshot:
     @cached_property
     def skipped(self) -> dict[str, int]:
         """Counts of files without words, by reason."""
-        counts: dict[str, int] = {}
-        for known in self.known.values():
-            if known.reason:
-                counts[known.reason] = counts.get(known.reason, 0) + 1
-        return counts
+        return Counter(known.reason for known in self.known.values() if known.reason)
 
     @cached_property
     def paths(self) -> dict[int, str]:

@@ -21,8 +21,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, NamedTuple
 
-from tui_agent.context.repomap import graph, history
-from tui_agent.context.repomap import index_db as index_db
+from tui_agent.context.repomap import graph, history, index_db
 from tui_agent.context.repomap import indexer as indexing
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.languages import Languages

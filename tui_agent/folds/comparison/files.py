@@ -9,7 +9,7 @@ from typing import Final
 
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
-from tui_agent.folds.text.line_diff import diff_lines
+from tui_agent.folds.text.line_diff import LineDiff, diff_lines
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged
 
@@ -47,20 +47,31 @@ def net_file_changes(
 
 
 def _compare_contents(file: ChangedFile, text: Callable[[str], bytes | None]) -> NetFileChange:
+    diff, note = diff_contents(file, text)
+    counts, hunks = (file, "") if diff is None else (diff, diff.text)
+    digests = file.disk_sha256_before, file.disk_sha256_after
+    return NetFileChange(file.path, *digests, counts.added, counts.removed, hunks, note)
+
+
+def diff_contents(
+    file: ChangedFile | FileChanged, text: Callable[[str], bytes | None], clean: Callable[[str], str] = str
+) -> tuple[LineDiff | None, str]:
+    """Return the diff of a file's contents (None: not comparable), and the reason if there are no hunks.
+
+    `text` returns the stored content with this SHA-256; `clean` is applied to both contents first.
+    """
     before, after = (b"" if digest is None else text(digest) for digest in (file.before, file.after))
-    note = _note(before, after)
-    if note or before is None or after is None:
-        return NetFileChange(
-            file.path, file.disk_sha256_before, file.disk_sha256_after, file.added, file.removed, "", note
-        )
-    diff = diff_lines(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
-    note = "" if diff.text else describe_empty_diff(file)
-    return NetFileChange(
-        file.path, file.disk_sha256_before, file.disk_sha256_after, diff.added, diff.removed, diff.text, note
-    )
+    if before is None or after is None:
+        return None, "content not stored"
+    if b"\0" in before or b"\0" in after:
+        return None, "binary file"
+    if max(len(before), len(after)) > MAX_DIFF_BYTES:
+        return None, "too large to compare"
+    diff = diff_lines(clean(before.decode("utf-8", "replace")), clean(after.decode("utf-8", "replace")))
+    return diff, "" if diff.text else _describe_empty_diff(file)
 
 
-def describe_empty_diff(file: ChangedFile | FileChanged) -> str:
+def _describe_empty_diff(file: ChangedFile | FileChanged) -> str:
     """Return a description of a change that has no changed lines."""
     if file.disk_sha256_before is None:
         return "created, empty"
@@ -68,12 +79,3 @@ def describe_empty_diff(file: ChangedFile | FileChanged) -> str:
         return "removed, was empty"
     is_same_file = file.disk_sha256_before == file.disk_sha256_after
     return "only its permissions changed" if is_same_file else "the stored content is the same"
-
-
-def _note(before: bytes | None, after: bytes | None) -> str:
-    """Return the reason why two contents cannot be compared line by line; empty if they can."""
-    if before is None or after is None:
-        return "content not stored"
-    if b"\0" in before or b"\0" in after:
-        return "binary file"
-    return "too large to compare" if max(len(before), len(after)) > MAX_DIFF_BYTES else ""

@@ -218,6 +218,11 @@ def calls_by_id(messages: Iterable[Message]) -> dict[CallId, ToolCallPart]:
     return {call.call_id: call for answer in answers for call in _calls(answer)}
 
 
+def successful_calls(messages: Iterable[Message]) -> set[CallId]:
+    """Return the ids of the calls with a successful result."""
+    return {message.call_id for message in messages if isinstance(message, ToolMessage) and message.ok}
+
+
 def call_ids(messages: Iterable[Message]) -> set[CallId]:
     """Return the ids of the calls in these messages."""
     return set(calls_by_id(messages))

@@ -29,13 +29,8 @@ MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
 SectionState: TypeAlias = Literal["whole", "reduced", "dropped"]
 """A section as sent: complete, shortened, or without some of its parts."""
 
-WARN_FRACTION, WARN_OFF_FRACTION, SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = (
-    0.32,
-    0.28,
-    0.40,
-    0.80,
-    0.85,
-)
+WARN_FRACTION, WARN_OFF_FRACTION = 0.32, 0.28
+SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = 0.40, 0.80, 0.85
 
 
 ASSUMED_WINDOW = 128_000

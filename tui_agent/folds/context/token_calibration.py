@@ -11,9 +11,6 @@ from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.ids import RequestId
 
-TAKES = (ContextPacked, ModelRequested, ModelResponded, ModelFailed)
-"""Payload classes that this fold handles."""
-
 _SMOOTHING: Final = 0.3
 _MIN_RATIO, _MAX_RATIO = 0.4, 2.5
 _MIN_TOKENS: Final = 100

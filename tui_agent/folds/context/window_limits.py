@@ -14,9 +14,6 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import ModelInfo
 
-TAKES = (ContextPacked, ModelRequested, ModelResponded, ModelFailed, ContextWindowInferred)
-"""Payload classes that this fold handles."""
-
 BELOW_REFUSED: Final = 0.75
 """Fraction of a refused request's size to try next, if no larger request was accepted."""
 _MIN_GAP: Final = 0.02

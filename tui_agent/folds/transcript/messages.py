@@ -96,7 +96,7 @@ def _on_user_unqueued(draft: Draft, ev: Envelope, payload: UserUnqueued) -> None
 def _remove(draft: Draft, index: int | None) -> None:
     entry = None if index is None else draft.entries[index]
     if index is not None and isinstance(entry, UserEntry):
-        draft.replace_entry(index, replace(entry, state="removed", revision=draft.revision + 1))
+        draft.replace_entry(index, replace(entry, state="removed"))
 
 
 @MESSAGE_HANDLERS.on(UserSteered)
@@ -174,7 +174,7 @@ def _on_question_asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> No
         ):
             continue
         draft.question_calls[call_id] = payload.question_id
-        draft.replace_entry(row, replace(call, is_question=True, revision=draft.revision + 1))
+        draft.replace_entry(row, replace(call, is_question=True))
         break
 
 
@@ -183,8 +183,7 @@ def _on_question_answered(draft: Draft, ev: Envelope, payload: QuestionAnswered)
     index = draft.questions.pop(payload.question_id, None)
     entry = None if index is None else draft.entries[index]
     if index is not None and isinstance(entry, QuestionEntry):
-        answered = replace(entry, answer=payload.answer, choice=payload.choice, revision=draft.revision + 1)
-        draft.replace_entry(index, answered)
+        draft.replace_entry(index, replace(entry, answer=payload.answer, choice=payload.choice))
 
 
 @MESSAGE_HANDLERS.on(ModelRequested, main_only=True)
@@ -242,10 +241,8 @@ def _finish_entry(draft: Draft, index: int, text: LongText, *, stopped: bool = F
         return
     if isinstance(text, BlobText) and _has_digest_of(text, entry.text):
         text = entry.text
-    finished = replace(entry, text=text, streaming=False, revision=draft.revision + 1)
-    draft.replace_entry(
-        index, replace(finished, stopped=stopped) if isinstance(finished, AnswerEntry) else finished
-    )
+    entry = replace(entry, text=text, streaming=False)
+    draft.replace_entry(index, replace(entry, stopped=stopped) if isinstance(entry, AnswerEntry) else entry)
 
 
 def _has_digest_of(blob: BlobText, text: LongText) -> bool:
@@ -260,7 +257,7 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None
         # Keep the emptied entries, because the next attempt may fill them again.
         entry = draft.streamed_entry(index)
         if entry is not None:
-            draft.replace_entry(index, replace(entry, text="", revision=draft.revision + 1))
+            draft.replace_entry(index, replace(entry, text=""))
     next_try = f"Try {payload.attempt + 1} in {format_elapsed(payload.wait_s)}."
     lines = (_FAULTS.get(payload.fault, ""), payload.message, next_try)
     draft.attempts[payload.request_id] = payload.attempt + 1

@@ -197,7 +197,7 @@ def _on_user_shell_progress(draft: Draft, ev: Envelope, payload: UserShellProgre
     if draft.shell is not None and isinstance(entry, NoticeEntry):
         earlier = next((block.text for block in entry.blocks if isinstance(block, TerminalBlock)), "")
         block = TerminalBlock(text=(text_preview(earlier) + payload.text)[-OUTPUT_TAIL_CHARS:])
-        draft.replace_entry(draft.shell, replace(entry, blocks=(block,), revision=draft.revision + 1))
+        draft.replace_entry(draft.shell, replace(entry, blocks=(block,)))
 
 
 @NOTICE_HANDLERS.on(UserShellFinished)
@@ -208,8 +208,7 @@ def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinish
     index, draft.shell = draft.shell, None
     running = None if index is None else draft.entries[index]
     if index is not None and isinstance(running, NoticeEntry):
-        ended = replace(running, level=level, lines=lines, blocks=blocks, revision=draft.revision + 1)
-        draft.replace_entry(index, ended)
+        draft.replace_entry(index, replace(running, level=level, lines=lines, blocks=blocks))
     else:
         draft.add_notice(ev, "shell", level, lines, blocks, payload.command)
 
@@ -293,9 +292,7 @@ def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> None:
     source = f"hook: {payload.command} ({payload.event}{origin})"
     draft.add_notice(ev, "hook", level, (head, source))
     if payload.arguments_changed and row is not None and ev.agent not in draft.delegates:
-        updated = replace(
-            row, target=payload.target, arguments=payload.arguments, revision=draft.revision + 1
-        )
+        updated = replace(row, target=payload.target, arguments=payload.arguments)
         draft.replace_entry(draft.tools[row.call_id], updated)
 
 

@@ -104,9 +104,9 @@ class Draft:
         return index
 
     def replace_entry(self, index: int, entry: Entry) -> None:
-        """Replace an entry. The new one must have been created with `revision=self.revision + 1`."""
+        """Replace an entry, and set the revision of the new one."""
         self.revision += 1
-        self.entries.replace(index, entry)
+        self.entries.replace(index, replace(entry, revision=self.revision))
         self.changed.add(index)
 
     def append_text(self, index: int, piece: str) -> None:
@@ -130,7 +130,7 @@ class Draft:
         index = self.questions.pop(question, None)
         entry = None if index is None else self.entries[index]
         if index is not None and isinstance(entry, QuestionEntry):
-            self.replace_entry(index, replace(entry, is_void=True, revision=self.revision + 1))
+            self.replace_entry(index, replace(entry, is_void=True))
 
     def announce_truncations(self, cuts: Iterable[Truncation]) -> bool:
         """Remember that these cut texts are announced; return True if at least one was not announced before."""
@@ -165,12 +165,6 @@ class Draft:
         entry = self.entries[index]
         if isinstance(entry, NoticeEntry):
             texts = tuple(line for line in lines if line)
-            changed = replace(
-                entry,
-                kind=kind or entry.kind,
-                level=level,
-                lines=texts,
-                command=command or entry.command,
-                revision=self.revision + 1,
-            )
+            kind, command = kind or entry.kind, command or entry.command
+            changed = replace(entry, kind=kind, level=level, lines=texts, command=command)
             self.replace_entry(index, changed)

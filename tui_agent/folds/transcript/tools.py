@@ -5,7 +5,7 @@ from dataclasses import replace
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState
 from tui_agent.folds.transcript.state import Draft
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
@@ -38,16 +38,21 @@ def _on_tool_called(draft: Draft, ev: Envelope, payload: ToolCalled) -> None:
     if row is not None:
         _count_delegate_call(draft, row, f"{payload.verb} {payload.target}".strip() or payload.name)
     elif draft.tool_entry(draft.tools.get(payload.call_id)) is None:
-        entry = ToolEntry(
-            *draft.entry_fields(ev, f"tool.{payload.call_id}"),
-            call_id=payload.call_id,
-            name=payload.name,
-            verb=payload.verb,
-            target=payload.target,
-            state="queued",
-            arguments=payload.arguments,
+        draft.tools[payload.call_id] = draft.add(
+            _new_entry(draft, ev, payload, payload.verb, payload.target, payload.arguments)
         )
-        draft.tools[payload.call_id] = draft.add(entry)
+
+
+def _new_entry(
+    draft: Draft,
+    ev: Envelope,
+    call: ToolCalled | ToolFinished,
+    verb: str,
+    target: str = "",
+    arguments: JsonMap | None = None,
+) -> ToolEntry:
+    head = draft.entry_fields(ev, f"tool.{call.call_id}")
+    return ToolEntry(*head, call.call_id, call.name, verb, target, "queued", arguments or {})
 
 
 def _count_delegate_call(draft: Draft, row: int, label: str) -> None:
@@ -58,7 +63,7 @@ def _count_delegate_call(draft: Draft, row: int, label: str) -> None:
     calls = draft.delegate_calls[row] = draft.delegate_calls.get(row, 0) + (1 if label else 0)
     outcome = "1 tool call" if calls == 1 else f"{calls} tool calls"
     subtask = replace(entry.subtask, calls=calls) if entry.subtask is not None else None
-    draft.replace_entry(row, replace(entry, outcome=outcome, subtask=subtask, revision=draft.revision + 1))
+    draft.replace_entry(row, replace(entry, outcome=outcome, subtask=subtask))
     if label:
         draft.append_text(row, label + "\n")
 
@@ -87,7 +92,7 @@ def _update_subtask(draft: Draft, row: int, agent: AgentId, *, iteration: int = 
     subtask = entry.subtask
     own_iteration = iteration if iteration and subtask.agent == agent else subtask.iteration
     subtask = replace(subtask, iteration=own_iteration, tokens=subtask.tokens + tokens)
-    draft.replace_entry(row, replace(entry, subtask=subtask, revision=draft.revision + 1))
+    draft.replace_entry(row, replace(entry, subtask=subtask))
 
 
 @TOOL_HANDLERS.on(PermissionRequested)
@@ -97,10 +102,9 @@ def _on_permission_requested(draft: Draft, ev: Envelope, payload: PermissionRequ
     if index is None or entry is None:
         return
     target_only = (TextBlock(text=entry.target),)  # The row already shows the target.
-    blocks = (
-        entry.blocks if ev.agent in draft.delegates or payload.preview == target_only else payload.preview
-    )
-    draft.replace_entry(index, replace(entry, state="waiting", blocks=blocks, revision=draft.revision + 1))
+    is_known = ev.agent in draft.delegates or payload.preview == target_only
+    blocks = entry.blocks if is_known else payload.preview
+    draft.replace_entry(index, replace(entry, state="waiting", blocks=blocks))
 
 
 @TOOL_HANDLERS.on(PermissionDecided)
@@ -109,13 +113,13 @@ def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecide
     entry = draft.tool_entry(index)
     if index is None or entry is None:
         return
-    by_delegate, revision = ev.agent in draft.delegates, draft.revision + 1
+    by_delegate = ev.agent in draft.delegates
     if payload.decision == "deny" and not by_delegate:
         reason = text_preview(payload.message) or payload.reason
-        draft.replace_entry(index, replace(entry, state="denied", denial=reason, revision=revision))
+        draft.replace_entry(index, replace(entry, state="denied", denial=reason))
     elif entry.state == "waiting":
         state: ToolState = "running" if by_delegate else "queued"
-        draft.replace_entry(index, replace(entry, state=state, revision=revision))
+        draft.replace_entry(index, replace(entry, state=state))
 
 
 @TOOL_HANDLERS.on(ToolStarted)
@@ -126,10 +130,7 @@ def _on_tool_started(draft: Draft, ev: Envelope, payload: ToolStarted) -> None:
         return
     # A diff stays until the result has its own; other previews make room for the live output.
     blocks = tuple(block for block in entry.blocks if isinstance(block, DiffBlock))
-    draft.replace_entry(
-        index,
-        replace(entry, state="running", started_at=ev.time, blocks=blocks, revision=draft.revision + 1),
-    )
+    draft.replace_entry(index, replace(entry, state="running", started_at=ev.time, blocks=blocks))
 
 
 @TOOL_HANDLERS.on(ToolProgress)
@@ -146,34 +147,23 @@ def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> None
     index = draft.tools.pop(payload.call_id, None)
     entry = draft.tool_entry(index)
     if index is None or entry is None:
-        entry = ToolEntry(
-            *draft.entry_fields(ev, f"tool.{payload.call_id}"),
-            call_id=payload.call_id,
-            name=payload.name,
-            verb=payload.name,
-            target="",
-            state="queued",
-            arguments={},
-        )
+        entry = _new_entry(draft, ev, payload, payload.name)
         index = draft.add(entry)
     if (question := draft.question_calls.pop(payload.call_id, None)) is not None:
         draft.void_question(question)
     draft.sums.results += payload.status in ("ok", "failed")
     state = _STATES[payload.status]
     elapsed_ms = None if entry.started_at is None else draft.elapsed_ms(entry.started_at, ev)
-    draft.replace_entry(
-        index,
-        replace(
-            entry,
-            state=state,
-            outcome=payload.summary or entry.outcome,
-            duration_ms=elapsed_ms if entry.subtask is not None else payload.duration_ms or elapsed_ms,
-            output="" if payload.display and entry.subtask is None else entry.output,
-            blocks=payload.display or (entry.blocks if state == "denied" else ()),
-            full_output=payload.full_output,
-            revision=draft.revision + 1,
-        ),
+    finished = replace(
+        entry,
+        state=state,
+        outcome=payload.summary or entry.outcome,
+        duration_ms=elapsed_ms if entry.subtask is not None else payload.duration_ms or elapsed_ms,
+        output="" if payload.display and entry.subtask is None else entry.output,
+        blocks=payload.display or (entry.blocks if state == "denied" else ()),
+        full_output=payload.full_output,
     )
+    draft.replace_entry(index, finished)
 
 
 @TOOL_HANDLERS.on(AgentSpawned)
@@ -189,7 +179,7 @@ def _on_agent_spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> None
         return
     waited = 0.0 if entry.started_at is None else draft.elapsed_ms(entry.started_at, ev)
     subtask = Subtask(ev.agent, payload.name, waited_ms=waited)
-    draft.replace_entry(row, replace(entry, subtask=subtask, started_at=ev.time, revision=draft.revision + 1))
+    draft.replace_entry(row, replace(entry, subtask=subtask, started_at=ev.time))
 
 
 @TOOL_HANDLERS.on(AgentFinished)
