@@ -12,7 +12,7 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.cli.compare import compare_named
 from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Side
-from tui_agent.tui.screens.compare.screen import CompareHost, CompareScreen
+from tui_agent.tui.screens.compare.screen import CompareScreen
 
 NAMES = (MAIN, FORK)
 FOLDER = "/home/ada/timesheet"
@@ -84,8 +84,10 @@ async def open_comparison(
         app = driven.app
         kept: list[Side] = []
         without: list[str] = []
-        choices = CompareHost(outside, own, "night-shift-hours", FOLDER, kept.append, without.append, app.say)
-        screen = CompareScreen(NAMES, choices, lambda: app.looks)
+        context = app.controller
+        assert context is not None
+        context.ask, app.session_id = outside, own
+        screen = CompareScreen(context, NAMES, kept.append, without.append)
         await app.push_screen(screen)
         while screen.comparison is None and not without:
             await driven.pilot.pause()

@@ -8,7 +8,7 @@ from tui_agent.tui.commands.session import switch
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item
-from tui_agent.tui.screens.compare.screen import CompareHost, CompareScreen
+from tui_agent.tui.screens.compare.screen import CompareScreen
 from tui_agent.tui.screens.tree import fork as forking
 from tui_agent.tui.text import clean_line
 
@@ -76,16 +76,8 @@ def compare(context: AppContext, argument: str) -> None:
         else:
             context.worker(_choose_session(context), "compare")
 
-    host = CompareHost(
-        context.ask,
-        context.app.session_id,
-        context.state.title,
-        context.work_folder,
-        lambda side: _keep_branch(context, names, side),
-        report_missing,
-        context.app.say,
-    )
-    context.app.push_screen(CompareScreen(names, host, lambda: context.app.looks))
+    screen = CompareScreen(context, names, lambda side: _keep_branch(context, names, side), report_missing)
+    context.app.push_screen(screen)
 
 
 def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> None:

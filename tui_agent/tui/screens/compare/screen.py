@@ -4,8 +4,7 @@ Invariant: read-only; no model and no tool runs, and nothing is written except a
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,49 +13,30 @@ from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.cli_client import Ask, beside_json, read_rows, run_export
+from tui_agent.tui.cli_client import beside_json, read_rows, run_export
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.marks import DENIED, MARKS, mark_symbol
-from tui_agent.tui.panes.note import Level, Note
+from tui_agent.tui.panes.note import Note
 from tui_agent.tui.screens.compare.ends import Ends
 from tui_agent.tui.screens.compare.head import CompareHead, CompareHeader, Moment, columns_for
 from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead, PlayheadScreen
 from tui_agent.tui.screens.replay.timeline_pane import minutes
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.lists import Lines
 from tui_agent.tui.widgets.rows import Part
-
-if TYPE_CHECKING:
-    from tui_agent.tui.main_screen import Frame
 
 PLAY_S: Final = 10.0
 """Time in seconds that both timelines take to play at the initial speed."""
 MIN_LINES: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class CompareHost:
-    """Services for a comparison. `own` is the open session, `title` its title, `folder` its workspace.
-
-    `keep` opens a branch, `report_missing` receives the reason why a comparison is not possible, and `say` shows a
-    notice after the screen has closed.
-    """
-
-    ask: Ask
-    own: str
-    title: str
-    folder: str
-    keep: Callable[[Side], None]
-    report_missing: Callable[[str], None]
-    say: Callable[[str, Level], None]
-
-
 class CompareScreen(PlayheadScreen):
     """The comparison screen.
 
-    `names` are one or two sessions, as arguments of `tui-agent compare`; its scope in the registry is `compare`.
+    `names` are one or two sessions, as arguments of `tui-agent compare`. `keep` opens a branch; `report_missing`
+    receives the reason why the sessions cannot be compared. The scope in the registry is `compare`.
     """
 
     DEFAULT_CSS = """
@@ -78,16 +58,23 @@ class CompareScreen(PlayheadScreen):
         "help": "open_help",
     }
 
-    def __init__(self, names: tuple[str, ...], host: CompareHost, looks: Callable[[], Looks]) -> None:
+    def __init__(
+        self,
+        context: AppContext,
+        names: tuple[str, ...],
+        keep: Callable[[Side], None],
+        report_missing: Callable[[str], None],
+    ) -> None:
         super().__init__()
+        self.context = context
         self.names = names
+        self._keep, self._report_missing = keep, report_missing
         self.comparison: Comparison | None = None
         self.chosen = 0
         self.file = 0
-        self._host = host
-        self.looks_of = looks
+        self.looks_of = looks = lambda: context.app.looks
         self.header, self.footer, self.note = CompareHeader(looks), Footer(looks), Note(looks)
-        self.header.opened = host.title
+        self.header.opened = context.state.title
         self.head, self.lines = CompareHead(looks), Lines(looks)
         self.playhead = Playhead(_merge_timelines(None), 0)
 
@@ -99,16 +86,14 @@ class CompareScreen(PlayheadScreen):
         self.run_worker(self._read(), name="compare", exit_on_error=False)
 
     async def _read(self) -> None:
-        status, output = await self._host.ask("compare", *self.names, "--json")
+        status, output = await self.context.ask("compare", *self.names, "--json")
         comparison = next(iter(read_rows(Comparison, output)), None)
         if status or comparison is None:
             self.leave()
-            self._host.report_missing(
-                clean_line(beside_json(output)) or "The sessions could not be compared."
-            )
+            self._report_missing(clean_line(beside_json(output)) or "The sessions could not be compared.")
             return
         self.comparison = comparison
-        self.chosen = int(comparison.right.session == self._host.own != comparison.left.session)
+        self.chosen = int(comparison.right.session == self.context.app.session_id != comparison.left.session)
         line = _merge_timelines(comparison)
         fast_enough = (speed for speed in SPEEDS if speed >= 1 and speed * PLAY_S >= line.length)
         self.playhead = Playhead(line, len(line) - 1, next(fast_enough, SPEEDS[-1]))
@@ -125,7 +110,7 @@ class CompareScreen(PlayheadScreen):
         height = self.app.size.height
         has_bars = height >= 10
         self.header.display = self.footer.display = has_bars
-        self.footer.styles.margin = (1, 0, 0, 0) if cast("Frame", self.app).shape.airy else 0
+        self.footer.styles.margin = (1, 0, 0, 0) if self.context.app.shape.airy else 0
         self.show_place()
         room = height - 2 * has_bars - MIN_LINES
         self.head.styles.height = max(1, min(self.head.rows_for(height), room))
@@ -186,18 +171,18 @@ class CompareScreen(PlayheadScreen):
         if self.comparison is not None:
             self.leave()
             # Call it after this screen has closed, because it may open another one.
-            self.app.call_later(self._host.keep, self.head.sides[self.chosen])
+            self.app.call_later(self._keep, self.head.sides[self.chosen])
 
     def export(self) -> None:
         """Write the comparison as Markdown; this continues even if the screen is closed meanwhile."""
         if self.comparison is not None:
-            self.say(f"Writing the comparison to {clean_line(self._host.folder)} …")
+            self.say(f"Writing the comparison to {clean_line(self.context.work_folder)} …")
             self.app.run_worker(self._export(), name="export", exit_on_error=False)
 
     async def _export(self) -> None:
-        words = "compare", *self.names, "--markdown", "--json", "--cwd", self._host.folder
-        notice, level = await run_export(self._host.ask, *words)
-        (self.say if self.is_attached else self._host.say)(notice, level)
+        words = "compare", *self.names, "--markdown", "--json", "--cwd", self.context.work_folder
+        notice, level = await run_export(self.context.ask, *words)
+        (self if self.is_attached else self.context.app).say(notice, level)
 
     def open_help(self) -> None:
         """Show all keys of the comparison, and the meaning of the marks."""
