@@ -100,7 +100,8 @@ def test_reads_of_a_finished_turn_become_one_row_when_the_next_message_comes() -
     assert sum("lines" in line for line in screen(view)) == 0
     leader = view.layout.index_of("e1")
     assert leader is not None
-    view.change(lambda: view.layout.auto_fold.toggle(leader))
+    with view.steady():
+        view.layout.auto_fold.toggle(leader)
     assert sum("lines" in line for line in screen(view)) == 7
 
 
@@ -175,12 +176,10 @@ def test_folding_above_the_view_does_not_move_it() -> None:
     held = screen(view)
     first = view.lines()[0].slot
 
-    def fold() -> None:
+    with view.steady():
         for index in range(first):
             if index % 5 == 1:
                 view.layout.set_opened(index, index % 2 == 0)
-
-    view.change(fold)
     assert screen(view) == held
 
 

@@ -208,7 +208,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
 
     def _redraw(self, slots: Iterable[int]) -> None:
         """Redraw these slots, and repaint."""
-        self.viewport.change(lambda: self.viewport.layout.touch(*slots))
+        with self.viewport.steady():
+            self.viewport.layout.touch(*slots)
         self.repaint()
 
     def render_line(self, y: int) -> Strip:

@@ -45,10 +45,10 @@ class TranscriptCommands(TranscriptCanvas):
         index = layout.index_of(entry_id)
         if index is None:
             return False
-        done: list[bool] = []
-        self.viewport.change_slot(index, lambda: done.append(layout.auto_fold.toggle(index)))
+        with self.viewport.steady_slot(index):
+            is_toggled = layout.auto_fold.toggle(index)
         self.repaint()
-        return done[0]
+        return is_toggled
 
     async def find(self, text: str) -> int:
         """Highlight a text, and go to its first match at or below the view.
@@ -67,9 +67,8 @@ class TranscriptCommands(TranscriptCanvas):
         """Go to the next match, unfolding its entry if needed; return False if there is none."""
         layout = self.viewport.layout
         start = self._frame[0].slot if self._frame else 0
-        hits: list[tuple[int, int] | None] = []
-        self.viewport.change(lambda: hits.append(self.finder.next_hit(layout, start)))
-        hit = hits[0]
+        with self.viewport.steady():
+            hit = self.finder.next_hit(layout, start)
         if hit is not None:
             self.viewport.show(*hit)
             self.move_cursor(hit[0])
@@ -104,11 +103,9 @@ class TranscriptCommands(TranscriptCanvas):
         indexes = (layout.index_of(name) for name in (entry_id, self._hover) if name)
         active = {index for index in indexes if index is not None}
 
-        def mark() -> None:
+        with self.viewport.steady():
             for index in active.union(line.slot for line in self._frame):
                 layout.set_active(index, index in active)
-
-        self.viewport.change(mark)
         self.repaint()
 
     def move_cursor(self, index: int) -> None:

@@ -4,7 +4,8 @@ Invariant: while `anchored`, the last row is at the bottom; otherwise the row at
 same entry. Pure: no Textual, no clock.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from tui_agent.folds.transcript.entries import Entry
@@ -56,19 +57,22 @@ class Viewport:
         grown = self.layout.total - self.layout.heights.top(index) - height
         return max(min(grown, self.layout.total - self.y - self.height), 0)
 
-    def change(self, action: Callable[[], object]) -> None:
-        """Run an action that may change heights; keep the reading position."""
+    @contextmanager
+    def steady(self) -> Iterator[None]:
+        """Keep the reading position while heights change in the `with` block."""
         position = self.position
-        action()
+        yield
         self._settle(position)
 
-    def change_slot(self, index: int, action: Callable[[], object]) -> None:
-        """Run an action on a slot under the mouse pointer; its first row keeps its place on the screen."""
+    @contextmanager
+    def steady_slot(self, index: int) -> Iterator[None]:
+        """Keep the first row of a slot in its place while heights change; if it is not in view, do as `steady` does."""
         offset = self.layout.top(index) - self.y
         if not 0 <= offset < self.height:
-            self.change(action)
+            with self.steady():
+                yield
             return
-        action()
+        yield
         for _ in range(_ROUNDS):
             target = self.layout.top(index) - offset
             self._move(target)
@@ -79,15 +83,15 @@ class Viewport:
     def set_entries(self, entries: Sequence[Entry], changed: Iterable[int]) -> None:
         """Use a newer view. While the user has scrolled up, entries in view are not folded when their turn ends."""
         in_view = [] if self.anchored else [line.slot for line in self.lines()]
-        self.change(lambda: self.layout.set_entries(entries, changed, in_view))
+        with self.steady():
+            self.layout.set_entries(entries, changed, in_view)
 
     def resize(self, look: Look, height: int) -> None:
         """Use this look and this height."""
-        position = self.position
-        self.height = height
-        if look != self.layout.look:
-            self.layout.set_look(look)
-        self._settle(position)
+        with self.steady():
+            self.height = height
+            if look != self.layout.look:
+                self.layout.set_look(look)
 
     def take_layout(self, layout: Layout) -> None:
         """Replace the layout by one with more entries at its beginning; keep the reading position."""
@@ -110,7 +114,8 @@ class Viewport:
 
     def show(self, index: int, row: int = 0) -> None:
         """Scroll a row of a slot into view, moving as little as possible."""
-        self.change(lambda: self.layout.rows(index))
+        with self.steady():
+            self.layout.draw_slot(index)
         top = self.layout.top(index) + row
         if top < self.y:
             self.scroll_to(top - 1)
