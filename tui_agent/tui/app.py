@@ -99,7 +99,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     def looks_changed(self) -> None:
         if self.controller is not None:
-            self.controller.looks_changed()
+            self.controller.panes.looks_changed()
 
     @on(Prompt.MenuChanged)
     def _menu_changed(self) -> None:

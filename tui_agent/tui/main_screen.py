@@ -163,12 +163,6 @@ class Frame(App[int]):
         """The actions of the registry, with the user's keys."""
         return self.key_map.actions
 
-    # -- for the app built on this frame ---------------------------------------------------------------------------
-
-    def page_fills_screen(self) -> bool:
-        """Return True if the start page needs the space of the side panes."""
-        return self.start is not None and bool(self.start.display) and self.start.content.needs_model
-
     def looks_changed(self) -> None:
         """Redraw widgets that cache strips. Called after a change of theme or symbols."""
 
@@ -180,7 +174,8 @@ class Frame(App[int]):
     def reshape(self, width: int = 0, height: int = 0) -> None:
         """Lay out for this size; without arguments, for the current size."""
         width, height = width or self.size.width, height or self.size.height
-        is_page = self.page_fills_screen()
+        # A start page that offers models needs the space of the side panes.
+        is_page = self.start is not None and bool(self.start.display) and self.start.content.needs_model
         now = shape(width, height, sidebar=self.sidebar_wanted and not is_page)
         if (now, is_page) == self._shaped:
             return

@@ -268,11 +268,7 @@ class SessionController:
 
     def show_trust(self) -> None:
         """Show the folder's own files and the decisions about them."""
-        self.trust.show()
-
-    def looks_changed(self) -> None:
-        """Draw everything with another theme."""
-        self.panes.looks_changed()
+        self.worker(self.trust.show(), "trust")
 
     def set_policy(self, name: str) -> None:
         """Switch to another policy."""

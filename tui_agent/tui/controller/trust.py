@@ -38,11 +38,8 @@ class TrustDialog:
             self._discard_engine()
         return True
 
-    def show(self) -> None:
-        """Show the files and the decisions about them."""
-        self._host.worker(self._show(), "trust")
-
-    async def _show(self) -> None:
+    async def show(self) -> None:
+        """Show the files and the decisions about them, and apply a new decision."""
         folders, paths = await asyncio.to_thread(self._load)
         before = [folder.trust_state for folder in folders]
         answer = await self._host.app.push_screen_wait(self._sheet(folders, paths, asking=False))

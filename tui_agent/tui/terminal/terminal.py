@@ -19,6 +19,8 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line
 
 Write = Callable[[str], None]
+MAX_ANSWER_LENGTH: Final = 4000
+"""Maximum length in characters of the last answer that is printed after quitting."""
 MOST_CLIPBOARD: Final = 100_000
 """Maximum length of copied text in characters; terminals drop longer OSC 52 sequences."""
 
@@ -113,20 +115,17 @@ def release_signals() -> None:
         loop.remove_signal_handler(number)
 
 
-def farewell(
-    session_id: str, answer: str, *, data_dir: Path | None = None, limit: int = 4000, jobs: int = 0
-) -> str:
+def farewell(session_id: str, answer: str, *, data_dir: Path | None = None, jobs: int = 0) -> str:
     """Return the text to print after quitting: the last answer, and how to resume the session.
 
     `session_id` is empty if there is nothing to resume; `data_dir` is the data folder if it was set on the command
-    line; `limit` is the maximum length of the answer in characters; `jobs` is the number of background jobs that were
-    ended.
+    line; `jobs` is the number of background jobs that were ended.
     """
     lines: list[str] = []
     if answer.strip():
         shown = clean(answer).strip()
-        if len(shown) > limit:
-            shown = shown[:limit].rstrip() + "\n…"
+        if len(shown) > MAX_ANSWER_LENGTH:
+            shown = shown[:MAX_ANSWER_LENGTH].rstrip() + "\n…"
         lines += [shown, ""]
     if jobs:
         lines.append(f"{format_count(jobs, 'background job')} ended with the session.")
@@ -137,7 +136,10 @@ def farewell(
 
 
 def last_words(words: str) -> bool:
-    """Print the text on the normal screen. If the terminal is gone, redirect both outputs to /dev/null and return False."""
+    """Print the text on the normal screen; return False if the terminal is gone.
+
+    Both outputs are then redirected to /dev/null, so that Python does not fail on them when it exits.
+    """
     try:
         sys.stdout.write(f"{words}\n" if words else "")
         for stream in (sys.stdout, sys.__stderr__):  # The screen's driver writes to the second one.
