@@ -1,5 +1,7 @@
 """The commands /fork, /what-if and /compare: create branches, and show two of them side by side."""
 
+from collections.abc import Callable
+
 from tui_agent.config.paths import is_session_stored
 from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.transcript.entries import UserEntry
@@ -7,6 +9,7 @@ from tui_agent.tui.cli_client import JsonRow, json_rows, text_of
 from tui_agent.tui.commands.session import switch
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.fork_request import ForkPoint
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.screens.compare.screen import CompareScreen
 from tui_agent.tui.screens.tree import fork as forking
@@ -19,15 +22,18 @@ def fork(context: AppContext, argument: str) -> None:
     """Fork the session at an event; by default at the newest one."""
     seq = _parse_event(context, argument, "/fork", context.views.seq)
     if seq is not None:
-        context.worker(_fork(context, seq), "fork")
+        context.worker(_start(context, seq, forking.fork), "fork")
 
 
-async def _fork(context: AppContext, seq: int) -> None:
+async def _start(
+    context: AppContext, seq: int, start: Callable[[AppContext, ForkPoint, forking.Say], None]
+) -> None:
+    """Start a fork or a what-if at an event, or say why that is not possible yet."""
     point = await forking.fork_point_here(context, seq)
-    if point is None:
+    if point is None or seq < 0:
         context.app.say(NOTHING, "warning")
     else:
-        forking.fork(context, point, context.app.say)
+        start(context, point, context.app.say)
 
 
 def what_if(context: AppContext, argument: str) -> None:
@@ -36,15 +42,7 @@ def what_if(context: AppContext, argument: str) -> None:
     newest = next((entry.seq for entry in reversed(messages) if entry.state in ("sent", "steered")), -1)
     seq = _parse_event(context, argument, "/what-if", newest)
     if seq is not None:
-        context.worker(_what_if(context, seq), "what if")
-
-
-async def _what_if(context: AppContext, seq: int) -> None:
-    point = await forking.fork_point_here(context, seq)
-    if point is None or seq < 0:
-        context.app.say(NOTHING, "warning")
-    else:
-        forking.what_if(context, point, context.app.say)
+        context.worker(_start(context, seq, forking.what_if), "what if")
 
 
 def _parse_event(context: AppContext, argument: str, slash: str, default: int) -> int | None:

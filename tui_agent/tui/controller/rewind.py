@@ -21,9 +21,9 @@ from tui_agent.units import format_elapsed
 ALL = "*"
 MAX_FILES = 12
 _CHOICES = (
-    ("both", "conversation and files", "nothing is lost: /redo restores it"),
-    ("conversation", "conversation only", "files stay as they are"),
-    ("files", "files only", "the conversation stays as it is"),
+    Item("both", "conversation and files", about="nothing is lost: /redo restores it"),
+    Item("conversation", "conversation only", about="files stay as they are"),
+    Item("files", "files only", about="the conversation stays as it is"),
 )
 
 
@@ -109,7 +109,7 @@ class RewindActions:
         views = self._host.views
         planned = views.restore_plan
         if self._picker is not None and planned is not None and planned.to_seq == self._to_seq:
-            self._picker.set_items([*_choice_items(), *_plan_items(planned)])
+            self._picker.set_items([*_CHOICES, *_plan_items(planned)])
             self._picker = None
         if views.restore_seq <= max(self._asked_at, self._host.seen_seq):
             return
@@ -142,7 +142,7 @@ class RewindActions:
             then()
 
         looking = Item("", "looking at the files …", offered=False, group="Files")
-        self._picker = Picker(lambda: host.app.looks, title, [*_choice_items(), looking])
+        self._picker = Picker(lambda: host.app.looks, title, [*_CHOICES, looking])
         self._to_seq, host.views.restore_plan = to_seq, None
         host.app.push_screen(self._picker, chosen)
         host.submit(PlanRevert(to_seq=to_seq))
@@ -184,10 +184,6 @@ class RewindActions:
 
 def _line(entry: UserEntry) -> str:
     return clean_line(text_preview(entry.text)) or "(a picture)"
-
-
-def _choice_items() -> list[Item]:
-    return [Item(value, label, about=about) for value, label, about in _CHOICES]
 
 
 def _plan_items(planned: CheckpointPlanned) -> list[Item]:

@@ -221,12 +221,10 @@ def _block_texts(blocks: Sequence[DisplayBlock]) -> list[LongText]:
     texts: list[LongText] = []
     for block in blocks:
         match block.kind:
-            case "text" | "markdown" | "terminal":
+            case "text" | "markdown" | "terminal" | "custom":
                 texts.append(block.text)
             case "diff":
                 texts += [block.path, block.diff]
-            case "custom":
-                texts.append(block.text)
             case "table":
                 texts += ["  ".join(row) for row in (block.columns, *block.rows)]
             case _:
