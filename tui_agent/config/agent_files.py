@@ -55,7 +55,11 @@ def load_named_agents(built_in: Path, user: Path, project: ProjectFiles | None) 
     hidden: list[AgentFault] = []
     for files in (_read_folder(built_in, faults), _read_folder(user, faults), _read_project(project, faults)):
         nearer = _read_roles(files, faults)
-        hidden += [_hidden_fault(roles[name], nearer[name]) for name in nearer if name in roles]
+        hidden += [
+            AgentFault(roles[name].source, f"overridden by the agent {name} in {near.source}")
+            for name, near in nearer.items()
+            if name in roles
+        ]
         roles |= nearer
     users_hidden = tuple(fault for fault in hidden if Path(fault.source).parent != built_in)
     return NamedAgents(tuple(roles[name] for name in sorted(roles)), tuple(faults), users_hidden)
@@ -78,10 +82,6 @@ def _read_roles(files: Iterator[tuple[str, str]], faults: list[AgentFault]) -> d
     return roles
 
 
-def _hidden_fault(far: Role, near: Role) -> AgentFault:
-    return AgentFault(far.source, f"overridden by the agent {far.name} in {near.source}")
-
-
 def parse_agent(source: str, text: str) -> Role:
     """Parse one agent file. Raises `ConfigError` with the fault, without the file's name."""
     fields, body = _split_front_matter(text)
@@ -99,10 +99,8 @@ def parse_agent(source: str, text: str) -> Role:
         raise ConfigError(f"its instructions are longer than {MAX_PROMPT_CHARS:,} characters")
     description = " ".join(str(fields.get("description", "")).split())
     model = str(fields.get("model", ""))
-    iterations, read_only = (
-        _parse_iterations(fields.get("max_iterations")),
-        _parse_flag(str(fields.get("read_only", "no"))),
-    )
+    iterations = _parse_iterations(fields.get("max_iterations"))
+    read_only = _parse_flag(str(fields.get("read_only", "no")))
     if not description:
         raise ConfigError("it has no `description`: say in one line what the agent is for")
     return Role(
@@ -136,16 +134,14 @@ def _read_folder(folder: Path, faults: list[AgentFault]) -> Iterator[tuple[str, 
 
 
 def _read_project(project: ProjectFiles | None, faults: list[AgentFault]) -> Iterator[tuple[str, str]]:
-    prefix = f"{PROJECT_FOLDER}/{FOLDER}/"
-    for file in project.files if project is not None else ():
-        if (
-            not file.name.startswith(prefix)
-            or not file.name.endswith(".md")
-            or "/" in file.name[len(prefix) :]
-        ):
+    if project is None:
+        return
+    for file in project.files:
+        folder, _, name = file.name.rpartition("/")
+        if folder != f"{PROJECT_FOLDER}/{FOLDER}" or not name.endswith(".md"):
             continue
         try:
-            text = project.read_text(file.name) if project is not None else None
+            text = project.read_text(file.name)
         except ConfigError as error:
             faults.append(AgentFault(file.name, _strip_name(file.name, error)))
             continue

@@ -119,16 +119,11 @@ def load_keys(path: Path) -> dict[str, str]:
     if path.stat().st_mode & 0o077:
         raise ConfigError(f"Other users can read {path}.", hint=f"Run: chmod 600 {path}")
     try:
-        keys = json.loads(text)
-    except ValueError as error:
+        return {str(name): str(value) for name, value in json.loads(text).items()}
+    except (ValueError, AttributeError) as error:
         raise ConfigError(
-            f"{path} is damaged: {error}.", hint="Delete it and enter the keys again."
+            f"{path} is not a JSON table of keys: {error}.", hint="Delete it and enter the keys again."
         ) from error
-    if not isinstance(keys, dict):
-        raise ConfigError(
-            f"{path} does not contain a table of keys.", hint="Delete it and enter the keys again."
-        )
-    return {str(name): str(value) for name, value in keys.items()}
 
 
 def _load_keyring() -> ModuleType | None:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -26,34 +25,32 @@ from tui_agent.errors import ConfigError
 
 Tree = dict[str, Any]
 
-VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "TUI_AGENT_OPENAI_MODEL": ("model",),
-        "TUI_AGENT_MODEL": ("model",),
-        "TUI_AGENT_BASE_URL": ("base_url",),
-        "TUI_AGENT_REASONING_EFFORT": ("reasoning_effort",),
-        "TUI_AGENT_POLICY": ("policy",),
-        "TUI_AGENT_AGENT": ("agent",),
-        "TUI_AGENT_THEME": ("theme",),
-        "TUI_AGENT_SYMBOLS": ("symbols",),
-        "TUI_AGENT_MOTION": ("motion",),
-        "TUI_AGENT_MOUSE": ("mouse",),
-        "TUI_AGENT_VIM": ("vim",),
-        "TUI_AGENT_CONTEXT_MODE": ("context_mode",),
-        "TUI_AGENT_REPO_MAP": ("repo_map",),
-        "TUI_AGENT_INVESTIGATOR_PROFILE": ("investigator_profile",),
-        "TUI_AGENT_INVESTIGATOR_MODEL_PROFILE": ("investigator_profile",),
-        "TUI_AGENT_MAX_PARALLEL_SUBTASKS": ("delegation", "max_parallel_subtasks"),
-        "TUI_AGENT_MAX_PARTS": ("budgets", "max_parts"),
-        "TUI_AGENT_MAX_ITERATIONS": ("budgets", "max_iterations"),
-        "TUI_AGENT_MAX_TURNS": ("budgets", "max_turns"),
-        "TUI_AGENT_MAX_COST": ("budgets", "max_cost_usd"),
-        "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
-    }
-)
+VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "TUI_AGENT_OPENAI_MODEL": ("model",),
+    "TUI_AGENT_MODEL": ("model",),
+    "TUI_AGENT_BASE_URL": ("base_url",),
+    "TUI_AGENT_REASONING_EFFORT": ("reasoning_effort",),
+    "TUI_AGENT_POLICY": ("policy",),
+    "TUI_AGENT_AGENT": ("agent",),
+    "TUI_AGENT_THEME": ("theme",),
+    "TUI_AGENT_SYMBOLS": ("symbols",),
+    "TUI_AGENT_MOTION": ("motion",),
+    "TUI_AGENT_MOUSE": ("mouse",),
+    "TUI_AGENT_VIM": ("vim",),
+    "TUI_AGENT_CONTEXT_MODE": ("context_mode",),
+    "TUI_AGENT_REPO_MAP": ("repo_map",),
+    "TUI_AGENT_INVESTIGATOR_PROFILE": ("investigator_profile",),
+    "TUI_AGENT_INVESTIGATOR_MODEL_PROFILE": ("investigator_profile",),
+    "TUI_AGENT_MAX_PARALLEL_SUBTASKS": ("delegation", "max_parallel_subtasks"),
+    "TUI_AGENT_MAX_PARTS": ("budgets", "max_parts"),
+    "TUI_AGENT_MAX_ITERATIONS": ("budgets", "max_iterations"),
+    "TUI_AGENT_MAX_TURNS": ("budgets", "max_turns"),
+    "TUI_AGENT_MAX_COST": ("budgets", "max_cost_usd"),
+    "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
+}
 """The configuration key that each variable sets. If two variables set the same key, the later one wins."""
 
-FALLBACKS: Mapping[str, tuple[str, ...]] = MappingProxyType({"OPENAI_MODEL": ("model",)})
+FALLBACKS: Mapping[str, tuple[str, ...]] = {"OPENAI_MODEL": ("model",)}
 """Variables of other programs. They are used only if no layer sets the key."""
 
 

@@ -11,6 +11,7 @@ from tui_agent.config import dotenv
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project_files import ProjectFile, ProjectFiles
 from tui_agent.errors import ConfigError
+from tui_agent.protocol.unicode_text import format_count
 
 MAX_LISTED = 3
 """Maximum number of names listed before "and N more"."""
@@ -101,7 +102,7 @@ def _describe_settings(content: bytes) -> str:
     effects = [_describe_setting(effect, tree[key]) for key, effect in _TABLES.items() if key in tree]
     other_count = len([key for key in tree if key not in _TABLES])
     if other_count:
-        effects.append(f"{other_count} other {'setting' if other_count == 1 else 'settings'}")
+        effects.append(format_count(other_count, "other setting"))
     return _join_names(effects, most=len(effects)) or "no setting"
 
 
@@ -116,26 +117,20 @@ def _describe_rules(content: bytes) -> str:
         return "policy rules"
     allowed = sum(isinstance(rule, dict) and "allow" in rule for rule in rules)
     other = len(rules) - allowed
-    effects = (
-        [f"lets {allowed} {'kind of call' if allowed == 1 else 'kinds of calls'} run without asking"]
-        if allowed
-        else []
-    )
-    return ", ".join([*effects, *([f"{other} that ask or deny"] if other else [])]) or "no rule"
+    calls = "kind of call" if allowed == 1 else "kinds of calls"
+    effects = [f"lets {allowed} {calls} run without asking"] if allowed else []
+    effects += [f"{other} that ask or deny"] if other else []
+    return ", ".join(effects) or "no rule"
 
 
 def _describe_servers(content: bytes) -> str:
     try:
         servers = json.loads(content)
         table = servers.get("mcpServers", servers.get("servers", servers))
-        programs = [_describe_server(name, server) for name, server in table.items()]
+        programs = [str(server.get("command") or server.get("url") or name) for name, server in table.items()]
     except (ValueError, AttributeError, RecursionError):
         return "starts programs that provide tools"
     return f"starts {_join_names(programs)}" if programs else "starts no program"
-
-
-def _describe_server(name: str, server: Mapping[str, object]) -> str:
-    return str(server.get("command") or server.get("url") or name)
 
 
 def _parse_toml(content: bytes) -> Mapping[str, object] | None:

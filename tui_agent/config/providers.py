@@ -147,10 +147,10 @@ BUILT_IN_PROFILES: Mapping[str, ModelProfile] = {
 
 def find_by_host(host: str) -> Provider | None:
     """Return the provider with this host in its address."""
-    for vendor in _DIRECT:
-        if vendor.key_variables and f"://{host}/" in vendor.base_url + "/":
-            return vendor
-    return None
+    matching = (
+        vendor for vendor in _DIRECT if vendor.key_variables and f"://{host}/" in f"{vendor.base_url}/"
+    )
+    return next(matching, None)
 
 
 def find_by_map_name(name: str) -> Provider | None:
@@ -174,8 +174,5 @@ def profile_key(profile: ModelProfile) -> str:
     if owner in CLIENTS:
         owner = profile.model.partition("/")[0] if CLIENTS[owner] == "litellm" else "openai"
     vendor = PROVIDERS.get(owner)
-    return (
-        vendor.key_variables[0]
-        if vendor is not None and vendor.key_variables and not profile.base_url
-        else ""
-    )
+    needs_key = vendor is not None and vendor.key_variables and not profile.base_url
+    return vendor.key_variables[0] if vendor is not None and needs_key else ""

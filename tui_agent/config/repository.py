@@ -34,15 +34,8 @@ class Repository:
         name = head.removeprefix("ref: ")
         if not name.startswith("refs/") or ".." in name:
             return ""
-        commit = next(
-            (
-                text
-                for folder in (self.git_folder, self.common_folder)
-                if (text := read_small_text(folder / name).strip())
-            ),
-            "",
-        )
-        return commit if _is_commit_id(commit) else self._packed_commit(name)
+        commits = (read_small_text(folder / name).strip() for folder in (self.git_folder, self.common_folder))
+        return next(filter(_is_commit_id, commits), "") or self._packed_commit(name)
 
     def _read_head(self) -> str:
         return read_small_text(self.git_folder / "HEAD", MAX_POINTER_BYTES).strip()
@@ -87,4 +80,4 @@ def _resolve_git_folder(git_path: Path) -> Path | None:
 
 
 def _is_commit_id(text: str) -> bool:
-    return len(text) in (40, 64) and all(char in "0123456789abcdef" for char in text)
+    return len(text) in (40, 64) and set(text) <= set("0123456789abcdef")

@@ -152,7 +152,7 @@ class Assembler:
             elif "".join(block.pieces).strip():
                 out.append(TextPart(text="".join(block.pieces)))
         if not any(isinstance(part, ToolCallPart) for part in out):
-            return self._with_text_call(out, ids, taken)
+            return self._with_text_call(out, ids)
         return tuple(out)
 
     def _add_text(self, kind: Literal["text", "reasoning"], text: str) -> Delta | None:
@@ -277,16 +277,13 @@ class Assembler:
             malformed=raw if parsed is None else None,
         )
 
-    def _with_text_call(self, out: Sequence[ModelPart], ids: Ids, taken: set[str]) -> tuple[ModelPart, ...]:
+    def _with_text_call(self, out: Sequence[ModelPart], ids: Ids) -> tuple[ModelPart, ...]:
         """Turn an answer that is clearly a call written as text into that call."""
-        if not self._offered or (self.finished is not None and self.finished.reason == "length"):
+        is_cut = self.finished is not None and self.finished.reason == "length"
+        call = normalise.text_call(self.text, self._offered) if self._offered and not is_cut else None
+        if call is None:
             return tuple(out)
-        text_call = normalise.text_call(self.text, self._offered)
-        if text_call is None:
-            return tuple(out)
-        call_id = ids.call()
-        taken.add(call_id)
-        return (*out, ToolCallPart(call_id=call_id, name=text_call[0], arguments=text_call[1]))
+        return (*out, ToolCallPart(call_id=ids.call(), name=call[0], arguments=call[1]))
 
     @staticmethod
     def _has_content(block: "_Text | _Call") -> bool:

@@ -206,25 +206,20 @@ def _convert_answer(message: AssistantMessage, profile: str) -> JsonMap:
 
 def _reasoning_fields(message: AssistantMessage) -> JsonMap:
     """Return reasoning in the fields in which the server sent it. Servers ignore fields that they do not know."""
-    out: JsonMap = {}
+    blocks: list[JsonValue] = []
+    texts: dict[str, str] = {}
+    details: list[JsonValue] = []
     for part in message.parts:
         if not isinstance(part, ReasoningPart) or part.opaque is None:
             continue
         if part.opaque.get("block"):
-            earlier = out.get("thinking_blocks")
-            out["thinking_blocks"] = [
-                *(earlier if isinstance(earlier, list) else []),
-                _thinking_block(part, part.opaque),
-            ]
-        field = part.opaque.get("field")
+            blocks.append(_thinking_block(part, part.opaque))
+        field, more = part.opaque.get("field"), part.opaque.get("details")
         if isinstance(field, str) and part.text:
-            before = out.get(field)
-            out[field] = (before if isinstance(before, str) else "") + text_preview(part.text)
-        details = part.opaque.get("details")
-        if isinstance(details, list):
-            earlier = out.get("reasoning_details")
-            out["reasoning_details"] = [*(earlier if isinstance(earlier, list) else []), *details]
-    return out
+            texts[field] = texts.get(field, "") + text_preview(part.text)
+        details += more if isinstance(more, list) else []
+    lists: JsonMap = {"thinking_blocks": blocks, "reasoning_details": details}
+    return {**texts, **{name: values for name, values in lists.items() if values}}
 
 
 def _thinking_block(part: ReasoningPart, opaque: JsonMap) -> JsonMap:

@@ -184,9 +184,7 @@ class HttpClient:
                     for chunk in dialect.parse_event(data):
                         yield chunk
             except (*_PARSE_ERRORS, RecursionError) as error:
-                if (
-                    piece
-                ):  # without a piece, the body ended inside an event: that is a cut stream, not a fault
+                if piece:  # otherwise the body ended inside an event: that is a cut stream, not a fault
                     yield _format_fault(data, error)
                 return
             except EventTooLong:

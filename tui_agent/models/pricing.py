@@ -131,18 +131,12 @@ def supports(model: str, vendor: str, feature: str) -> bool | None:
     return flag if isinstance(flag, bool) else None
 
 
-def similar_models(name: str, limit: int = 3) -> list[str]:
-    """Return chat models of the map with similar names, best first."""
-    chat = {
-        key: key
-        for key, entry in price_map().items()
-        if entry.get("mode") in ("chat", "responses", "completion")
-    }
-    for key, entry in price_map().items():
-        if key in chat and "/" not in key:
-            chat[f"{entry.get('litellm_provider')}/{key}"] = key
-    matches = get_close_matches(name, chat, n=limit * 2, cutoff=0.6)
-    return list(dict.fromkeys(matches))[:limit]
+def similar_models(name: str) -> list[str]:
+    """Return up to three chat models of the map with similar names, best first."""
+    modes = ("chat", "responses", "completion")
+    chat = {key: entry for key, entry in price_map().items() if entry.get("mode") in modes}
+    full = {f"{entry.get('litellm_provider')}/{key}" for key, entry in chat.items() if "/" not in key}
+    return get_close_matches(name, chat.keys() | full, n=3, cutoff=0.6)
 
 
 def vendor_of(model: str) -> str:

@@ -91,10 +91,8 @@ def _conversation_task(request: ModelRequest) -> str:
     if request.starts_with_summary:
         return request.opening_text
     first = next((message for message in request.messages if isinstance(message, UserMessage)), None)
-    texts = (
-        [item.text for item in first.content if isinstance(item, TextContent)] if first is not None else []
-    )
-    return "".join(text_preview(text) for text in texts)
+    content = first.content if first is not None else ()
+    return "".join(text_preview(item.text) for item in content if isinstance(item, TextContent))
 
 
 def recorded_answers(

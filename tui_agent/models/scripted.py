@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import TypeGuard
 
 from anyio.lowlevel import checkpoint
@@ -147,10 +148,9 @@ class ScriptedClient:
         # without tools, such as a summary, does not advance a conversation with tools.
         words = _first_words(request)[:200] if key else ""
         place = self._places.setdefault(f"{key}|{bool(request.tools)}|{words}", _Place())
-        if place.request_id == request.request_id:
-            place.attempts += 1
-            return place
-        place.request_id, place.index, place.attempts = request.request_id, request.answer_index, 1
+        if place.request_id != request.request_id:
+            place.request_id, place.index, place.attempts = request.request_id, request.answer_index, 0
+        place.attempts += 1
         return place
 
 
@@ -177,11 +177,8 @@ def _result_mismatch(expect: ExpectResult | None, results: list[ToolMessage]) ->
     if expect is None:
         return ""
     for result in results:
-        if expect.name and expect.name != result.name:
-            continue
-        if expect.ok is not None and expect.ok != result.ok:
-            continue
-        if _contains_all(expect.contains, _text(result.content)):
+        fits = expect.name in ("", result.name) and expect.ok in (None, result.ok)
+        if fits and _contains_all(expect.contains, _text(result.content)):
             return ""
     expected = [f"of {expect.name}"] if expect.name else []
     if expect.ok is not None:
@@ -196,22 +193,21 @@ def _chunk_size(pace: float) -> int:
 
 
 def _split_answer(answer: ScriptedAnswer, index: int, size: int) -> list[ModelChunk]:
-    thought, text = answer.reasoning, answer.text
-    out: list[ModelChunk] = [
-        ReasoningChunk(thought[start : start + size]) for start in range(0, len(thought), size)
-    ]
-    out += [TextChunk(text[start : start + size]) for start in range(0, len(text), size)]
+    out: list[ModelChunk] = [ReasoningChunk(piece) for piece in _split_text(answer.reasoning, size)]
+    out += [TextChunk(piece) for piece in _split_text(answer.text, size)]
     for number, call in enumerate(answer.calls):
         out += _split_call(call, index, number, size)
     return out
 
 
+def _split_text(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
 def _split_call(call: ScriptedCall, index: int, number: int, size: int) -> list[ModelChunk]:
     raw = call.raw if call.raw is not None else json.dumps(call.arguments, ensure_ascii=False)
     call_id = call.id or f"call_s{index + 1}_{number + 1}"
-    rest = [
-        ToolCallChunk(number, None, None, raw[start : start + size]) for start in range(0, len(raw), size)
-    ]
+    rest = (ToolCallChunk(number, None, None, piece) for piece in _split_text(raw, size))
     return [ToolCallChunk(number, call_id, call.name, ""), *rest]
 
 
@@ -278,13 +274,8 @@ def _is_user_text(message: Message) -> TypeGuard[UserMessage]:
 
 def _last_results(messages: tuple[Message, ...]) -> list[ToolMessage]:
     """Return the tool results since the last answer."""
-    results: list[ToolMessage] = []
-    for message in reversed(messages):
-        if isinstance(message, AssistantMessage):
-            break
-        if isinstance(message, ToolMessage):
-            results.insert(0, message)
-    return results
+    newest = takewhile(lambda message: not isinstance(message, AssistantMessage), reversed(messages))
+    return [message for message in newest if isinstance(message, ToolMessage)][::-1]
 
 
 def _text(content: tuple[Content, ...]) -> str:

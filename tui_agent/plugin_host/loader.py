@@ -159,8 +159,8 @@ class PluginHost:
             unload_modules(found.name)
             return
         package = found.entry.partition(":")[0].strip()
-        for key in [key for key in sys.modules if key == package and key not in before]:
-            del sys.modules[key]
+        if package not in before:
+            sys.modules.pop(package, None)
 
 
 def _check_version(wanted: int | None) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.folds.comparison.fold import ForkPoint
+from tui_agent.folds.comparison.fold import LastSharedEvent
 from tui_agent.folds.comparison.side import Beat, Side
 from tui_agent.tui.screens.compare.figures import (
     build_figures,
@@ -57,8 +57,8 @@ def test_the_words_of_a_side() -> None:
     assert describe_model(LEFT) == "m high, policy ask"
     assert describe_model(Side("ses_b", "fork", effort="none")) == "no model"
     assert describe_tools(Side("ses_b", "fork", tools={"a": 2, "b": 1})) == "3: a 2, b 1"
-    assert "".join(describe_fork_point(ForkPoint(3, "go"))) == 'both start at event 3, after "go"'
-    assert "".join(describe_fork_point(ForkPoint(3))) == "both start at event 3"
+    assert "".join(describe_fork_point(LastSharedEvent(3, "go"))) == 'both start at event 3, after "go"'
+    assert "".join(describe_fork_point(LastSharedEvent(3))) == "both start at event 3"
 
 
 @rows("width", range(20, 241))

@@ -22,7 +22,7 @@ AFTER_CHARS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class ForkPoint:
+class LastSharedEvent:
     """The last event that both branches share. `after` is one line of the newest message or action up to that event."""
 
     seq: int
@@ -48,7 +48,7 @@ class FileDifference:
 class Comparison:
     """A comparison of two branches. If `fork_point` is None, they share no event, and figures cover whole branches."""
 
-    fork_point: ForkPoint | None
+    fork_point: LastSharedEvent | None
     left: Side
     right: Side
     differences: tuple[FileDifference, ...] = ()
@@ -64,7 +64,11 @@ def compare(left: Branch, right: Branch) -> Comparison:
     left_side, right_side = build_side(left, shared), build_side(right, shared)
     if left_side.name == right_side.name:
         left_side, right_side = _disambiguate(left_side, right_side)
-    point = ForkPoint(left.records[shared - 1].seq, _describe_last(left.records[:shared])) if shared else None
+    point = (
+        LastSharedEvent(left.records[shared - 1].seq, _describe_last(left.records[:shared]))
+        if shared
+        else None
+    )
     return Comparison(
         point, left_side, right_side, tuple(_differing_files(left_side.files, right_side.files))
     )

@@ -10,12 +10,11 @@ from tui_agent.folds.views import ALL_VIEWS, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.tui.controller.faults import REPORT
 from tui_agent.tui.controller.host import SessionHost
-from tui_agent.tui.modals.policy import PolicySheet
-from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.panes.status_text import status_of
 from tui_agent.tui.prompt.box import PLACEHOLDER
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.widgets.sheet import Sheet
 from tui_agent.units import format_cost, format_estimate
 
 
@@ -68,7 +67,7 @@ class PaneUpdater:
     def _update_sheets(self, changed: frozenset[ViewName]) -> None:
         """Pass the changed views to an open sheet."""
         for screen in self._app.screen_stack:
-            if isinstance(screen, Viewer | PolicySheet) and screen.follows & changed:
+            if isinstance(screen, Sheet) and screen.follows & changed:
                 self._host.faults.guarded("the sheet", screen.follow)
 
     def show_figures(self, views: Views) -> None:

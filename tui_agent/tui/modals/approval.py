@@ -32,7 +32,7 @@ class Approval(ApprovalRows):
         "show_policy": "toggle_policy",
         "refuse": "refuse",
         "approval_scroll": "scroll_rows",
-        "approval_read": "read_on",
+        "approval_read": "scroll_screenful",
         "say_it": "give_typed",
         "keep_rule": "give_typed",
         "to_answers": "close_field",
@@ -80,10 +80,6 @@ class Approval(ApprovalRows):
             self.is_expanded, self.shows_policy = not self.is_expanded, False
             self.redraw(keep=False)
         return True
-
-    def read_on(self) -> None:
-        """Scroll down one page."""
-        self.scroll_rows(self._body.size.height)
 
     def toggle_policy(self) -> None:
         """Show what the policies allow, or switch back to the request."""

@@ -7,13 +7,13 @@ effects.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint
-from tui_agent.tui.modals.approval_state import ANSWERS, Answer, ApprovalState, Plan
+from tui_agent.tui.modals.approval_state import ANSWERS, WORDS, Answer, ApprovalState, Plan
 from tui_agent.tui.modals.effects import question_of
 from tui_agent.tui.text import clean, fit
 from tui_agent.tui.theme.theme import Role
@@ -30,32 +30,9 @@ _LOW: Final = 22
 """Height of the screen, in rows, below which the risk gets one row less."""
 
 
-class AnswerWords(NamedTuple):
-    """The action of an answer, and its labels for normal and for the smallest screens."""
-
-    action: str
-    label: str
-    short: str
-
-
-WORDS: Final[dict[Answer, AnswerWords]] = {
-    "y": AnswerWords("yes", "Yes, this once", "once"),
-    "s": AnswerWords("yes_session", "Yes, this session", "session"),
-    "a": AnswerWords("always", "Always, as a rule", "always"),
-    "n": AnswerWords("no", "No, and say why", "no"),
-}
-
-
-class Effects(NamedTuple):
-    """The rows of the effects. `has_all_risks` is False if a risky command is left out."""
-
-    rows: Sequence[Strip]
-    has_all_risks: bool = True
-
-
 def plan_command(
     rows: Sequence[Strip],
-    variants: Sequence[Effects],
+    variants: Sequence[Sequence[Strip]],
     risky: Callable[[int], Sequence[Strip]],
     room: int,
     more: Callable[[int], Strip],
@@ -67,10 +44,9 @@ def plan_command(
     """
     for index, effects in enumerate(variants):
         enough = max(LEAST + 2, room // 2) if index < len(variants) - 1 else LEAST
-        if min(len(rows), enough) + len(effects.rows) <= room:
-            body, hidden = _keep_ends(rows, room - len(effects.rows), more)
-            must = len(body) if effects.has_all_risks else None
-            return Plan(body, effects.rows, must, is_cut=index > 0 or hidden > 0, hidden=hidden)
+        if min(len(rows), enough) + len(effects) <= room:
+            body, hidden = _keep_ends(rows, room - len(effects), more)
+            return Plan(body, effects, len(body), is_cut=index > 0 or hidden > 0, hidden=hidden)
     shown = risky(max(0, room - min(len(rows), LEAST)))
     body, hidden = _keep_ends(rows, max(1, room - len(shown)), more)
     return Plan(body, shown, is_cut=True, hidden=hidden)
@@ -141,13 +117,13 @@ class ApprovalRows(ApprovalState):
             return Plan([*first, *content.folder_rows(width)], (), len(first), is_cut=True)
         roomy = not self.tight
         variants = [
-            Effects(content.effects(width, roomy=roomy)),
-            Effects(content.effects(width, roomy=roomy, only_risky=True)),
-            Effects(content.effects(width, roomy=False, only_risky=True)),
-            Effects(content.effects(width, roomy=False, only_risky=True, context=False)),
+            content.effects(width, roomy=roomy),
+            content.effects(width, roomy=roomy, only_risky=True),
+            content.effects(width, roomy=False, only_risky=True),
+            content.effects(width, roomy=False, only_risky=True, context=False),
         ]
         rows = content.preview(width, edges=roomy)
-        if len(rows) + len(variants[0].rows) > room:
+        if len(rows) + len(variants[0]) > room:
             rows = content.preview(width)
         risky = partial(content.risky_commands, width)
         return plan_command(rows, variants, risky, room, partial(self._more_row, width))
@@ -203,7 +179,7 @@ class ApprovalRows(ApprovalState):
         rows = [self.line(width, title, [self.part(queue, "t2")])]
         if self.tiny:
             return rows
-        return [*rows, *self._gap(width), *(self.file_rows if self._has_file_in_head else [])]
+        return [*rows, *self.loose_gap(width), *(self.file_rows if self._has_file_in_head else [])]
 
     def body(self, width: int) -> list[Strip]:
         if self.plan.body and self.plan.body[0].cell_length != width:
@@ -212,10 +188,6 @@ class ApprovalRows(ApprovalState):
 
     def foot(self, width: int) -> list[Strip]:
         return [*self.plan.effects, *self._rows_below(width)]
-
-    def _gap(self, width: int) -> list[Strip]:
-        """Return one empty row if the screen has room for it; otherwise none."""
-        return [] if self.tight else [self.line(width, [])]
 
     def _risk_scrolls(self, width: int) -> bool:
         """Return True if the risk is too long for its place above the answers and scrolls with the body."""
@@ -231,17 +203,17 @@ class ApprovalRows(ApprovalState):
         if self.tiny:
             return [self._typed_row(width) if self.typing else self._answers_in_one(width)]
         risk = [] if self._risk_scrolls(width) else self.content.risk(width, self._max_risk_rows)
-        rows = [*(self._gap(width) if risk else []), *risk]
+        rows = [*(self.loose_gap(width) if risk else []), *risk]
         if self.request.rule_error:
             max_rows = _MAX_RISK_ROWS if self.tight else 2 * _MAX_RISK_ROWS
-            rows += [*self._gap(width), *self.content.rule_error(width, max_rows)]
+            rows += [*self.loose_gap(width), *self.content.rule_error(width, max_rows)]
         if self.is_gated:
             rows += self.text_rows(width, "Scroll to the end before you can allow this.", "warning")
         note = "" if self.typing else "nothing runs until you answer"
         if self.typing and self.chosen == "a":
             note = "Edit the rule; it is saved as typed"
         keys = self.keys_line(width, self._keys(), note)
-        return [*rows, self.line(width, []), *self._answer_rows(width), *self._gap(width), keys]
+        return [*rows, self.line(width, []), *self._answer_rows(width), *self.loose_gap(width), keys]
 
     def _keys(self) -> list[KeyHint]:
         hint, less = self.key_map.hint, "less" if self.is_expanded else ""

@@ -25,11 +25,21 @@ from tui_agent.tui.widgets.sheet import Sheet
 Answer: TypeAlias = Literal["y", "s", "a", "n"]
 ANSWERS: Final[tuple[Answer, ...]] = ("y", "s", "a", "n")
 REACHES: Final[dict[Answer, Reach]] = {"y": "once", "s": "session", "a": "always"}
-_OFFERED_ACTIONS: Final[dict[str, Answer]] = {
-    "yes": "y",
-    "yes_session": "s",
-    "always": "a",
-    "edit_rule": "a",
+
+
+class AnswerWords(NamedTuple):
+    """The action of an answer, and its labels for normal and for the smallest screens."""
+
+    action: str
+    label: str
+    short: str
+
+
+WORDS: Final[dict[Answer, AnswerWords]] = {
+    "y": AnswerWords("yes", "Yes, this once", "once"),
+    "s": AnswerWords("yes_session", "Yes, this session", "session"),
+    "a": AnswerWords("always", "Always, as a rule", "always"),
+    "n": AnswerWords("no", "No, and say why", "no"),
 }
 _OPENS_FILES: Final = "sandbox "
 """Prefix of a rule that lets commands read files with secrets. Such a rule names exact files and cannot be edited."""
@@ -55,6 +65,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
 
     has_grace_period: ClassVar[bool] = True
     scope: ClassVar[Scope] = "approval"
+    tight_below = 30
 
     def __init__(
         self,
@@ -107,10 +118,6 @@ class ApprovalState(Sheet[DecidePermission | None]):
         return self.app.size.height < 16
 
     @property
-    def tight(self) -> bool:
-        return self.app.size.height < 30
-
-    @property
     def hidden_rows(self) -> int:
         """Number of command rows that were never visible; the command cannot be allowed before this is 0."""
         return 0 if self._seen_command or self.is_gated else self.plan.hidden
@@ -155,7 +162,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
     @property
     def disabled_actions(self) -> frozenset[str]:
         """Names of the actions whose keys do nothing now."""
-        names = {name for name, answer in _OFFERED_ACTIONS.items() if not self.choice(answer).offered}
+        names = {words.action for answer, words in WORDS.items() if not self.choice(answer).offered}
         runs = self.content.runs is not None
         has_diff = any(isinstance(block, DiffBlock) for block in self.request.preview)
         is_whole = self.tiny or (self.fits and not self.is_expanded)
@@ -164,7 +171,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         if not runs or self.tiny or not self.plan.is_cut:
             names.add("whole_command")
         rule = next((choice.rule for choice in self.request.choices if choice.reach == "always"), "")
-        if clean_line(rule, reveal=True) != rule or rule.startswith(_OPENS_FILES):
+        if "always" in names or clean_line(rule, reveal=True) != rule or rule.startswith(_OPENS_FILES):
             names.add("edit_rule")  # A one-line field would show this rule differently from what is saved.
         return frozenset(names)
 

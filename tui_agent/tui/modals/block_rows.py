@@ -91,11 +91,6 @@ class PreviewTexts:
         self._on_change()
 
 
-def text_rows(text: str, looks: Looks, width: int) -> list[Strip]:
-    """Draw plain text exactly as it is, on the `sunk` background."""
-    return command_rows(text, looks, width, edges=False, bold=False)
-
-
 def diff_strips(path: str, diff: str, looks: Looks, width: int) -> list[Strip]:
     """Draw a unified diff with code colours, `width` cells wide, without the transcript's gutter."""
     shown = mark_trailing_blanks(clean(diff, reveal=True))
@@ -132,7 +127,7 @@ def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list
             text = f"{block.name or 'image'}, {block.media_type}, {format_bytes(block.size)}"
         case CustomBlock():
             text = block.text
-    return text_rows(text, looks, width)
+    return command_rows(text, looks, width, edges=False, bold=False)
 
 
 def json_strips(lines: Sequence[Line], looks: Looks, width: int) -> list[Strip]:

@@ -83,13 +83,12 @@ def open_link(app: SessionApp, link: str) -> None:
         app.say(address.shown)
         return
 
-    def answered(yes: bool | None) -> None:
-        if yes:
-            app.open_url(address.shown)
-
-    paragraphs = (address.shown, f"The address is on {address.host}.")
-    yes: tuple[Literal["confirm_yes"], str] = "confirm_yes", "open it in the browser"
     confirm = Confirm(
-        lambda: app.looks, "Open this address?", paragraphs, yes=yes, no="leave it", level="info"
+        lambda: app.looks,
+        "Open this address?",
+        (address.shown, f"The address is on {address.host}."),
+        yes=("confirm_yes", "open it in the browser"),
+        no="leave it",
+        level="info",
     )
-    app.push_screen(confirm, answered)
+    app.push_screen(confirm, lambda yes: app.open_url(address.shown) if yes else None)

@@ -33,11 +33,7 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
     free = "use what you typed as a model (vendor/model) or a profile"
     picker = Picker(lambda: context.app.looks, "Model", offered_items(()), free=free)
 
-    def use(value: str | None) -> None:
-        if value is not None:
-            then(value)
-
-    context.app.push_screen(picker, use)
+    context.app.push_screen(picker, lambda value: then(value) if value is not None else None)
 
     async def load() -> None:
         loaded = [_loaded_item(row) for row in await context.reader.models_here()]

@@ -52,7 +52,8 @@ class PolicySheet(ChoiceSheet[None]):
         "policy_close": "close",
     }
 
-    follows: ClassVar[frozenset[ViewName]] = frozenset({"state"})
+    follows = frozenset[ViewName]({"state"})
+    tight_below = 30
 
     def __init__(
         self,
@@ -82,10 +83,6 @@ class PolicySheet(ChoiceSheet[None]):
         return settings.policy if settings else "ask"
 
     @property
-    def tight(self) -> bool:
-        return self.app.size.height < 30
-
-    @property
     def choices(self) -> list[str]:
         """The rows that can be selected: profiles, then the session's rules."""
         return [*GRID, *self._state().granted_rules]
@@ -94,17 +91,13 @@ class PolicySheet(ChoiceSheet[None]):
     def count(self) -> int:
         return len(self.choices)
 
-    def follow(self) -> None:
-        """Redraw if something changed."""
-        self.redraw()
-
     def head(self, width: int) -> list[Strip]:
         policy = self.part(self.policy, policy_role(self.policy), bold=True)
         return self.title_rows(width, "Policy", [policy, self.part(" in force", "t2")])
 
     def body(self, width: int) -> list[Strip]:
         gap = self.line(width, [])
-        rows = [*self._table(width), *([] if self.tight else [gap])]
+        rows = [*self._table(width), *self.loose_gap(width)]
         rows += [*self.text_rows(width, _LIMITS_OF_BYPASS, "t3"), gap, *self._sandbox_rows(width), gap]
         rows += self._session_rules(width, len(rows))
         return [*rows, gap, *self._file_rule_rows(width)]

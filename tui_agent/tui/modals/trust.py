@@ -65,6 +65,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
 
     has_grace_period = True
     sheet_width: ClassVar[int] = 104
+    tight_below = 30
     scope: ClassVar[Scope] = "trust"
     key_methods = {
         "trust_choose": "move",
@@ -127,20 +128,13 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         ]
         state = [self.part(_STATES.get(self._state, ""), "t2")]
         fits = cells(title) + cells(state) + 2 <= width
-        rows = [self.line(width, title, state if fits else []), *self._gap(width)]
+        rows = [self.line(width, title, state if fits else []), *self.loose_gap(width)]
         if self.app.size.height >= 16 and self.entries:
             text = f"{format_count(len(self.entries), 'file')} can change what tui-agent does or runs:"
             if self._has_marks:
                 text = "These files have changed since you decided:"
-            rows += [*self.text_rows(width, text, "t2"), *self._gap(width)]
+            rows += [*self.text_rows(width, text, "t2"), *self.loose_gap(width)]
         return rows
-
-    @property
-    def tight(self) -> bool:
-        return self.app.size.height < 30
-
-    def _gap(self, width: int) -> list[Strip]:
-        return [] if self.tight else [self.line(width, [])]
 
     def body(self, width: int) -> list[Strip]:
         if not self.entries:

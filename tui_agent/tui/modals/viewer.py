@@ -6,7 +6,6 @@ from typing import ClassVar, TypeAlias
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.folds.views import ViewName
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.note import Note
@@ -26,7 +25,7 @@ class Viewer(Sheet[None]):
     key_methods = {
         "view_scroll": "scroll_rows",
         "view_line": ("scroll_rows", 1),
-        "view_page": "scroll_further",
+        "view_page": "scroll_screenful",
         "view_ends": "scroll_to_end",
         "view_copy": "copy",
         "view_close": "close",
@@ -55,14 +54,8 @@ class Viewer(Sheet[None]):
         """A word after `right`, and its colour."""
         self.extra: Sequence[str] = ()
         """Names of further actions that the row of keys shows."""
-        self.follows: frozenset[ViewName] = frozenset()
-        """The views whose changes the screen shows; if empty, its text never changes."""
         self.opened_by = ""
         """The action whose key opened this screen and also closes it, or "" if there is none."""
-
-    def follow(self) -> None:
-        """Redraw if something changed."""
-        self.redraw()
 
     def head(self, width: int) -> list[Strip]:
         verdict, role = self.verdict
@@ -79,10 +72,6 @@ class Viewer(Sheet[None]):
     def foot(self, width: int) -> list[Strip]:
         names = ("view_scroll", *self.extra, *(["view_copy"] if self.plain else []), "view_close")
         return [*self.spacer(width), self.keys_row(width, *names)]
-
-    def scroll_further(self) -> None:
-        """Scroll down one page."""
-        self.scroll_rows(self._body.size.height)
 
     def scroll_to_end(self, direction: int) -> None:
         """Scroll to the beginning (`direction` -1) or to the end (1)."""

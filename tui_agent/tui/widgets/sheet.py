@@ -17,6 +17,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
+from tui_agent.folds.views import ViewName
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
@@ -74,6 +75,8 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     has_grace_period: ClassVar[bool] = False
     """True if keys are ignored at first."""
     body_ground: ClassVar[Role] = "s3"
+    tight_below: ClassVar[int] = 0
+    """Height of the screen, in rows, below which the sheet is `tight`."""
 
     def __init__(self, looks: Callable[[], Looks]) -> None:
         super().__init__()
@@ -143,6 +146,10 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         """Return one empty row if the screen has room for it; otherwise none."""
         return [] if self.app.size.height < 16 else [self.line(width, [])]
 
+    def loose_gap(self, width: int) -> list[Strip]:
+        """Return one empty row; none if the sheet is `tight`."""
+        return [] if self.tight else [self.line(width, [])]
+
     def title_rows(self, width: int, title: str, right: Sequence[Part] = ()) -> list[Strip]:
         """Return the title, with `right` at the right edge, and a spacer."""
         return [self.line(width, [self.part(title, bold=True)], right), *self.spacer(width)]
@@ -193,7 +200,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     @property
     def tight(self) -> bool:
         """True if the empty rows at the edges are left out and the sheet may use all but two rows of the screen."""
-        return False
+        return self.app.size.height < self.tight_below
 
     @property
     def most_rows(self) -> int:
@@ -240,6 +247,12 @@ class Sheet(SheetFrame[ResultT]):
     """
 
     key_methods = {"sheet_page": "scroll_page"}
+    follows: frozenset[ViewName] = frozenset()
+    """The views whose changes the sheet shows; if empty, its text does not follow the session."""
+
+    def follow(self) -> None:
+        """Redraw after a view in `follows` changed."""
+        self.redraw()
 
     def end_grace_period(self) -> None:
         """Accept keys from now on."""
@@ -304,6 +317,10 @@ class Sheet(SheetFrame[ResultT]):
             self._body.scroll_page_up(animate=False)
         else:
             self._body.scroll_page_down(animate=False)
+
+    def scroll_screenful(self) -> None:
+        """Scroll down by the height of the body."""
+        self.scroll_rows(self._body.size.height)
 
     def scroll_rows(self, by: int) -> None:
         """Scroll the body by this number of rows."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from tui_agent.folds.comparison.fold import FileDifference, ForkPoint
+from tui_agent.folds.comparison.fold import FileDifference, LastSharedEvent
 from tui_agent.folds.comparison.side import Beat, Side
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost, format_duration, format_tokens
@@ -100,7 +100,7 @@ def describe_model(side: Side) -> str:
     return f"{model}, policy {side.policy}" if side.policy else model
 
 
-def describe_fork_point(point: ForkPoint | None) -> tuple[str, str]:
+def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
     """Return a description of the sides' common beginning: the app's words, and a quotation from the session."""
     if point is None:
         return "no common start: the whole sessions are compared", ""
