@@ -18,16 +18,16 @@ _LOOKALIKES = str.maketrans(
     {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "\u00a0": " ", "…": "..."}
 )
 
-_LIKENESSES: tuple[tuple[Callable[[str], str], str], ...] = (
+_NORMALISATIONS: tuple[tuple[Callable[[str], str], str], ...] = (
     (str.rstrip, "they differ in spaces at the end of a line."),
     (str.strip, ""),
     (lambda line: " ".join(line.split()), ""),
     (lambda line: line.translate(_LOOKALIKES).strip(), "they differ in quotes, dashes or special spaces."),
     (lambda line: line.strip().casefold(), "they differ in letter case."),
 )
-"""Ways to normalise a line: if old_text is found in the normalised file, the second item says how the texts differ.
+"""Pairs of a function that normalises a line, and a sentence about the difference that the function removes.
 
-If that item is empty, `_describe_indentation` finds the difference.
+If the sentence is empty, `_describe_indentation` finds the difference.
 """
 
 
@@ -48,7 +48,7 @@ def explain_mismatch(text: str, wanted: str) -> str:
 
 
 def _find_nearest(lines: list[str], old: list[str]) -> tuple[int | None, str]:
-    for normalise, reason in _LIKENESSES:
+    for normalise, reason in _NORMALISATIONS:
         start = _find_block(list(map(normalise, lines)), list(map(normalise, old)))
         if start is not None:
             return start, reason or _describe_indentation(lines, old, start)

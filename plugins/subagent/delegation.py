@@ -44,7 +44,7 @@ async def _delegate(task: api.DelegateTask, ctx: api.ToolContext) -> api.Delegat
 class SpawnSubtaskArgs(api.FrozenModel):
     """Arguments of spawn_subtask."""
 
-    prompt: str = Field(min_length=1, description="the whole task: paths, names, when it is done")
+    prompt: str = Field(min_length=1, description="the whole task: paths, names, what counts as done")
     allowed_tools: tuple[str, ...] | None = Field(
         default=None,
         description="tool names; default: read_file, write_file, edit_file, list_directory, glob, grep",

@@ -24,7 +24,7 @@ examples:
 LINES_BEFORE, MAX_BEFORE = 4, 500
 """Each line is searched together with this many earlier lines, each cut to this many characters."""
 MAX_CONTINUED = 1_000
-"""Maximum number of lines that are read before the first is written, because each ends in a backslash."""
+"""Maximum number of lines, each ending in a backslash, that are read before the first of them is written."""
 _KEY_BEGINS = re.compile(
     r"(?P<before>(?:\s{0,20}\d{1,6}[:|\t ])?[\s+>|]{0,40}(?:-(?=-----))?(?:[\w.]{1,60}\s?[:=]\s?[\"'|>]{0,2}-?\s{0,4})?)"
     r"(?:-{4,5} ?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}[\s\\n]{0,4}|PuTTY-User-Key-File-\d{1,2}: .{0,200})"

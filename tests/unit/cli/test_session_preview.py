@@ -43,7 +43,7 @@ def test_what_waits_and_what_was_left_is_said_in_words(tmp_path: Path, shown: Ca
     (tmp_path / "sessions" / "ses_a" / "draft").write_text("words")
     out = shown()
     assert "\nTodo\n  1 of 2 done\n" in out
-    assert "\nWaiting\n  a draft\n" in out
+    assert "\nWaiting\n  an unsent draft\n" in out
     assert (
         "\nBranches\n  branch at event 1, left, " in out and "\n  fork at event 1, " in out and "ses_b" in out
     )

@@ -145,7 +145,7 @@ def check_installation() -> CheckResult:
     try:
         litellm = metadata.version("litellm")
     except metadata.PackageNotFoundError:
-        litellm = "absent"
+        litellm = "not installed"
     return ok(f"complete; litellm {litellm}")
 
 

@@ -187,13 +187,13 @@ OPTION_GROUPS = ("folders", "extensions", "project")
 MAX_EXAMPLES = 5
 HEADINGS: dict[Change, str] = {
     "saved": "would no longer be asked",
-    "passes": "would run; you denied it",
-    "opened": "would run or be asked about; was denied",
-    "stopped": "would be denied; ran",
-    "asked": "would be asked about; ran unasked",
+    "passes": "would run, although you denied it",
+    "opened": "would run or be asked about, although it was denied",
+    "stopped": "would be denied, although it ran",
+    "asked": "would be asked about, although it ran unasked",
     "same": "unchanged",
 }
-UNANSWERED_HEADING = "would run; nobody could answer"
+UNANSWERED_HEADING = "would run, although nobody could answer"
 """The heading for `saved` decisions where no user could answer."""
 
 
@@ -249,7 +249,7 @@ def load_catalog(base: StartupContext) -> Catalog:
     """Load all program tables. Warn about plugins whose table is invalid and left out."""
     catalog, refused = judging.load_catalog(base, load_external_plugins(base).policy_tables)
     for fault in refused:
-        warn(f"The plugin {fault.plugin} is not used: {fault.message}")
+        warn(f"The program table of plugin {fault.plugin} is not used: {fault.message}")
     return catalog
 
 

@@ -134,8 +134,9 @@ def run_with_restarts(
 
 
 def _report_crash(killed_by: str, session: str, retries: int) -> None:
-    outlook = f"Continuing, {format_count(retries, 'try', 'tries')} left" if retries else "No tries left"
-    warn(f"The run was killed ({killed_by}). {outlook}: {session}.")
+    tries = format_count(retries, "try", "tries")
+    outlook = f"Continuing {session}; {tries} left." if retries else f"No tries left for {session}."
+    warn(f"The run was killed ({killed_by}). {outlook}")
 
 
 class _Child(SystemExit):

@@ -252,7 +252,7 @@ def _waiting_rows(waiting: object) -> list[str]:
     if not isinstance(waiting, dict):
         return []
     rows = [f"{name}: {entry}" for name in ("approval", "question", "queued") for entry in waiting[name]]
-    return [*rows, *(["a draft"] if waiting["draft"] else [])]
+    return [*rows, *(["an unsent draft"] if waiting["draft"] else [])]
 
 
 def _branch_rows(branches: object) -> list[str]:
