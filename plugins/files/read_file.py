@@ -77,11 +77,8 @@ async def _suggest_similar(path: str, env: api.Environment) -> str:
         return "Its folder does not exist either; use list_directory or glob."
     names = {PurePosixPath(sibling).name: sibling for sibling in siblings}
     similar = get_close_matches(wanted.name, list(names), n=3, cutoff=0.6)
-    return (
-        f"Did you mean {', '.join(api.escape_unprintable(names[name]) for name in similar)}?"
-        if similar
-        else ""
-    )
+    shown = ", ".join(api.escape_unprintable(names[name]) for name in similar)
+    return f"Did you mean {shown}?" if shown else ""
 
 
 async def _image_result(content: api.FileContent, ctx: api.ToolContext) -> api.ToolResult:

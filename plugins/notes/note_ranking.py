@@ -131,14 +131,8 @@ def search(folder: Path, query: str, max_results: int, *, max_notes: int = MAX_N
     best = sorted(_score(scan, query_words.words), key=lambda pair: (-pair[0], pair[1].file, pair[1].line))
     return SearchResult(
         tuple(
-            Snippet(
-                paragraph.file,
-                paragraph.line,
-                paragraph.about,
-                query_words.excerpt(paragraph.text),
-                round(score, 3),
-            )
-            for score, paragraph in best[:max_results]
+            Snippet(match.file, match.line, match.about, query_words.excerpt(match.text), round(score, 3))
+            for score, match in best[:max_results]
         ),
         query_words.words,
         len(places),

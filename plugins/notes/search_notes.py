@@ -45,7 +45,7 @@ class SearchNotes(api.SessionTool):
         files = list(dict.fromkeys(snippet.file for snippet in result.snippets))
         return api.text_result(
             text,
-            summary="none" if not count else "1 snippet" if count == 1 else f"{count} snippets",
+            summary=api.format_count(count, "snippet") if count else "none",
             display=(api.TextBlock(text=ctx.blobs.put_text(text)),) if count else (),
             data={"files": list(files), "scores": [snippet.score for snippet in result.snippets]},
         )

@@ -15,7 +15,8 @@ _PYTHON_PROJECT = frozenset({"pyproject.toml", "setup.py", "setup.cfg", "pytest.
 _OTHER_PROJECT = frozenset({"package.json", "Cargo.toml", "go.mod"})
 _PYTHON_FRAMEWORKS = frozenset({"pytest", "unittest"})
 _NODE_RUNNERS = frozenset({"jest", "vitest", "mocha", "ava", "tap"})
-_PACKAGE_MANAGERS = frozenset({"npm", "pnpm", "yarn", "bun"})
+_LOCK_FILES = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun"}
+_PACKAGE_MANAGERS = frozenset({"npm", *_LOCK_FILES.values()})
 _TEST_FILE = re.compile(r"(test_.*|.*_test|tests?)\.py")
 _PYTEST_SIGNS = re.compile(
     rb"^\s*(import pytest|from pytest)|^def test_|^class Test\w*(\(\s*\))?:", re.MULTILINE
@@ -126,14 +127,7 @@ async def _folder_command(env: Environment, folder: str, narrow: str) -> TestCom
             ("go", "test", "-v", "./..." if subfolder in ("", ".") else f"./{subfolder}/..."), "go", cwd
         )
     if "package.json" in names and await _has_test_script(env, names["package.json"]):
-        manager = next(
-            (
-                name
-                for name, lock in (("pnpm", "pnpm-lock.yaml"), ("yarn", "yarn.lock"), ("bun", "bun.lock"))
-                if lock in names
-            ),
-            "npm",
-        )
+        manager = next((name for lock, name in _LOCK_FILES.items() if lock in names), "npm")
         arguments = ("--", narrow) if narrow else ()
         return TestCommand((manager, "test", *arguments), "npm", cwd)
     return None

@@ -38,11 +38,9 @@ class ReadSkill(api.BaseTool):
             raise api.ToolError("This session has no skills.")
         skill = await asyncio.to_thread(ctx.skills.read, args.name, args.file)
         text = skill.text[:MAX_CHARS]
-        notes = (
-            [f"[cut at {MAX_CHARS:,} of {len(skill.text):,} characters]"]
-            if len(skill.text) > len(text)
-            else []
-        )
+        notes: list[str] = []
+        if len(skill.text) > len(text):
+            notes.append(f"[cut at {MAX_CHARS:,} of {len(skill.text):,} characters]")
         if not args.file and skill.files:
             notes.append(f"[files of this skill: {', '.join(skill.files)}]")
         lines = text.count("\n") + 1

@@ -105,10 +105,8 @@ def _keep_one_in_progress(items: tuple[api.TodoItem, ...]) -> tuple[tuple[api.To
     repaired = tuple(
         item.model_copy(update={"status": "pending"}) if item in active[1:] else item for item in items
     )
-    return (
-        repaired,
-        f"Only one item can be in progress: “{current.content}” stays, the others are now pending.",
-    )
+    note = f"Only one item can be in progress: “{current.content}” stays, the others are now pending."
+    return repaired, note
 
 
 class ReadTodosArgs(api.FrozenModel):

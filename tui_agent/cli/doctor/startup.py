@@ -93,12 +93,6 @@ def describe_foreign_files(found: Sequence[ForeignFile]) -> tuple[str, str]:
         f"{file.path}{' (changed since it was installed)' if file.changed else ''}" for file in found[:3]
     )
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    problem = (
-        "Files from no installed package run code"
-        if any(file.runs for file in found)
-        else "Files from no installed package add folders to the module path"
-    )
-    return (
-        f"{problem} at every start of {sys.executable}: {names}{more}.",
-        "Read it and remove what you did not install.",
-    )
+    effect = "run code" if any(file.runs for file in found) else "add folders to the module path"
+    message = f"Files from no installed package {effect} at every start of {sys.executable}: {names}{more}."
+    return message, "Read them and remove what you did not install."

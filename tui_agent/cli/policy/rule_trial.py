@@ -298,11 +298,8 @@ def _sort_rules(tally: Tally) -> "list[tuple[str, dict[Change, int]]]":
 def _print_tally(tally: Tally, new_rules: int, *, instead: bool) -> None:
     rules = format_count(new_rules, "rule")
     judged_by = f"{rules} alone" if instead else f"your rules and {rules}"
-    decisions, sessions = (
-        format_count(tally.decisions, "decision"),
-        format_count(len(tally.sessions), "session"),
-    )
-    say(f"{decisions} of {sessions}, judged by {judged_by}\n")
+    decisions = format_count(tally.decisions, "decision")
+    say(f"{decisions} of {format_count(len(tally.sessions), 'session')}, judged by {judged_by}\n")
     for change in CHANGES:
         total = f" of {format_count(tally.questions, 'question')}" if change == "saved" else " "
         say(f"{tally.changes[change]:>7}{total} {HEADINGS[change]}")

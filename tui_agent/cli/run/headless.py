@@ -206,8 +206,7 @@ async def run_supervised(
 
 def result_lines(outcome: Outcome) -> str:
     """Return the lines with status, run and session that follow the answer."""
-    lines = [f"status: {outcome.status}", f"run_id: {outcome.run_id}", f"session: {outcome.session}"]
-    return "\n".join(lines)
+    return f"status: {outcome.status}\nrun_id: {outcome.run_id}\nsession: {outcome.session}"
 
 
 def failure_line(outcome: Outcome) -> str:
