@@ -201,11 +201,10 @@ def start_failure(outcome: Literal["not_found", "failed"], message: str) -> Exec
 
 
 async def _wait_for_end(
-    child: Child, streams: Mapping[int, OutputCollector], timeout: float | None, grace: float
+    child: Child, streams: Mapping[int, OutputCollector], timeout: float | None, timeout_grace: float
 ) -> str:
     """Read output until the program ends or times out, then end its remaining processes. Return the outcome."""
-    outcome = "cancelled"
-    grace = CANCEL_GRACE_S
+    outcome, grace = "cancelled", CANCEL_GRACE_S
     try:
         with anyio.move_on_after(math.inf if timeout is None else timeout) as scope:
             async with anyio.create_task_group() as group:
@@ -215,7 +214,7 @@ async def _wait_for_end(
                 group.cancel_scope.deadline = anyio.current_time() + _FINAL_OUTPUT_S
             outcome = "exited"
         if scope.cancelled_caught:
-            outcome, grace = "timeout", grace
+            outcome, grace = "timeout", timeout_grace
     finally:
         with anyio.move_on_after(CLEANUP_LIMIT_S, shield=True):
             await child.end(grace)

@@ -134,3 +134,11 @@ async def test_a_program_whose_time_is_up_is_ended_and_keeps_its_output(env):
     result, _ = await shell(env, "echo begun; sleep 1000", timeout=2.5)
     assert (result.outcome, result.exit_code, result.output) == ("timeout", None, b"begun\n")
     assert "2.5 s" in result.message
+
+
+async def test_a_program_whose_time_is_up_can_clean_up_for_the_grace_period(tmp_path):
+    env = LocalEnvironment(tmp_path, grace=10.0)
+    clean_up = "trap 'sleep 0.5; echo cleaned; exit' TERM"
+    result, _ = await shell(env, f"{clean_up}; echo ready; sleep 1000 & wait", timeout=1.0)
+    assert (result.outcome, result.output) == ("timeout", b"ready\ncleaned\n")
+    await env.aclose()
