@@ -146,7 +146,7 @@ EQUIVALENT = (
     Same(_RESTORING, _GOING, "0 -> 1", _NO_FILE),
     Same(
         _RESTORING,
-        'Move("mkdir", path, -1)',
+        'Move("mkdir", path, -1) for path in find_missing_folders(shadow, created, set(emptied_folders))',
         "1 -> 2",
         _NO_FILE,
     ),

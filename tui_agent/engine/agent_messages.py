@@ -12,18 +12,17 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.ports.clock import Ids
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.ids import AgentId, CallId
-from tui_agent.protocol.parts import ModelPart, ToolCallPart, Usage
+from tui_agent.protocol.parts import ModelPart, ToolCallPart, Usage, tool_calls
 
 
 def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[ModelPart]) -> None:
     """Record an answer that does not come from a model."""
-    has_calls = any(isinstance(part, ToolCallPart) for part in new_parts)
     parts.recorder.append(
         ModelResponded(
             request_id=parts.ids.request(),
             first_part=parts.recorder.state.parts,
             parts=tuple(new_parts),
-            finish="tool_calls" if has_calls else "stop",
+            finish="tool_calls" if tool_calls(new_parts) else "stop",
             usage=Usage(),
             cost_usd=None,
             duration_ms=0.0,

@@ -13,7 +13,7 @@ from tui_agent.ports.agent import Action, AskModel, CallTools, Finish, ModelQuer
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.ids import CallId
-from tui_agent.protocol.parts import ToolCallPart
+from tui_agent.protocol.parts import ToolCallPart, tool_calls
 
 INIT_SOURCE: Final[Literal["init"]] = "init"
 """The value of `user.message.source` for messages that `InitAgent` answers."""
@@ -35,8 +35,7 @@ class ModelAgent:
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
         """Send the whole history to the model and return the action that its answer asks for."""
         reply = await ask(ModelQuery(tools=self._tools))
-        calls = tuple(part for part in reply.parts if isinstance(part, ToolCallPart))
-        if calls:
+        if calls := tool_calls(reply.parts):
             return CallTools(calls)
         if reply.finish == "refusal":
             return Reject("The model refused this task.")

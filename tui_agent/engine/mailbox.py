@@ -36,9 +36,8 @@ class Mailbox:
                 yield self._commands.popleft()
             if self._closed:
                 return
-            self._has_news = (
-                anyio.Event()
-            )  # no await between the check above and this line, so no command is missed
+            # No await between the check above and this line, so no command is missed.
+            self._has_news = anyio.Event()
             await self._has_news.wait()
 
     def close(self) -> None:

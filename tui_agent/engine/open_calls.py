@@ -20,7 +20,7 @@ from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage
-from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.protocol.parts import TextContent, ToolCallPart, tool_calls
 
 TURN_ENDED_FIRST = "the previous turn ended before this call started"
 """The reason for closing a call that waited for approval when another turn or command starts."""
@@ -55,7 +55,7 @@ def calls_as_sent(
         return ()
     answers = (message for message in reversed(recorder.messages()) if isinstance(message, AssistantMessage))
     parts = next(answers, AssistantMessage(parts=(), seq=0)).parts
-    calls = (part for part in parts if isinstance(part, ToolCallPart) and part.call_id in call_ids)
+    calls = (call for call in tool_calls(parts) if call.call_id in call_ids)
     return tuple(resolved for call in calls if (resolved := _resolve_call(call, blobs)) is not None)
 
 

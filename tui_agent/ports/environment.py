@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mappi
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from tui_agent.protocol.unicode_text import list_first
+
 OutputSink: TypeAlias = Callable[[bytes], None]
 """Receives output on the event loop as it arrives; stdout and stderr in the order in which they were read."""
 
@@ -103,13 +105,8 @@ class ExecResult:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Return the sandbox's remarks other than `blocked`: files that were shown as empty, and `notes`."""
-        names = ", ".join(self.emptied_secrets[:MAX_NAMED_FILES])
-        more = (
-            f" and {len(self.emptied_secrets) - MAX_NAMED_FILES} more"
-            if len(self.emptied_secrets) > MAX_NAMED_FILES
-            else ""
-        )
-        unread = f"{names}{more} may hold secrets and appeared empty to this command."
+        names = list_first(self.emptied_secrets, MAX_NAMED_FILES)
+        unread = f"{names} may hold secrets and appeared empty to this command."
         return (unread, *self.notes) if self.emptied_secrets else self.notes
 
 

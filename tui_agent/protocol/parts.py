@@ -4,6 +4,7 @@ A part does not store its index: `model.responded.first_part` and `tool.finished
 session from 0 without gaps.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
@@ -86,6 +87,11 @@ class PatchPart(FrozenModel):
 ModelPart: TypeAlias = Annotated[
     ReasoningPart | TextPart | ToolCallPart | PatchPart, Field(discriminator="kind")
 ]
+
+
+def tool_calls(parts: Iterable[ModelPart]) -> tuple[ToolCallPart, ...]:
+    """Return the tool calls among these parts, in order."""
+    return tuple(part for part in parts if isinstance(part, ToolCallPart))
 
 
 def add_cost(total: float | None, cost: float | None) -> float | None:

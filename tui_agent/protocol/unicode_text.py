@@ -6,6 +6,7 @@ functions. `reveal_invisible` returns different results for different texts.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import cache, lru_cache, partial
 from typing import Final, NamedTuple
 
@@ -238,6 +239,12 @@ def escape_unprintable(name: str) -> str:
 def format_count(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: `1 file`, `3,000 files`; `plural` is an irregular plural."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def list_first(names: Sequence[str], most: int) -> str:
+    """Return the first `most` names and the number of the others: `a, b and 3 more`."""
+    listed = ", ".join(names[:most])
+    return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
 
 
 def clip_line(text: str, max_chars: int) -> str:

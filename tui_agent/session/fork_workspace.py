@@ -22,6 +22,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
+from tui_agent.protocol.unicode_text import list_first
 from tui_agent.store.log_reader import read_records
 from tui_agent.workspace.checkpoints.alternates import (
     alternates_file,
@@ -136,10 +137,9 @@ async def verify_checkpoints(folder: Path) -> list[str]:
     lender_missing = await to_thread.run_sync(describe_missing_folders, folder / STORE_NAME)
     lost = [] if lender_missing and defects else await shadow.find_lost(own_commits)
     if lost:
-        names = ", ".join(commit[:12] for commit in lost[:MAX_LOST_NAMED])
-        more = f" and {len(lost) - MAX_LOST_NAMED} more" if len(lost) > MAX_LOST_NAMED else ""
+        names = list_first([commit[:12] for commit in lost], MAX_LOST_NAMED)
         defects.append(
-            f"{len(lost)} of the log's checkpoints are lost ({names}{more}); their files cannot be restored"
+            f"{len(lost)} of the log's checkpoints are lost ({names}); their files cannot be restored"
         )
     if state.commit and not defects:
         await shadow.list_files(state.commit)
@@ -194,9 +194,8 @@ def _same_folder_in(workspace: Path, top: Path, dest: Path) -> Path:
 def _overlay(files: Path, target: Path, tracked: Sequence[str]) -> None:
     for name in tracked:
         path = target / name
-        is_folder = (
-            path.is_dir() and not path.is_symlink()
-        )  # the folder of a submodule that is not checked out
+        # A folder belongs to a submodule that is not checked out.
+        is_folder = path.is_dir() and not path.is_symlink()
         if not is_folder and not os.path.lexists(files / name) and path.lstat().st_size <= MAX_FILE_BYTES:
             path.unlink()
             _drop_empty(path.parent, target)

@@ -66,9 +66,8 @@ class RemoteFollower:
                 return batch
             if self._source.is_closed:
                 break
-            self._wake = (
-                anyio.Event()
-            )  # no await between the check above and this line, so no wake-up is missed
+            # No await between the check above and this line, so no wake-up is missed.
+            self._wake = anyio.Event()
             try:
                 await self._wake.wait()
             finally:

@@ -23,13 +23,15 @@ PROGRAMS_FILE = "programs.toml"
 
 
 def build_policy(
-    base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
+    base: StartupContext, tables: Sequence[OfferedPolicyTable] = (), *, reloading: bool = False
 ) -> tuple[RulePolicy, list[PluginFailed]]:
     """Build the policy of this start, and return it with the plugins whose tables were refused.
 
     Its rules come from the user and a trusted project, its program tables also from plugins. Raises `ConfigError`.
     """
     catalog, refused = load_catalog(base, tables)
+    if reloading:
+        return ReloadingPolicy(base, catalog), refused
     return make_policy(load_rules(base), base, catalog), refused
 
 
@@ -75,14 +77,6 @@ def _file_stamp(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def build_reloading_policy(
-    base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
-) -> tuple[ReloadingPolicy, list[PluginFailed]]:
-    """Build the policy of an open session. Arguments, results and errors are those of `build_policy`."""
-    catalog, refused = load_catalog(base, tables)
-    return ReloadingPolicy(base, catalog), refused
 
 
 def make_policy(rule_list: Sequence[Rule], base: StartupContext, catalog: Catalog) -> RulePolicy:

@@ -167,7 +167,7 @@ def _assemble(
     else:
         _resume(base, models, recorder, log, unfinished, run, workspace, settings)
     tools, failed = build_tool_registry(loaded)
-    judge, refused = judging.build_reloading_policy(base, loaded.policy_tables)
+    judge, refused = judging.build_policy(base, loaded.policy_tables, reloading=True)
     subagents = Subagents(base.config)
     for event in [*loaded.events, *failed, *refused, *subagents.fault_events(tools.names(), models.resolve)]:
         recorder.append(event)

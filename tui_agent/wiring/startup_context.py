@@ -15,6 +15,7 @@ from tui_agent.config.settings import Config
 from tui_agent.errors import ConfigError
 from tui_agent.ports.clock import Clock, Ids
 from tui_agent.ports.redaction import RedactionOptions
+from tui_agent.protocol.unicode_text import list_first
 from tui_agent.session.clock import RandomIds, SystemClock
 from tui_agent.session.fault_redaction import redaction_options
 from tui_agent.store.redaction.redactor import Redactor
@@ -68,14 +69,15 @@ def require_trust_decision(base: StartupContext) -> None:
     Used for runs without a user to ask, so that they do not silently ignore a project's files.
     """
     undecided = [
-        project.folder / file.name for project in base.config.undecided_projects for file in project.files
+        str(project.folder / file.name)
+        for project in base.config.undecided_projects
+        for file in project.files
     ]
     if not undecided:
         return
-    more = f" and {len(undecided) - MAX_NAMED_FILES} more" if len(undecided) > MAX_NAMED_FILES else ""
     raise ConfigError(
         "This folder has files that change how the program works, and you have not trusted them yet: "
-        f"{', '.join(map(str, undecided[:MAX_NAMED_FILES]))}{more}.",
+        f"{list_first(undecided, MAX_NAMED_FILES)}.",
         hint="Use --ignore-project to run without them, --trust-project to use them for this run, "
         "or `tui-agent trust` to see them and decide.",
     )

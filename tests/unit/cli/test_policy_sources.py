@@ -49,7 +49,7 @@ def verdict(policy: Policy, script: str) -> str:
 
 
 def test_rules_written_during_a_session_count_from_the_next_call_on(base: StartupContext) -> None:
-    policy, _ = judging.build_reloading_policy(base)
+    policy, _ = judging.build_policy(base, reloading=True)
     assert verdict(policy, "make") == "ask"
     path = own(base, "policy.toml", "[[rule]]\nallow = 'run make *'\n[[rule]]\ndeny = 'run git push *'\n")
     assert (verdict(policy, "make"), verdict(policy, "git push")) == ("allow", "deny")
@@ -62,11 +62,11 @@ def test_rules_written_during_a_session_count_from_the_next_call_on(base: Startu
 def test_a_start_with_a_wrong_file_is_refused_with_its_place(base: StartupContext) -> None:
     path = own(base, "policy.toml", "[[rule]]\nallow = 'fly a'\n")
     with pytest.raises(ConfigError, match=f"{path}, rule 1"):
-        judging.build_reloading_policy(base)
+        judging.build_policy(base, reloading=True)
     path.unlink()
     path = own(base, "programs.toml", "[programs.x]\nabout = 'X.'\neffects = ['magic']\n")
     with pytest.raises(ConfigError, match=rf"{path}:3: programs\.x\.effects"):
-        judging.build_reloading_policy(base)
+        judging.build_policy(base, reloading=True)
 
 
 def test_the_users_programs_count(base: StartupContext) -> None:

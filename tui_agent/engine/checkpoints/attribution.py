@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 
 from tui_agent.errors import BlobNotFound
 from tui_agent.folds.session.view import SessionStateView, UncheckpointedChange
-from tui_agent.folds.text.line_diff import count_changes
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, WorkspaceChanges
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, FileChanged
 from tui_agent.protocol.ids import CallId
+from tui_agent.workspace.local.change_recorder import count_lines, file_changed
 
 GRACE_S = 1.0
 """A change up to this many seconds after an interrupted run's last event is still attributed to the run's call."""
@@ -112,23 +112,10 @@ def file_changed_event(
     checkpoint; the event then describes only what changed after it.
     """
     before, after = _content_before(blobs, file, recorded), file.after
-    added, removed = count_line_changes(before, after)
     old = None if before is None else blobs.put_file(before)
     new = None if after is None else blobs.put_file(after)
-    event = FileChanged(
-        path=file.path,
-        before=old and old.blob,
-        after=new and new.blob,
-        before_sha256=old and old.original_sha256,
-        after_sha256=new and new.original_sha256,
-        before_size=file.before_size,
-        after_size=file.after_size,
-        mode=file.mode,
-        author=author,
-        added=added,
-        removed=removed,
-        call_id=call_id,
-    )
+    sizes, counts = (file.before_size, file.after_size), count_lines(before or b"", after or b"")
+    event = file_changed(file.path, (old, new), sizes, counts, mode=file.mode, author=author, call_id=call_id)
     if recorded is None:
         return event
     start = {
@@ -146,11 +133,3 @@ def _content_before(blobs: Blobs, file: FileDifference, recorded: FileChanged | 
         return None if recorded.after is None else blobs.read(recorded.after)
     except BlobNotFound:
         return file.before  # only used to count the changed lines
-
-
-def count_line_changes(before: bytes | None, after: bytes | None) -> tuple[int, int]:
-    """Return the numbers of added and removed lines, or (0, 0) if either side is binary."""
-    old, new = before or b"", after or b""
-    if b"\0" in old[:8192] or b"\0" in new[:8192]:
-        return 0, 0
-    return count_changes(old.decode("utf-8", "replace"), new.decode("utf-8", "replace"))

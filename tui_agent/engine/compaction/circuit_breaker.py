@@ -19,7 +19,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, ContextReduced, ContextStuck
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
-from tui_agent.protocol.parts import ToolCallPart
+from tui_agent.protocol.parts import ToolCallPart, tool_calls
 
 MIN_REQUESTS_BETWEEN: Final = 10
 """Minimum number of requests before the next summary if the previous summary left little room for work."""
@@ -160,13 +160,8 @@ class LoopDetector:
         """
         new = [message for message in messages if message.seq > self._last_seq]
         results = {message.call_id: message for message in new if isinstance(message, ToolMessage)}
-        calls = [
-            part
-            for message in new
-            if isinstance(message, AssistantMessage)
-            for part in message.parts
-            if isinstance(part, ToolCallPart)
-        ]
+        answers = (message for message in new if isinstance(message, AssistantMessage))
+        calls = [call for answer in answers for call in tool_calls(answer.parts)]
         if not calls:
             return False
         self._last_seq = max(message.seq for message in new)

@@ -60,7 +60,7 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, RequestId
 from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
-from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import TextContent, TextPart, tool_calls
 from tui_agent.protocol.settings import AgentState, ModelInfo
 
 CompactionCause: TypeAlias = Literal["limit", "user", "overflow"]
@@ -488,7 +488,7 @@ def check_summary(reply: ModelReply, max_chars: int) -> tuple[str, str]:
     summary = "\n".join(text_preview(part.text) for part in reply.parts if isinstance(part, TextPart)).strip()
     if reply.finish == "refusal":
         return "", "it refused"
-    if any(isinstance(part, ToolCallPart) for part in reply.parts) or not summary:
+    if tool_calls(reply.parts) or not summary:
         return "", "it gave no summary"
     if reply.finish == "length" or len(summary) > max_chars:
         return "", "its summary was too long"

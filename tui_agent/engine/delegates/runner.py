@@ -31,7 +31,7 @@ from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, UserMessage
-from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, tool_calls
 from tui_agent.protocol.settings import ModelInfo
 
 FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", "grep")
@@ -286,13 +286,8 @@ def _last_text(history: Sequence[Message], blobs: Blobs) -> str:
 
 def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
     """Return the delegate's last calls with the start of their arguments, for a delegate that wrote no text."""
-    calls = [
-        part
-        for message in history
-        if isinstance(message, AssistantMessage)
-        for part in message.parts
-        if isinstance(part, ToolCallPart)
-    ]
+    answers = (message for message in history if isinstance(message, AssistantMessage))
+    calls = [call for answer in answers for call in tool_calls(answer.parts)]
     return ", ".join(
         f"{call.name} {_first_argument(call, blobs)}".strip() for call in calls[-MAX_NAMED_CALLS:]
     )

@@ -41,7 +41,7 @@ from tui_agent.protocol.events.model import (
 )
 from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage
-from tui_agent.protocol.parts import ToolCallPart, Usage
+from tui_agent.protocol.parts import Usage, tool_calls
 from tui_agent.protocol.settings import AgentState, SessionSettings
 
 DEFAULT_MAX_OUTPUT = 8192
@@ -98,13 +98,9 @@ class ModelCaller:
             return
         summariser = ModelCaller(parts, ticker, states, COMPACTION_AGENT, used, summarised_agent=agent)
         self.compactor = Compactor(parts, states, agent, summariser.ask, self.measure)
-        self._used_call_ids |= {
-            part.call_id
-            for message in parts.recorder.messages(agent)
-            if isinstance(message, AssistantMessage)
-            for part in message.parts
-            if isinstance(part, ToolCallPart)
-        }
+        history = parts.recorder.messages(agent)
+        answers = (message for message in history if isinstance(message, AssistantMessage))
+        self._used_call_ids |= {call.call_id for answer in answers for call in tool_calls(answer.parts)}
 
     async def ask(self, ask: ModelQuery) -> ModelReply:
         """Call the model through the middlewares. Raises `ModelError` when retrying does not help.
@@ -328,7 +324,7 @@ class ModelCaller:
     def _respond(self, call: "_Call", manifest: ContextPacked) -> ModelReply:
         recorder = self._parts.recorder
         reply = call.reply(recorder.state.parts, manifest.total_tokens, self._used_call_ids)
-        self._used_call_ids |= {part.call_id for part in reply.parts if isinstance(part, ToolCallPart)}
+        self._used_call_ids |= {call.call_id for call in tool_calls(reply.parts)}
         recorder.append(
             ModelResponded(
                 request_id=call.request.request_id,

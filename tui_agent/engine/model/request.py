@@ -13,7 +13,15 @@ from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.base import FrozenModel, LongText
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import Content, ImageContent, ModelPart, ReasoningPart, TextPart, ToolCallPart
+from tui_agent.protocol.parts import (
+    Content,
+    ImageContent,
+    ModelPart,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    tool_calls,
+)
 
 F = TypeVar("F", bound=FrozenModel)
 
@@ -123,8 +131,7 @@ def _order_results(history: Sequence[Message]) -> list[Message]:
         results = []
         ordered.append(message)
         if isinstance(message, AssistantMessage):
-            calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
-            order = {part.call_id: position for position, part in enumerate(calls)}
+            order = {call.call_id: position for position, call in enumerate(tool_calls(message.parts))}
     ordered.extend(_sort_by_call(results, order))
     return ordered
 

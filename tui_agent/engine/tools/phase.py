@@ -8,6 +8,7 @@ the turn is closed.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeAlias
 
 import anyio
@@ -40,13 +41,11 @@ class _PlannedCall:
     problem: str = ""
 
     @property
-    def is_parallel_safe(self) -> bool:
-        return self.tool is not None and self.tool.spec.parallel_safe
-
-    @property
-    def parallel_group(self) -> str:
-        """Calls with the same group may run concurrently."""
-        return "" if self.tool is None else self.tool.spec.parallel_group
+    def parallel_key(self) -> tuple[str, str]:
+        """Consecutive calls with the same key may run concurrently."""
+        if self.tool is None or not self.tool.spec.parallel_safe:
+            return "call", self.call.call_id
+        return "group", self.tool.spec.parallel_group
 
 
 _AllowedCall: TypeAlias = tuple[CheckedCall, Verdict]
@@ -72,7 +71,7 @@ class ToolPhase:
         for plan in planned:
             if plan.call.call_id not in recorded:
                 self._record_call(plan, agent)
-        for group in _groups(planned):
+        for _, group in groupby(planned, lambda plan: plan.parallel_key):
             if is_budget_exhausted(self._parts.recorder.state_of(agent)):
                 return
             authorized = [await self._authorize(plan, agent) for plan in group]
@@ -188,20 +187,3 @@ def _malformed_message(raw: str) -> str:
     if is_complete:
         return "Your answer reached its length limit at this call, so the call may be incomplete and was not run. Send it again alone."
     return "The arguments were not a complete JSON object, so the call was not run. Send it again."
-
-
-def _groups(planned: Sequence[_PlannedCall]) -> list[list[_PlannedCall]]:
-    """Group consecutive parallel-safe calls; every other call forms a group of its own. The order is kept."""
-    groups: list[list[_PlannedCall]] = []
-    for plan in planned:
-        last = groups[-1][-1] if groups else None
-        if (
-            last is not None
-            and plan.is_parallel_safe
-            and last.is_parallel_safe
-            and plan.parallel_group == last.parallel_group
-        ):
-            groups[-1].append(plan)
-        else:
-            groups.append([plan])
-    return groups

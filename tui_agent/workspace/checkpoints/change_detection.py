@@ -17,6 +17,7 @@ from anyio.to_thread import run_sync
 from tui_agent.config.repository import find_repository, read_small_text
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import FileDifference, WorkspaceChanges
+from tui_agent.protocol.unicode_text import list_first
 from tui_agent.units import format_bytes
 from tui_agent.workspace.checkpoints.cancellation import iterate_cancellable
 from tui_agent.workspace.checkpoints.git_runner import split_names
@@ -63,10 +64,8 @@ class SkippedPaths:
 
 def list_examples(paths: Sequence[str]) -> str:
     """Return a list of the first `MAX_EXAMPLES` paths and the number of the others, as text."""
-    listed = ", ".join(
-        path.encode("utf-8", "backslashreplace").decode() for path in sorted(paths)[:MAX_EXAMPLES]
-    )
-    return listed + (f" and {len(paths) - MAX_EXAMPLES} more" if len(paths) > MAX_EXAMPLES else "")
+    names = [path.encode("utf-8", "backslashreplace").decode() for path in sorted(paths)]
+    return list_first(names, MAX_EXAMPLES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,9 +85,8 @@ async def run_program(argv: Sequence[str], stdin: bytes, env: Mapping[str, str],
     """Run a program. On cancellation, kill the program and all programs that it started."""
     out, err = bytearray(), bytearray()
     pipe = subprocess.PIPE
-    with anyio.CancelScope(
-        shield=True
-    ):  # cancelling the start itself would leave a process that nobody waits for
+    # Cancelling the start itself would leave a process that nobody waits for.
+    with anyio.CancelScope(shield=True):
         process = await anyio.open_process(
             argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=cwd, start_new_session=True
         )

@@ -127,20 +127,13 @@ def _encode_number(value: int) -> bytes:
     return bytes(reversed(encoded))
 
 
-def _common_prefix_length(first: bytes, second: bytes) -> int:
-    for index, (first_byte, second_byte) in enumerate(zip(first, second, strict=False)):
-        if first_byte != second_byte:
-            return index
-    return min(len(first), len(second))
-
-
 def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:
     """Write an index file. Git will trust its stat data only for files older than the time `as_of` (nanoseconds)."""
     ordered = sorted(entries, key=lambda entry: entry.path)
     body = [HEAD.pack(b"DIRC", 4, len(ordered))]
     previous_path = b""
     for entry in iterate_cancellable(ordered):
-        shared = _common_prefix_length(previous_path, entry.path)
+        shared = len(os.path.commonprefix((previous_path, entry.path)))  # noqa: RUF071 - byte by byte, as git does
         flags = min(len(entry.path), 0xFFF).to_bytes(2, "big")
         body += (
             entry.stat,

@@ -180,38 +180,26 @@ def _checked_moves(
 
 def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[Move]:
     """Return the moves, including those of folders, in an order in which the target of each move is free."""
-    numbered = list(enumerate(operations))
-    removed = [
-        Move("remove", operation.path, number) for number, operation in numbered if operation.kind == "remove"
-    ]
-    created = [
-        Move("create", operation.path, number, operation.bits)
-        for number, operation in numbered
-        if operation.kind == "create"
-    ]
-    written = [
-        Move("write", operation.path, number, operation.bits)
-        for number, operation in numbered
-        if operation.kind == "write"
-    ]
-    bits = [
-        Move("mode", operation.path, number, operation.bits, operation.state.bits)
-        for number, operation in numbered
-        if operation.kind == "mode"
-    ]
-    emptied_folders = find_emptied_folders(
-        shadow,
-        {operation.path for operation in operations if operation.kind == "remove"},
-        [move.path for move in created],
-    )
+    moves: dict[str, list[Move]] = {"remove": [], "create": [], "write": [], "mode": []}
+    for number, operation in enumerate(operations):
+        move = Move(operation.kind, operation.path, number, operation.bits, operation.state.bits)
+        moves[operation.kind].append(move)
+    created = [move.path for move in moves["create"]]
+    emptied_folders = find_emptied_folders(shadow, {move.path for move in moves["remove"]}, created)
     removed_folders = [
         Move("rmdir", path, -1, 0, read_folder_bits(shadow.workspace, path)) for path in emptied_folders
     ]
     new_folders = [
-        Move("mkdir", path, -1)
-        for path in find_missing_folders(shadow, [move.path for move in created], set(emptied_folders))
+        Move("mkdir", path, -1) for path in find_missing_folders(shadow, created, set(emptied_folders))
     ]
-    return [*removed, *removed_folders, *new_folders, *created, *written, *bits]
+    return [
+        *moves["remove"],
+        *removed_folders,
+        *new_folders,
+        *moves["create"],
+        *moves["write"],
+        *moves["mode"],
+    ]
 
 
 def find_emptied_folders(shadow: CheckpointStore, removed: set[str], created: list[str]) -> list[str]:
@@ -327,9 +315,8 @@ def _undo(shadow: CheckpointStore, staging: StagingFolder) -> None:
 
 
 def _clear(staging: StagingFolder) -> None:
-    with contextlib.suppress(
-        OSError
-    ):  # the files are in place; leftovers are removed when the session is opened again
+    # The files are in place. Leftovers are removed when the session is opened again.
+    with contextlib.suppress(OSError):
         staging.clear()
 
 

@@ -105,9 +105,8 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
 
 async def find_ignored(shadow: CheckpointStore, paths: list[str], tree: Path | None) -> set[str]:
     """Return the subset of `paths` that git ignores in the work tree `tree` (None: the workspace)."""
-    stdin = join_paths(
-        [f"./{path}" for path in paths]
-    )  # the prefix prevents git from reading names as patterns
+    # The prefix prevents git from reading names as patterns.
+    stdin = join_paths([f"./{path}" for path in paths])
     words = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
     result = await shadow.git.run(*words, stdin=stdin, tree=tree)
     if result.code not in (0, 1):

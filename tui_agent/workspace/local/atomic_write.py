@@ -61,9 +61,8 @@ def replace_file(
     temporary = f".tui-agent-{secrets.token_hex(12)}.tmp"
     fd, has_name = _open_temporary(temporary, folder_fd, 0o666 if state is None else 0o600)
     try:
-        with suppress(
-            OSError
-        ):  # some network file systems have no locks; others may then remove this file as a leftover
+        # Without locks, as on some network file systems, others may remove this file as a leftover.
+        with suppress(OSError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _write_all(fd, data)
         if state is not None:

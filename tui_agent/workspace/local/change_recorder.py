@@ -19,7 +19,7 @@ from tui_agent.ports.environment import (
 )
 from tui_agent.ports.log import Blobs, StoredFile
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.files import Author, FileChanged
 from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
@@ -54,7 +54,7 @@ class RecordingEnvironment(EnvironmentWrapper):
         before = None if expected_digest is None else await self._read_expected(path, expected_digest)
         old_blob = None if before is None else await to_thread.run_sync(self._blobs.put_file, before.data)
         new_blob = await to_thread.run_sync(self._blobs.put_file, data)
-        counts = await to_thread.run_sync(_count_lines, b"" if before is None else before.data, data)
+        counts = await to_thread.run_sync(count_lines, b"" if before is None else before.data, data)
         written = await self._inner.write(path, data, expected_digest)
         if before is None or before.data != data:
             self._record(written.path, before, data, written.mode, (old_blob, new_blob), counts)
@@ -64,7 +64,7 @@ class RecordingEnvironment(EnvironmentWrapper):
         """Remove a file in the inner environment, and record the change."""
         before = await self._read_expected(path, expected_digest)
         old_blob = await to_thread.run_sync(self._blobs.put_file, before.data)
-        counts = await to_thread.run_sync(_count_lines, before.data, b"")
+        counts = await to_thread.run_sync(count_lines, before.data, b"")
         await self._inner.remove(path, expected_digest)
         self._record(before.path, before, None, None, (old_blob, None), counts)
 
@@ -85,26 +85,43 @@ class RecordingEnvironment(EnvironmentWrapper):
         stored: tuple[StoredFile | None, StoredFile | None],
         counts: tuple[int, int],
     ) -> None:
-        old_blob, new_blob = stored
-        self._emit(
-            FileChanged(
-                path=path,
-                before=old_blob and old_blob.blob,
-                after=new_blob and new_blob.blob,
-                before_sha256=old_blob and old_blob.original_sha256,
-                after_sha256=new_blob and new_blob.original_sha256,
-                before_size=0 if before is None else len(before.data),
-                after_size=0 if after is None else len(after),
-                mode=mode,
-                author="agent",
-                added=counts[0],
-                removed=counts[1],
-                call_id=self._call_id,
-            )
-        )
+        sizes = 0 if before is None else len(before.data), len(after or b"")
+        event = file_changed(path, stored, sizes, counts, mode=mode, author="agent", call_id=self._call_id)
+        self._emit(event)
 
 
-def _count_lines(before: bytes, after: bytes) -> tuple[int, int]:
+def file_changed(
+    path: str,
+    stored: tuple[StoredFile | None, StoredFile | None],
+    sizes: tuple[int, int],
+    counts: tuple[int, int],
+    *,
+    mode: int | None,
+    author: Author,
+    call_id: CallId | None,
+) -> FileChanged:
+    """Return the event of a file change. `stored` and `sizes` (bytes) are pairs: before and after the change.
+
+    `counts` are the numbers of added and removed lines.
+    """
+    old, new = stored
+    return FileChanged(
+        path=path,
+        before=old and old.blob,
+        after=new and new.blob,
+        before_sha256=old and old.original_sha256,
+        after_sha256=new and new.original_sha256,
+        before_size=sizes[0],
+        after_size=sizes[1],
+        mode=mode,
+        author=author,
+        added=counts[0],
+        removed=counts[1],
+        call_id=call_id,
+    )
+
+
+def count_lines(before: bytes, after: bytes) -> tuple[int, int]:
     """Return (added, removed) lines; (0, 0) if either side is binary."""
     if b"\0" in before[:8192] or b"\0" in after[:8192]:
         return 0, 0

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from tui_agent.errors import EnvironmentFault
+from tui_agent.protocol.unicode_text import escape_unprintable
 from tui_agent.workspace.local.nofollow_open import (
     OpenFolder,
     best_open_folder,
@@ -58,8 +59,7 @@ def is_within(path: str, folder: str) -> bool:
 
 def printable_path(path: str) -> str:
     """Return a path for a message: unprintable and undecodable characters are escaped."""
-    text = path.encode("utf-8", "backslashreplace").decode("utf-8")
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text) or "."
+    return escape_unprintable(path) or "."
 
 
 def _check_characters(path: str) -> None:

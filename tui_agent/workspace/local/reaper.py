@@ -52,9 +52,8 @@ def main() -> None:
         os.setsid()
     channel = socket.socket(fileno=os.dup(0))
     os.dup2(1, 0)  # commands must not read from the socket
-    os.closerange(
-        3, channel.fileno()
-    )  # commands must not inherit descriptors that were open when this program started
+    # Commands must not inherit descriptors that were open when this program started.
+    os.closerange(3, channel.fileno())
     os.closerange(channel.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
     Reaper(channel, options, become_reaper()).run()
 
@@ -276,9 +275,8 @@ class Warden:
         if signal_number == signal.SIGKILL:
             self._killed.update(pid for pid, _ in processes)
             self._groups.kill()
-        if (
-            signal_number == signal.SIGTERM and self._order["wrapped"]
-        ):  # what is inside would be killed with its holder
+        # If a wrapper such as bubblewrap got SIGTERM, it would kill the command inside immediately.
+        if signal_number == signal.SIGTERM and self._order["wrapped"]:
             processes = [process for process in processes if process[0] != self._leader]
         for pid, parent in processes:
             send_signal(pid, parent, signal_number)

@@ -266,9 +266,8 @@ class Confinement:
     def _private_folders(self) -> bubblewrap.PrivateFolders:
         with self._lock:
             base = self._private
-            if base is None or not all(
-                (base / name).exists() for name in (*_FOLDERS, *_FILES)
-            ):  # or removed by a clean-up program
+            # A clean-up program may have removed the folders.
+            if base is None or not all((base / name).exists() for name in (*_FOLDERS, *_FILES)):
                 if self._lock_fd >= 0:
                     os.close(self._lock_fd)
                 base, self._lock_fd = _create_locked_folder(self._records / "private")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tui_agent.workspace.local.containment import is_within
 from tui_agent.workspace.local.nofollow_open import open_to_enter
-from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds, find_existing
+from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds, find_existing, is_private
 from tui_agent.workspace.sandbox.sockets import find_listening
 
 MAX_ENTRIES = 2_000
@@ -59,7 +59,7 @@ def _open_place(bounds: Bounds, path: str, created: list[OpenedPath]) -> OpenedP
     try:
         info = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
     except FileNotFoundError:
-        return _create_file(path, name, folder_fd, created) if not _is_private(path) else None
+        return _create_file(path, name, folder_fd, created) if not is_private(path) else None
     except OSError:
         return None
     finally:
@@ -129,7 +129,3 @@ def _is_harmless(bounds: Bounds, folder: str) -> bool:
             if count > MAX_ENTRIES or bounds.is_guarded(f"{parent.rstrip('/')}/{name}"):
                 return False
     return True
-
-
-def _is_private(path: str) -> bool:
-    return any(is_within(path, folder) for folder in PRIVATE_FOLDERS)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tui_agent.ports.environment import SecretFile
+from tui_agent.protocol.unicode_text import list_first
 from tui_agent.workspace.sandbox.denials import DENIED, find_denied_secrets
 
 _MAX_OUTPUT_CHARS = 200_000
@@ -146,5 +147,4 @@ def _read_script(path: Path) -> str:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMED])
-    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
+    return list_first(names, _MOST_NAMED)

@@ -102,9 +102,8 @@ def _create_placeholder(path: str, content: bytes | None) -> None:
         descriptor, has_name = _new_file(path)
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             file.write(content)
-            if (
-                not has_name
-            ):  # only with a folder descriptor (not needed for an absolute path) does `link` follow links
+            if not has_name:
+                # `os.link` follows the link in /proc only if it gets a folder descriptor, although the paths are absolute.
                 os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor, follow_symlinks=True)
 
 
@@ -124,10 +123,8 @@ def _remove_placeholder(path: str, content: bytes | None) -> None:
     with suppress(OSError):  # deleted or changed by someone else
         if content is None:
             Path(path).rmdir()
-        elif not Path(path).is_symlink() and Path(path).read_bytes() in (
-            content,
-            b"",
-        ):  # empty: the process was killed while writing
+        # The file is empty if the process was killed while writing.
+        elif not Path(path).is_symlink() and Path(path).read_bytes() in (content, b""):
             Path(path).unlink()
 
 
