@@ -79,13 +79,10 @@ def _call_id_at(records: Sequence[Record], at_seq: int) -> CallId | None:
 def _before_result(records: Sequence[Record], call_id: CallId, at_seq: int) -> int:
     for record in current_branch(records):
         match record:
-            case Envelope(parent=int(parent), payload=ToolStarted(call_id=event_call_id, writes=True)) if (
-                event_call_id == call_id
-            ):
-                return parent
-            case Envelope(parent=int(parent), payload=ToolFinished(call_id=event_call_id)) if (
-                event_call_id == call_id
-            ):
+            case Envelope(
+                parent=int(parent),
+                payload=ToolStarted(call_id=event_call_id, writes=True) | ToolFinished(call_id=event_call_id),
+            ) if event_call_id == call_id:
                 return parent
             case _:
                 pass

@@ -6,13 +6,12 @@ request. A cached fold plus the records after it give the same state as the whol
 only once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.engine.open_calls import calls_awaiting_approval, close_calls, close_requests
 from tui_agent.engine.recorder import Recorder
-from tui_agent.engine.settings import record_setting
 from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.engine.user_shell import close_shell
 from tui_agent.errors import UsageError
@@ -39,7 +38,7 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 from tui_agent.protocol.ids import SessionId
 from tui_agent.protocol.parts import TextContent
-from tui_agent.protocol.settings import Effort, ModelInfo, SessionSettings
+from tui_agent.protocol.settings import SessionSettings
 from tui_agent.store.fold_cache import load_fold, read_records_after
 from tui_agent.store.lineage import cut_stretches
 from tui_agent.store.log_reader import iterate_records
@@ -155,15 +154,11 @@ def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: Blo
 def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> float:
     """Return the duration of the interrupted turn in milliseconds, up to its last event (in a fork: before the fork)."""
     envelopes = [record for record in history if isinstance(record, Envelope)]
-    fork_indexes = [
-        index for index, record in enumerate(envelopes) if isinstance(record.payload, SessionForked)
-    ]
-    last_at = next(
-        (record.time for record in reversed(envelopes[: fork_indexes[-1] if fork_indexes else None])), None
-    )
-    if started_at is None or last_at is None:
+    forks = [index for index, record in enumerate(envelopes) if isinstance(record.payload, SessionForked)]
+    turn = envelopes[: forks[-1]] if forks else envelopes
+    if started_at is None or not turn:
         return 0.0
-    return round(max(0.0, last_at - started_at) * 1_000, 1)
+    return round(max(0.0, turn[-1].time - started_at) * 1_000, 1)
 
 
 def partial_texts(history: Sequence[Record]) -> dict[str, str]:
@@ -223,9 +218,6 @@ class StartingFold:
         return cls(iterate_records(log.folder, current_branch_only=True))
 
 
-Resolve = Callable[[str, str, Effort | None], ModelInfo]
-
-
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
     """Finish the fork's open call with the fork's own result. Return the number of finished calls, 0 or 1."""
     state = recorder.state
@@ -245,22 +237,3 @@ def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
         agent=call.agent,
     )
     return 1
-
-
-def apply_fork_settings(recorder: Recorder, resolve: Resolve, *, model_given: bool) -> None:
-    """Apply the model and the context mode that the fork was created with.
-
-    `model_given`: the command line names a model, which takes precedence. Raises `ConfigError` if the model cannot be
-    resolved.
-    """
-    change, known = recorder.state.fork_changes, recorder.state.settings
-    if change is None or known is None:
-        return
-    if (change.model or change.reasoning_effort) and not model_given:
-        effort = change.reasoning_effort or known.model.effort
-        base_url = "" if change.model else known.model.base_url
-        model = resolve(change.model or known.model.profile, base_url, effort)
-        record_setting(recorder, "model", known, known.model_copy(update={"model": model}))
-    if change.context_mode is not None:
-        new = known.model_copy(update={"context_mode": change.context_mode})
-        record_setting(recorder, "context_mode", known, new)

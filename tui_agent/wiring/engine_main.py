@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import threading
+from contextlib import suppress
 from functools import partial
 
 import anyio
@@ -122,10 +123,8 @@ async def _serve_session(
             await opened.wait_until_ended()
             group.cancel_scope.deadline = anyio.current_time() + LAST_EVENTS_TIMEOUT_S
     writer.write(note_line(ClosedNote("done")))
-    try:
+    with suppress(ConnectionError):  # the app is gone; the log has everything
         await writer.drain()
-    except ConnectionError:
-        return 0  # the app is gone; the log has everything
     return 0
 
 

@@ -1,13 +1,10 @@
 """Composition of a session's settings: initial ones for a new session, changes for a resumed one."""
 
-from functools import partial
-
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.settings import record_setting
 from tui_agent.errors import ConfigError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.protocol.settings import Budgets, Effort, ModelInfo, SessionSettings
-from tui_agent.session.resume import apply_fork_settings
 from tui_agent.wiring.startup_context import StartupContext
 
 CLIENTS_WITH_MODEL_CHOICE = ("app", "web", "editor")
@@ -42,11 +39,23 @@ def _resolve(
 
 
 def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Recorder) -> None:
-    """Apply the changes of a fork. Raises `ConfigError` for an unusable model if the client cannot change it."""
-    options = base.options
-    apply_fork_settings(
-        recorder, partial(_resolve, base, models), model_given=bool(options.model or options.base_url)
-    )
+    """Apply the model and the context mode that the fork was created with.
+
+    A model on the command line takes precedence. Raises `ConfigError` for an unusable model if the client cannot
+    change it.
+    """
+    change, known = recorder.state.fork_changes, recorder.state.settings
+    if change is None or known is None:
+        return
+    is_model_given = base.options.model or base.options.base_url
+    if (change.model or change.reasoning_effort) and not is_model_given:
+        effort = change.reasoning_effort or known.model.effort
+        base_url = "" if change.model else known.model.base_url
+        model = _resolve(base, models, change.model or known.model.profile, base_url, effort)
+        record_setting(recorder, "model", known, known.model_copy(update={"model": model}))
+    if change.context_mode is not None:
+        new = known.model_copy(update={"context_mode": change.context_mode})
+        record_setting(recorder, "context_mode", known, new)
 
 
 def apply_options(base: StartupContext, recorder: Recorder, settings: SessionSettings) -> None:

@@ -432,11 +432,8 @@ class _Call:
 
 def _default_max_tokens(window: int) -> int:
     """Return the maximum tokens of an answer if the model's own limit is not known."""
-    return (
-        min(DEFAULT_MAX_OUTPUT, max(MIN_ANSWER_TOKENS, window // ANSWER_SHARE))
-        if window
-        else DEFAULT_MAX_OUTPUT
-    )
+    share = window // ANSWER_SHARE if window else DEFAULT_MAX_OUTPUT
+    return min(DEFAULT_MAX_OUTPUT, max(MIN_ANSWER_TOKENS, share))
 
 
 def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:

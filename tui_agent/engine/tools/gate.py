@@ -309,28 +309,6 @@ class Gate:
                     new.add(path)
         return self._parts.policy.describe_effects(case.effects, new, self._facts(case, judged))
 
-    def _request(
-        self, case: _JudgedCall, decision: Decision, preview: Preview, commands: tuple[CommandEffects, ...]
-    ) -> PermissionRequested:
-        time_limit = preview.time_limit_s or case.tool.spec.timeout
-        return PermissionRequested(
-            request_id=self._parts.ids.request(),
-            call_id=case.call.call_id,
-            tool=case.call.name,
-            verb=case.tool.spec.verb,
-            target=case.tool.target(case.args),
-            effects=case.effects,
-            digest=self._digest(case, preview.content),
-            preview=preview.blocks,
-            choices=decision.choices,
-            commands=commands,
-            risk=decision.risk,
-            reason=decision.reason,
-            default_no=decision.default_no,
-            time_limit_s=time_limit if case.is_command else None,
-            sandbox=self._parts.env.sandbox.kind if case.is_command else "",
-        )
-
     async def _ask_user(
         self,
         case: _JudgedCall,
@@ -340,8 +318,24 @@ class Gate:
         changes: dict[str, str],
     ) -> tuple[PermissionRequested, DecidePermission]:
         """Record a permission request, with the fields in `changes` replaced, and wait for the user's answer."""
-        request = self._request(case, decision, preview, await self._describe_effects(case, judged))
-        request = request.model_copy(update=changes)
+        time_limit = preview.time_limit_s or case.tool.spec.timeout
+        request = PermissionRequested(
+            request_id=self._parts.ids.request(),
+            call_id=case.call.call_id,
+            tool=case.call.name,
+            verb=case.tool.spec.verb,
+            target=case.tool.target(case.args),
+            effects=case.effects,
+            digest=self._digest(case, preview.content),
+            preview=preview.blocks,
+            choices=decision.choices,
+            commands=await self._describe_effects(case, judged),
+            risk=decision.risk,
+            reason=decision.reason,
+            default_no=decision.default_no,
+            time_limit_s=time_limit if case.is_command else None,
+            sandbox=self._parts.env.sandbox.kind if case.is_command else "",
+        ).model_copy(update=changes)
         self._parts.recorder.append(request, agent=case.agent)
         self._states.set(AgentState.WAITING, f"{request.verb} {request.target}".strip(), agent=case.agent)
         answer = await self._waiting.wait(request.request_id)

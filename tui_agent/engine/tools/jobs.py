@@ -225,13 +225,10 @@ class JobManager:
         """Record the end of a job."""
         job.state = job.planned_end
         if result is not None:
-            blocked = (
-                [f"The sandbox: {result.blocked} {SANDBOX_HINT}"] if result.blocked else [result.message]
-            )
+            denial = f"The sandbox: {result.blocked} {SANDBOX_HINT}" if result.blocked else result.message
+            remarks = (f"The sandbox: {remark}" for remark in result.remarks)
             job.exit_code = result.exit_code
-            job.message = " ".join(
-                [*filter(None, blocked), *(f"The sandbox: {remark}" for remark in result.remarks)]
-            )
+            job.message = " ".join(filter(None, (denial, *remarks)))
             job.state = "failed" if result.outcome in ("not_found", "failed") else "exited"
         job.duration = self._parts.clock.monotonic() - job.started_at
         output = job.newest_output

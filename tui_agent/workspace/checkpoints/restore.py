@@ -131,18 +131,14 @@ async def apply_operations(
     staging: StagingFolder,
 ) -> tuple[FileDifference, ...]:
     """Write new content to the staging folder, then move all files into place. Return the first changes in detail."""
-    oids = [
-        operation.entry.oid
-        for operation in operations
-        if operation.entry is not None and operation.kind != "mode"
-    ]
+    oids = [operation.new_oid for operation in operations if operation.new_oid]
     sizes = await shadow.git.read_sizes([oid for oid in oids if oid not in prepared.contents])
     try:
         await run_sync(staging.open)
         await run_sync(_lay_out, staging, list(enumerate(operations)), prepared.contents)
         for number, operation in enumerate(operations):
-            if operation.entry is not None and operation.kind != "mode" and operation.entry.oid in sizes:
-                content = await shadow.git.read_contents({operation.entry.oid: sizes[operation.entry.oid]})
+            if operation.new_oid in sizes:
+                content = await shadow.git.read_contents({operation.new_oid: sizes[operation.new_oid]})
                 await run_sync(_lay_out, staging, [(number, operation)], content)
         await run_sync(_checked_moves, shadow, operations, staging)
     except OSError as fault:
@@ -155,9 +151,9 @@ def _lay_out(
     staging: StagingFolder, operations: list[tuple[int, RestoreOperation]], contents: Mapping[str, bytes]
 ) -> None:
     for number, operation in operations:
-        if operation.entry is not None and operation.kind != "mode" and operation.entry.oid in contents:
+        if operation.entry is not None and operation.new_oid in contents:
             link = operation.entry.git_mode == LINK
-            staging.stage(number, contents[operation.entry.oid], operation.bits, link=link)
+            staging.stage(number, contents[operation.new_oid], operation.bits, link=link)
 
 
 def _checked_moves(
@@ -276,9 +272,9 @@ def _file_stand(
     operation: RestoreOperation, prepared: PreparedRestore, sizes: dict[str, int]
 ) -> FileDifference:
     state = operation.state if operation.state.can_be_saved else FileState("absent")
-    oid = "" if operation.entry is None else operation.entry.oid
-    after = state.content if operation.kind == "mode" else prepared.contents.get(oid)
-    size = state.size if operation.kind == "mode" else sizes.get(oid, len(after or b""))
+    is_mode = operation.kind == "mode"
+    after = state.content if is_mode else prepared.contents.get(operation.new_oid)
+    size = state.size if is_mode else sizes.get(operation.new_oid, len(after or b""))
     return FileDifference(
         operation.path,
         state.content,

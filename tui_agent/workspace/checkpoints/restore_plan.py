@@ -96,6 +96,11 @@ class RestoreOperation:
     conflict: str = ""
     blocked: str = ""
 
+    @property
+    def new_oid(self) -> str:
+        """Git's id of the content to write, or empty if only the mode changes or the path is removed."""
+        return "" if self.entry is None or self.kind == "mode" else self.entry.oid
+
 
 @dataclass(frozen=True, slots=True)
 class PreparedRestore:
@@ -140,12 +145,7 @@ async def prepare_restore(
     )
     owned = sorted(theirs | ours.session | _known_paths(shadow, named, differing))
     operations = await run_sync(_plan_operations, shadow, owned, ours, differing, modes_with_first_kept)
-    oids = [
-        operation.entry.oid
-        for operation in operations
-        if operation.entry is not None and operation.kind != "mode"
-    ]
-    sizes = await shadow.git.read_sizes(oids)
+    sizes = await shadow.git.read_sizes([operation.new_oid for operation in operations if operation.new_oid])
     small = {oid: size for oid, size in sizes.items() if size <= shadow.limits.shown_bytes}
     contents = await shadow.git.read_contents(small)
     first_commits = {path: ours.first_kept[path] for path in first_kept}
@@ -176,13 +176,7 @@ def to_restore_plan(shadow: CheckpointStore, prepared: PreparedRestore) -> Resto
 
 def _describe_operation(operation: RestoreOperation, contents: Mapping[str, bytes]) -> RestoreAction:
     before = (operation.state.content or b"") if operation.state.can_be_saved else b""
-    after = (
-        before
-        if operation.kind == "mode"
-        else contents.get(operation.entry.oid, b"")
-        if operation.entry is not None
-        else b""
-    )
+    after = before if operation.kind == "mode" else contents.get(operation.new_oid, b"")
     added, removed = count_changed_lines(before, after)
     return RestoreAction(
         operation.path, operation.kind, added, removed, operation.blocked or operation.conflict

@@ -206,12 +206,8 @@ class Warden:
                     setsigmask=(),
                     setsigdef=(*IGNORED_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD),
                 )
-        except OSError as error:
-            self._send_line(f"failed {where} {error.errno}")
-            self._groups.remove()
-            return False
-        except ValueError:  # an argument contains a NUL
-            self._send_line(f"failed {where} {errno.EINVAL}")
+        except (OSError, ValueError) as error:  # ValueError: an argument contains a NUL
+            self._send_line(f"failed {where} {error.errno if isinstance(error, OSError) else errno.EINVAL}")
             self._groups.remove()
             return False
         finally:

@@ -125,16 +125,14 @@ def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile,
     linked = tuple(
         file
         for file in masked
-        if _describe_file(file) != file.name.rstrip("/") and _contains_name(line, Path(file.path).name)
+        if _describe_file(file) != file.name.rstrip("/") and contains_name(line, Path(file.path).name)
     )
     if linked:
         return linked[:1]
     full_names = tuple(
-        file
-        for file in masked
-        if "/" in file.name.rstrip("/") and _contains_name(line, file.name.rstrip("/"))
+        file for file in masked if "/" in file.name.rstrip("/") and contains_name(line, file.name.rstrip("/"))
     )
-    return full_names or tuple(file for file in masked if _contains_name(line, Path(file.name).name))[:1]
+    return full_names or tuple(file for file in masked if contains_name(line, Path(file.name).name))[:1]
 
 
 def _describe_file(file: SecretFile) -> str:
@@ -143,7 +141,8 @@ def _describe_file(file: SecretFile) -> str:
     return name if Path(name).name == real else f"{real} (through the link {name})"
 
 
-def _contains_name(line: str, name: str) -> bool:
+def contains_name(line: str, name: str) -> bool:
+    """Return True if a line contains a name that is not part of a longer name."""
     return name in line and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line) is not None
 
 

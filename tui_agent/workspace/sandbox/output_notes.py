@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tui_agent.ports.environment import SecretFile
 from tui_agent.protocol.unicode_text import list_first
-from tui_agent.workspace.sandbox.denials import DENIED, find_denied_secrets
+from tui_agent.workspace.sandbox.denials import DENIED, contains_name, find_denied_secrets
 
 _MAX_OUTPUT_CHARS = 200_000
 """Characters of the output that are checked."""
@@ -116,12 +116,9 @@ def _exists_in_listing(name: str, words: Sequence[str], folder: str, placeholder
 def _scripts_with_secrets(words: Sequence[str], folder: str, masked: Sequence[SecretFile]) -> Iterator[str]:
     """Yield a note about the first file on the command line whose text mentions masked files."""
     names = {file.name.rstrip("/").rpartition("/")[2]: file.name for file in reversed(masked)}
-    patterns = {name: re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])") for name in names}
     for word in _plain_words(words):
         text = _read_script(Path(folder, word))
-        mentioned = [
-            names[name] for name, pattern in patterns.items() if name in text and pattern.search(text)
-        ]
+        mentioned = [names[name] for name in names if contains_name(text, name)]
         if mentioned:
             yield f"{word} refers to {_join_names(mentioned)}, which may hold secrets and cannot be read by this command."
             return
