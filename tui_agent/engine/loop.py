@@ -142,7 +142,7 @@ class TurnLoop:
                 return Outcome("rejected", reason)
 
     async def _run_calls(self, calls: tuple[ToolCallPart, ...]) -> None:
-        """Run the calls of the model's answer, then those that the agent created itself."""
+        """Run the calls of the model's answer, then calls that the agent created itself."""
         recorder = self._parts.recorder
         await self._states.wait_while_paused(self._agent)
         open_ids = {call.call_id for call in recorder.state.open_calls}

@@ -18,7 +18,7 @@ OutputSink: TypeAlias = Callable[[bytes], None]
 class ExecSpec:
     """A program to run: `argv` without a shell, or `script` with `bash -c`. It has no terminal; `stdin` is its input.
 
-    Fields that concern the sandbox have no effect if there is none.
+    Fields that concern the sandbox have no effect without a sandbox.
     """
 
     argv: tuple[str, ...] = ()
@@ -68,21 +68,21 @@ class ExecSpec:
     of programs.
     """
     resolved_cwd: str = ""
-    """The absolute real path of `cwd` when the command was judged. If a link now leads elsewhere, the command does not
-    start. Empty: resolve `cwd` at the start.
+    """The absolute real path of `cwd` when the command was judged. If links have changed since then, the command does
+    not start. Empty: resolve `cwd` at the start.
     """
 
 
 MAX_NAMED_FILES = 5
-"""Maximum number of secret files to name among those shown as empty."""
+"""Maximum number of secret files listed in a remark about files that appeared empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """The result of a program. `exit_code` is None if it was killed; `outcome` says why. `output` is the kept part.
+    """The result of a program. `exit_code` is None if the program was killed; `outcome` then gives the reason.
 
-    `outcome` is `not_found` if there is no such program or folder, and `failed` if the program exists but could not
-    start. `blocked` is a sentence about what the sandbox probably refused, or empty.
+    `output` is the collected output. `outcome` is `not_found` if there is no such program or folder, and `failed` if
+    the program exists but could not start. `blocked` is a sentence about what the sandbox probably refused, or empty.
     """
 
     exit_code: int | None
@@ -112,9 +112,10 @@ class ExecResult:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """The sandbox of an environment's commands. `kind` is empty if there is none; `unavailable_reason` then says why.
+    """The sandbox of an environment's commands.
 
-    `lines` describe its restrictions to the user, one each.
+    `kind` is empty if there is no sandbox; `unavailable_reason` then gives the reason. `lines` describe the sandbox's
+    restrictions to the user, one each.
     """
 
     kind: str = ""
@@ -126,9 +127,9 @@ class Sandbox:
 class ProcessControl:
     """Control over a program's child processes: how they are ended, and how many there may be.
 
-    `reaper`: all descendants stay below one process of ours. `cgroup_kill`: the kernel kills them all at once.
-    `max_processes` is their maximum number (0: no limit); `limited_by` says if it applies to a control group or to the
-    user.
+    `reaper`: all descendants stay below one process of ours. `cgroup_kill`: the kernel can kill all descendants in one
+    operation. `max_processes` is their maximum number (0: no limit); `limited_by` says if it applies to a control
+    group or to the user.
     """
 
     reaper: bool = False

@@ -1,6 +1,6 @@
 """Hooks: commands and functions that are called before or after something happens.
 
-Invariant: a hook raises nothing except cancellation; its errors are in its reply.
+Invariant: a hook raises nothing except cancellation; errors are reported in its reply.
 """
 
 import re

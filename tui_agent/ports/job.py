@@ -38,7 +38,7 @@ class Jobs(Protocol):
         ...
 
     async def read(self, job_id: str, wait: float) -> JobReport:
-        """Return new output; wait up to `wait` seconds if there is none yet."""
+        """Return new output. If there is none yet, wait for it up to `wait` seconds."""
         ...
 
     async def stop(self, job_id: str) -> JobReport:

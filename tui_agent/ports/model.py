@@ -125,7 +125,7 @@ ModelChunk: TypeAlias = TextChunk | ReasoningChunk | ToolCallChunk | UsageChunk 
 
 
 class ModelClient(Protocol):
-    """Streams one answer per call. Cancelling the task closes the connection at once."""
+    """Streams one answer per call. Cancelling the task closes the connection immediately."""
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]: ...
 

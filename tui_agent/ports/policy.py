@@ -53,8 +53,8 @@ class Decision:
     """The policy's decision. `choices` are the answers that the approval offers if the verdict is `ask`.
 
     - `by_profile`: only the permission profile asks, not a rule or a danger, so a hook may answer for the user.
-    - `allowed_by_exact_rule`: a rule of the user allows exactly this command line, so it may read the secrets that
-      it names.
+    - `allowed_by_exact_rule`: a rule of the user allows exactly this command line, so the command may read the secrets
+      in its arguments.
     - `unnamed_secrets`: files of `PolicyFacts.secrets` that the commands would read without naming them.
     - `repository_read_only`: allowed only if the sandbox mounts the repository read-only, because the command line
       does not show everything that the command changes.

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 class RedactionOptions:
     """The settings of a redactor. `secrets` maps variable names to their values.
 
-    `rules`, `allow` and `disable` come from the user's table; `config_file` names its file in errors.
+    `rules`, `allow` and `disable` come from the user's table; `config_file` is its path, for errors.
     """
 
     secrets: Mapping[str, str] = field(default_factory=dict)

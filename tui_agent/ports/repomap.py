@@ -59,7 +59,7 @@ class RepoMaps(Protocol):
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
         """Return the map if it is ready within `seconds`, else None; `take_late_map` then returns it once it is ready.
 
-        While an earlier map is still being rendered, return None at once. Raises the same errors as `render`.
+        While an earlier map is still being rendered, return None immediately. Raises the same errors as `render`.
         """
         ...
 

@@ -18,7 +18,7 @@ class Session(Protocol):
     def id(self) -> SessionId: ...
 
     def submit(self, command: Command) -> CommandId:
-        """Queue a command and return its id at once. Never blocks, and never raises while the session runs."""
+        """Queue a command and return its id. Never blocks, and never raises while the session runs."""
         ...
 
     def follow(self, after: int = -1) -> Follower:

@@ -76,5 +76,5 @@ def text_preview(text: LongText) -> str:
 
 
 def text_size(text: LongText) -> int:
-    """Return the characters of a text or, if it is stored as a blob, its bytes."""
+    """Return the size of a text in characters or, if the text is stored as a blob, in bytes."""
     return len(text) if isinstance(text, str) else text.size

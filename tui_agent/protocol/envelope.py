@@ -34,7 +34,7 @@ class Envelope(FrozenModel):
 class UnknownEvent:
     """An intact line (its checksum is right) whose kind or version this release does not know.
 
-    It has no effect on the state and is kept as `raw`.
+    The line has no effect on the state; `raw` is its JSON object.
     """
 
     seq: int

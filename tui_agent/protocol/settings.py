@@ -40,9 +40,9 @@ PAUSE_PENDING = "pauses after this call"
 class ModelInfo(FrozenModel):
     """The model that answers, without its keys.
 
-    `effort` is the user's setting, `effective_effort` the one that is sent. An empty `model` means that no
-    model is set; `fault` then gives the reason if one was requested. `window` is the context window in tokens
-    (0: unknown). Prices are in USD per million tokens (None: unknown).
+    `effort` is the user's setting; `effective_effort` is the value sent to the provider. An empty `model` means that
+    no model is set; `fault` then gives the reason if one was requested. `window` is the context window in tokens (0:
+    unknown). Prices are in USD per million tokens (None: unknown).
     """
 
     profile: str

@@ -1,7 +1,7 @@
 """The initial files of a fork that works in its own folder.
 
-Invariant: the folder gets the files of the newest checkpoint at or before the fork's event, whatever the workspace
-contains now. The parent's workspace is only read.
+Invariant: the folder gets the files of the newest checkpoint at or before the fork's event, not the workspace's
+current files. The parent's workspace is only read.
 """
 
 import shutil

@@ -145,7 +145,7 @@ class RemoteSession:
 
     @classmethod
     def spawn(cls, options: SessionOptions, *, named: Path | None = None) -> "RemoteSession":
-        """Start the engine process and return at once; `wait_until_open` waits for it."""
+        """Start the engine process without waiting. `wait_until_open` waits until it has opened the session."""
         return cls(EngineHandle.start(options), named=named)
 
     @property

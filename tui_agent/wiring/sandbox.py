@@ -22,7 +22,10 @@ def start_detection(base: StartupContext) -> None:
 
 
 def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
-    """Return the sandbox for a workspace's commands, or the reason why there is none. Waits for `start_detection`."""
+    """Return the sandbox for a workspace's commands, after waiting for `start_detection`.
+
+    If no sandbox can be used, the result contains the reason.
+    """
     config, paths = base.config, base.config.paths
     home = os.path.expanduser("~")  # noqa: PTH111 - an unknown home stays as written
     guarded = guarded_places(home)

@@ -72,7 +72,7 @@ async def open_session(
     on_trouble: Callable[[TuiAgentError], None] | None = None,
     on_hold: Callable[[SessionLog], None] | None = None,
 ) -> AsyncIterator[LocalSession]:
-    """Open (or create) the session that the options name, serve it, and close it in order at the end.
+    """Open or create the session that the options ask for, serve it, and close it at the end.
 
     `on_hold` is called with the log as soon as it is locked, before a long history is folded. Raises `ConfigError`,
     `SessionLocked`, `SessionNotFound` or `StoreError` before anything runs.

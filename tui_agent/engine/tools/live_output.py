@@ -43,7 +43,7 @@ class Output:
         self.tail = self.tail[excess:]
 
     def text(self) -> str:
-        """Return the kept output, with a note about the omitted part."""
+        """Return the beginning and the newest part of the output, with a note about the omitted part."""
         self._trim_tail()
         note = f"\n[… {self.omitted_chars:,} characters left out …]\n" if self.omitted_chars else ""
         return f"{self.head}{note}{self.tail}".strip("\n")

@@ -8,8 +8,9 @@ from tui_agent.protocol.events.base import Payload
 class EnvStarted(Payload):
     """An environment is ready.
 
-    `sandbox` names the sandbox of commands; if it is empty, `no_sandbox_reason` gives the reason. `exposed_variables`
-    are environment variables with secrets that commands can see because the configuration allows it.
+    `sandbox` is the name of the commands' sandbox; if it is empty, `no_sandbox_reason` gives the reason.
+    `exposed_variables` are environment variables with secrets that commands can see because the configuration allows
+    it.
     """
 
     kind: Literal["env.started"] = "env.started"

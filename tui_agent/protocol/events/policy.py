@@ -49,8 +49,8 @@ class PermissionRequested(Payload):
     `preview` shows exactly what will run or change; `risk` is one sentence or empty.
 
     `commands` are the simple commands of the command line in order, as the policy judged them; empty if no command
-    runs. `time_limit_s` is the maximum run time. `sandbox` names the sandbox; empty if there is none. `rule_error`
-    says what is wrong with `rejected_rule`, which the user wrote when first asked about this call.
+    runs. `time_limit_s` is the maximum run time. `sandbox` is the name of the sandbox, or empty. `rule_error` says
+    what is wrong with `rejected_rule`, which the user wrote when first asked about this call.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"

@@ -9,7 +9,7 @@ TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "abandone
 
 
 class TodoItem(FrozenModel):
-    """One task. `id` is unique in the list; `parent` names another item or nothing."""
+    """One task. `id` is unique in the list; `parent` is the id of another item, or None."""
 
     id: str
     content: str

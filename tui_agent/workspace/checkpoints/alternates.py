@@ -26,7 +26,7 @@ def find_missing_folders(store: Path) -> list[Path]:
 
 
 def describe_missing_folders(store: Path) -> str:
-    """Return a sentence that names the missing folders; empty if none is missing."""
+    """Return a sentence that lists the missing folders; empty if none is missing."""
     missing = find_missing_folders(store)
     if not missing:
         return ""

@@ -39,7 +39,7 @@ from tui_agent.workspace.checkpoints.store_state import (
 )
 
 MAX_PACK_BYTES = 32_000_000
-"""Maximum bytes of files in one pack, held in memory."""
+"""Maximum bytes of files in one pack, which is built in memory."""
 CONVERTING_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
 """Attributes by which git converts files. With them, a file may differ from git's object of the same length."""
 

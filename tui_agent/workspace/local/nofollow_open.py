@@ -28,7 +28,7 @@ _MACHINES = frozenset({"x86_64", "aarch64", "riscv64", "ppc64le", "s390x"})
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _OPEN_HOW = struct.pack("=QQQ", FOLDER_FLAGS, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
 _MAX_PIECE_BYTES = 3500
-"""Maximum bytes of a path passed to the kernel at once; the kernel's limit is 4,095."""
+"""Maximum bytes of a path passed to the kernel in one call; the kernel's limit is 4,095."""
 _RETRIES = 5
 
 

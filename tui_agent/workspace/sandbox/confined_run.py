@@ -101,7 +101,7 @@ class _OutputFilter:
             self.pass_on()
 
     def pass_on(self) -> None:
-        """Pass on the line that was held back."""
+        """Pass on the delayed line."""
         line, self._held_line = self._held_line, None
         if line:
             self._sink(line)

@@ -80,7 +80,7 @@ class BareRepositoryPaths:
     absent: tuple[str, ...] = ()
 
     def read_only_paths(self, placeholders: Collection[str]) -> tuple[str, ...]:
-        """Return the paths that a command must not change. `placeholders` are those that exist."""
+        """Return the paths that a command must not change. `placeholders` are the existing placeholders."""
         if not self.parts:
             return ()
         placeholders = [path for path in self.parts if path in placeholders]

@@ -165,7 +165,7 @@ def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
 
 
 def find_existing(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the real paths of those that exist. The last component may be a glob; a folder's path ends with a slash."""
+    """Yield the real paths of existing `paths`, whose last component may be a glob. A folder's path ends with a slash."""
     for path in paths:
         folder, name = os.path.split(path)
         for match in map(str, Path(folder).glob(name)) if "*" in path else (path,):
