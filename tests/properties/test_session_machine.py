@@ -1,6 +1,4 @@
-"""Whole sessions against plain lists: turns, crashes, resumes, forks, reverts, compaction, second openers, lost indexes
-and texts, in any order, over the real store and engine.
-"""
+"""Random acts on whole sessions (turns, crashes, forks, reverts, compaction), compared with plain lists of the results."""
 
 import os
 import shutil
