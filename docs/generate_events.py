@@ -6,7 +6,8 @@ The page consists of the classes' docstrings and fields. A test checks that it i
 import inspect
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
 from pathlib import Path
 
 from pydantic import BaseModel, JsonValue
@@ -14,7 +15,9 @@ from pydantic.fields import FieldInfo
 
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.protocol.events.union import KINDS
+from tui_agent.store.log_line import encode_body, seal_line
 
 PAGE = Path(__file__).parent / "events.md"
 ORDER = (
@@ -42,7 +45,7 @@ A session is one append-only file, `sessions/<id>/events.jsonl`: one event per l
 knows about a session is computed from these lines.
 
 ```json
-{"v":1,"seq":7,"at":1711634571.7,"session":"ses_…","agent":"main","parent":6,"cause":"cmd_…","payload":{"kind":"turn.started","turn":2},"crc":"5f0c21aa"}
+EXAMPLE
 ```
 
 - `crc` is the CRC-32 (eight hexadecimal digits) of every byte before `,"crc"`. Readers skip a line whose checksum is wrong. A last
@@ -89,24 +92,33 @@ def type_name(annotation: object) -> str:
         return "null"
     if annotation is JsonValue:
         return "JSON"
+    if annotation is BlobText:
+        return "blob"
     if typing.get_origin(annotation) is typing.Annotated:
         return type_name(typing.get_args(annotation)[0])
     if isinstance(annotation, typing.NewType):
         return type_name(annotation.__supertype__)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Literal:
-        return " \\| ".join(f"`{value}`" for value in arguments)
+        return union_of_values(arguments)
     if origin in (types.UnionType, typing.Union):
         return union_name(arguments)
     if origin is tuple:
         return f"list of {type_name(arguments[0])}"
     if origin is dict:
         return f"object of {type_name(arguments[1])}"
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return union_of_values(annotation)
     if isinstance(annotation, type):
         return {"str": "text", "int": "integer", "float": "number", "bool": "boolean"}.get(
             annotation.__name__, f"[{annotation.__name__}](#{annotation.__name__.lower()})"
         )
     return str(annotation).replace("|", "\\|")
+
+
+def union_of_values(values: Iterable[object]) -> str:
+    """Return the values as alternatives."""
+    return " \\| ".join(f"`{value}`" for value in values)
 
 
 def union_name(arguments: tuple[object, ...]) -> str:
@@ -178,9 +190,24 @@ def module_of(cls: type[BaseModel]) -> str:
     return cls.__module__.rsplit(".", 1)[-1]
 
 
+def example() -> str:
+    """Return a line as the store writes it."""
+    payload = TurnStarted(turn=2).model_dump_json().encode()
+    body = encode_body(7, 1711634571.7, b'"ses_2k9d7q4m1x8p3v6z"', b'"main"', 6, b'"cmd_5h2w8t1r"', payload)
+    return seal_line(body).decode().rstrip()
+
+
 def page() -> str:
     """Return the text of docs/events.md."""
-    lines = [HEAD, "## The envelope", "", words(Envelope), "", *table(Envelope), ""]
+    lines = [
+        HEAD.replace("EXAMPLE", example()),
+        "## The envelope",
+        "",
+        words(Envelope),
+        "",
+        *table(Envelope),
+        "",
+    ]
     modules = sorted({module_of(cls) for cls in KINDS.values()}, key=ORDER.index)
     for module in modules:
         lines += [f"## {module}", ""]

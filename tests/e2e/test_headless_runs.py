@@ -63,6 +63,26 @@ def test_json_prints_every_event_as_it_stands_in_the_log(program: Program, mock:
     assert events(shown.stdout) == printed
 
 
+def test_the_log_has_model_and_effort_as_asked_and_as_sent_and_never_the_key(
+    program: Program, model_url: str
+) -> None:
+    words = ["-m", "openai-responses/gpt-x", "--base-url", model_url, "--reasoning-effort", "minimal"]
+    done = program.run("run", "hello", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    [started] = [one["payload"] for one in events(done.stdout) if one["payload"]["kind"] == "run.started"]
+    assert {name: started["model"][name] for name in ("provider", "model", "effort", "effective_effort")} == {
+        "provider": "openai-responses",
+        "model": "gpt-x",
+        "effort": "minimal",
+        "effective_effort": "low",
+    }
+    written = [path for path in program.home.rglob("*") if path.is_file()]
+    assert "events.jsonl" in {path.name for path in written}
+    key = program.environment["OPENAI_API_KEY"].encode()
+    assert [path for path in written if key in path.read_bytes()] == []
+    assert key.decode() not in done.stdout + done.stderr
+
+
 def test_a_prompt_comes_from_standard_input(program: Program, mock: tuple[str, ...]) -> None:
     done = program.run("run", "-", "--json", *mock, stdin="Grüße, 你好\n")
     said = [event["payload"] for event in events(done.stdout) if event["payload"]["kind"] == "user.message"]

@@ -103,13 +103,20 @@ async def test_the_iteration_is_shared_and_the_local_one_is_not(tmp_path: Path) 
         assert steps == [(0, 1, 1), (1, 2, 1), (1, 3, 2), (0, 4, 2)]
 
 
-async def test_an_investigator_that_tries_to_write_is_denied_by_rule(tmp_path: Path) -> None:
+async def test_an_investigator_may_call_its_own_tools_only_and_the_denials_name_their_rule(
+    tmp_path: Path,
+) -> None:
     found = (
         '{"summary": "It is in a.py.", "evidence": [{"path": "a.py", "lines": "1-2"}], "confidence": "high"}'
     )
     talks = Talks(
         Main=[call(("delegate_readonly", '{"task": "Child: where?"}')), say("Done.")],
-        Child=[use("write_file", path="a.txt", content="x"), use("read_file", path="a.py"), say(found)],
+        Child=[
+            use("write_file", path="a.txt", content="x"),
+            use("list_directory", path="."),
+            use("read_file", path="a.py"),
+            say(found),
+        ],
     )
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace" / "a.py").write_text("a = 1\n")
@@ -117,9 +124,10 @@ async def test_an_investigator_that_tries_to_write_is_denied_by_rule(tmp_path: P
         await turn(bench)
         decided = [one.payload for one in under(bench, PermissionDecided, "investigator-1")]
         assert [(one.decision, one.decided_by, one.rule_id, one.policy) for one in decided] == [  # type: ignore[union-attr]
+            ("deny", "rule", "read-only-delegate.writes", "read-only-delegate"),
             ("deny", "rule", "tools.not-allowed", "read-only-delegate"),
-            ("allow", "rule", "inside", "read-only-delegate"),
-        ] or decided[0].decision == "deny"  # type: ignore[union-attr]
+            ("allow", "rule", "reads.workspace", "read-only-delegate"),
+        ]
         assert not (tmp_path / "workspace" / "a.txt").exists()
         assert [tool.name for tool in talks.of("Child")[0].tools] == ["read_file", "grep"]
         report = told(results(bench, "delegate_readonly")[0])

@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.engine.harness import EchoTool, Words, ask, call, running, say
+from tests.engine.harness import Bench, EchoTool, Words, ask, call, running, say
 from tests.stubs.legal_history import check_pairs
 from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.ports.agent import Action, AskModel, Finish
@@ -33,6 +33,14 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMessageReceived, UserQueued
 from tui_agent.protocol.messages import ToolMessage, UserMessage
 from tui_agent.protocol.settings import PAUSE_PENDING, AgentState, Budgets
+
+
+DENIED_CALL = ["tool.called", "permission.requested", "permission.decided", "tool.finished"]
+
+
+def call_kinds(bench: Bench) -> list[str]:
+    """Return the kinds of events about calls, in order."""
+    return [kind for kind in bench.kinds() if kind.startswith(("tool.", "permission."))]
 
 
 async def test_a_turn_records_message_model_decision_result_and_end_in_this_order(tmp_path: Path) -> None:
@@ -122,6 +130,7 @@ async def test_an_interrupt_leaves_a_legal_history_and_the_next_turn_works(tmp_p
         assert isinstance(end.payload, TurnFinished) and end.payload.reason == "interrupted"
         finished = list(bench.of(ToolFinished))
         assert [event.status for event in finished] == ["interrupted", "interrupted"]
+        assert bench.recorder.state.agent_state is AgentState.STOPPED
         assert check_pairs(bench.recorder.messages()) == []
         bench.submit(SubmitPrompt(text="and now?"))
         await bench.until("turn.finished", 2)
@@ -304,7 +313,8 @@ async def test_a_limit_of_parts_ends_the_turn_before_the_next_model_call(tmp_pat
         bench.submit(SubmitPrompt(text="go"))
         end = await bench.until("turn.finished")
     assert isinstance(end.payload, TurnFinished) and end.payload.reason == "part_limit"
-    assert bench.recorder.state.parts == 3
+    state = bench.recorder.state
+    assert (state.parts, state.agent_state, state.state_reason) == (3, AgentState.STOPPED, "part_limit")
 
 
 @pytest.mark.parametrize(
@@ -405,8 +415,8 @@ async def test_a_no_is_told_to_the_model_with_the_users_words(tmp_path: Path) ->
         bench.submit(DecidePermission(request_id=request.request_id, decision="deny", message="use the API"))
         await bench.until("turn.finished")
         result = bench.model.requests[1].messages[-1]
-    assert echo.ran == [] and isinstance(result, ToolMessage)
-    assert "use the API" in str(result.content[0].text)
+    assert echo.ran == [] and call_kinds(bench) == DENIED_CALL
+    assert isinstance(result, ToolMessage) and "use the API" in str(result.content[0].text)
 
 
 async def test_without_anyone_to_ask_what_the_policy_asks_is_denied(tmp_path: Path) -> None:
@@ -416,7 +426,9 @@ async def test_without_anyone_to_ask_what_the_policy_asks_is_denied(tmp_path: Pa
     ) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-    assert echo.ran == []
+    assert echo.ran == [] and call_kinds(bench) == [
+        kind for kind in DENIED_CALL if kind != "permission.requested"
+    ]
     (finished,) = bench.of(ToolFinished)
     assert isinstance(finished, ToolFinished) and finished.status == "denied"
 

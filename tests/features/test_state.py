@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.engine.harness import EchoTool, call, running, say
+from tests.engine.talks import Talks, spawn, talking, turn, use
 from tests.stubs.golden import golden
-from tests.stubs.story import MODEL, Story
+from tests.stubs.state_json import state_from_json
+from tests.stubs.story import Story
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.state_json import state_from_json, state_to_json
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.state_json import state_to_json
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.plugin_api import BaseMiddleware, PluginEvent, TurnContext
 from tui_agent.ports.policy import Decision
@@ -20,8 +21,8 @@ from tui_agent.protocol.commands import SetPolicy, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.session import SessionContextLoaded, SettingsChanged
-from tui_agent.protocol.events.turn import IterationStarted, UserMessageReceived
-from tui_agent.protocol.ids import MAIN_AGENT, SessionId
+from tui_agent.protocol.events.turn import IterationStarted, TurnFinished
+from tui_agent.protocol.ids import SessionId
 
 LOGS = ("night_shift", "every_kind", "approval", "streaming")
 
@@ -37,34 +38,27 @@ def test_a_state_comes_back_from_json_and_can_be_pickled_at_every_event(name: st
     assert state_from_json(state_to_json(state.view())) == state.view()
 
 
-def test_the_state_of_a_delegating_run_has_tasks_iterations_levels_and_history_bounds() -> None:
-    story = Story()
-    state = SessionState()
-
-    def after(*payloads: tuple[object, str]) -> SessionStateView:
-        for payload, agent in payloads:
-            state.apply(story(payload, agent))  # type: ignore[arg-type]
-        return state.view()
-
-    main = after(
-        (UserMessageReceived(text="fix the report"), MAIN_AGENT),
-        (IterationStarted(iteration=1, local_iteration=1), MAIN_AGENT),
+async def test_the_state_of_a_delegating_run_has_tasks_iterations_levels_and_history_bounds(
+    tmp_path: Path,
+) -> None:
+    """As folded when an iteration begins, and when the delegate and the turn end."""
+    talks = Talks(
+        Main=[spawn("Child: read the tests"), say("Done.")],
+        Child=[*[use("glob", pattern="*.py")] * 3, say("There are none.")],
     )
-    spawned = AgentSpawned(
-        name="helper",
-        parent_agent=MAIN_AGENT,
-        delegate_level=1,
-        task="read the tests",
-        tools=(),
-        model=MODEL,
-    )
-    below = after(
-        (spawned, "helper"), (IterationStarted(iteration=2, local_iteration=1, delegate_level=1), "helper")
-    )
-    done = after((AgentFinished(success=True, summary="", reason="completed"), "helper"))
-    facts = [
+    async with talking(tmp_path, talks) as bench:
+        await turn(bench, "Main: fix the report")
+        log = list(bench.events)
+    state, views = SessionState(), []
+    for event in log:
+        state.apply(event)
+        if isinstance(event.payload, IterationStarted | AgentFinished | TurnFinished):
+            views.append(state.view())
+    assert {view.root_task for view in views} == {"Main: fix the report"}
+    [begun] = [event.seq for event in log if isinstance(event.payload, AgentSpawned)]
+    task = "Child: read the tests"
+    assert [
         (
-            view.root_task,
             view.subtask,
             view.iteration,
             view.local_iteration,
@@ -72,12 +66,16 @@ def test_the_state_of_a_delegating_run_has_tasks_iterations_levels_and_history_b
             view.almost_stuck,
             view.start_seq,
         )
-        for view in (main, below, done)
-    ]
-    assert facts == [
-        ("fix the report", "", 1, 1, 0, False, 0),
-        ("fix the report", "read the tests", 2, 1, 1, False, 2),
-        ("fix the report", "", 2, 1, 0, False, 0),
+        for view in views
+    ] == [
+        ("", 1, 1, 0, False, 0),
+        (task, 2, 1, 1, False, begun),
+        (task, 3, 2, 1, False, begun),
+        (task, 4, 3, 1, False, begun),
+        (task, 5, 4, 1, True, begun),
+        ("", 5, 1, 0, True, 0),
+        ("", 6, 2, 0, False, 0),
+        ("", 6, 2, 0, False, 0),
     ]
 
 

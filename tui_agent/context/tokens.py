@@ -31,8 +31,6 @@ _PATTERN = (
 """The pattern that splits text into words: part of the vocabulary's definition."""
 _PIECE = 64 * 1024
 
-Count = Callable[[str], int]
-
 
 class Vocabulary(Protocol):
     """Protocol: counts tokens."""

@@ -180,7 +180,7 @@ class Turns:
                     )
                 )
                 self._states.cancel_pause()
-                self._states.set(_STATE_AFTER.get(outcome.reason, AgentState.IDLE), outcome.reason)
+                self._states.set(_STATE_AFTER.get(outcome.reason, AgentState.STOPPED), outcome.reason)
                 self.release()  # before the await: a client that reads `turn.finished` may start the next turn immediately
                 await recorder.commit()
             return outcome.reason

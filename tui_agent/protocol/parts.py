@@ -78,7 +78,7 @@ class ToolCallPart(FrozenModel):
 
 
 class PatchPart(FrozenModel):
-    """A patch reported by a foreign agent program."""
+    """A patch reported by a foreign agent program. No model client of this version produces it."""
 
     kind: Literal["patch"] = "patch"
     text: LongText

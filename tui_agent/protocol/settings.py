@@ -19,7 +19,10 @@ CONTEXT_MODES: tuple[ContextMode, ...] = ("none", "pack", "memory")
 
 
 class AgentState(StrEnum):
-    """State of an agent, as one word for the log, the header and the status line."""
+    """State of an agent, as one word for the log.
+
+    `loading` is the state before the first record of one; `stopped` follows an interruption or a reached limit.
+    """
 
     LOADING = "loading"
     IDLE = "idle"

@@ -1,6 +1,6 @@
-"""The session state as JSON and back, with derived values added for readers. No pickle is used.
+"""The session state as JSON, with derived values added for readers.
 
-Invariant: `state_from_json(state_to_json(state)) == state`.
+Invariant: no field is lost, so the state can be read back.
 """
 
 from functools import cache
@@ -9,9 +9,6 @@ from pydantic import TypeAdapter
 
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.base import JsonMap
-
-DERIVED = ("almost_stuck", "budget", "confirmation_mode", "file_summaries", "open_questions", "turn_cost_usd")
-"""Keys that `state_to_json` adds for readers. Their values are derived from the other fields."""
 
 
 @cache
@@ -38,8 +35,3 @@ def state_to_json(state: SessionStateView) -> JsonMap:
         for path, read_file in state.read_files.items()
     }
     return plain
-
-
-def state_from_json(plain: JsonMap) -> SessionStateView:
-    """Return the state that `state_to_json` serialised. Raises `pydantic.ValidationError` if `plain` is not one."""
-    return _adapter().validate_python({key: value for key, value in plain.items() if key not in DERIVED})

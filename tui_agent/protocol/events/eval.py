@@ -25,7 +25,10 @@ class TestFinished(Payload):
 
 
 class VerifierFinished(Payload):
-    """A case's verifier gave a reward (1.0 or more is success)."""
+    """A case's verifier gave a reward (1.0 or more is success).
+
+    No part of this version records it; it is reserved for evaluations.
+    """
 
     kind: Literal["verifier.finished"] = "verifier.finished"
     verifier: str
@@ -34,7 +37,10 @@ class VerifierFinished(Payload):
 
 
 class EvalCaseStarted(Payload):
-    """An evaluation case started in this session."""
+    """An evaluation case started in this session.
+
+    No part of this version records it; it is reserved for evaluations.
+    """
 
     kind: Literal["eval.case_started"] = "eval.case_started"
     suite: str
@@ -43,7 +49,10 @@ class EvalCaseStarted(Payload):
 
 
 class EvalScored(Payload):
-    """The case's score, with the category of its failure (empty on success)."""
+    """The case's score, with the category of its failure (empty on success).
+
+    No part of this version records it; it is reserved for evaluations.
+    """
 
     kind: Literal["eval.scored"] = "eval.scored"
     case: str

@@ -104,14 +104,21 @@ class SessionContextLoaded(Payload):
 
 
 class SessionEnded(Payload):
-    """The session was closed on purpose."""
+    """The task of a session ended for good, with its outcome, such as `solved` or `part_limit`.
+
+    No part of this version records it; it is reserved for evaluations. `run.finished` says that a process closed the
+    session, which can be resumed.
+    """
 
     kind: Literal["session.ended"] = "session.ended"
     reason: str
 
 
 class RunStarted(Payload):
-    """A process opened the session. `client` is the kind of client that controls it."""
+    """A process opened the session. `client` is the kind of client that controls it.
+
+    `eval`, `web` and `editor` are reserved for clients that do not exist yet.
+    """
 
     kind: Literal["run.started"] = "run.started"
     run_id: RunId

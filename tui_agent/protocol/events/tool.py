@@ -22,7 +22,6 @@ class ToolCalled(Payload):
     iteration: int
     verb: str
     target: str
-    user_asked: bool = False
 
 
 class ToolStarted(Payload):

@@ -107,11 +107,6 @@ class LocalEnvironment:
     def sandbox(self) -> Sandbox:
         return NOT_REQUESTED if self._confinement is None else self._confinement.sandbox
 
-    @property
-    def reaper_pid(self) -> int:
-        """Id of the process from which all programs descend; -1 before the first program."""
-        return self._reaper.pid
-
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Run a program to its end; see `ports.environment` and `subprocesses`."""
         if self._closed:

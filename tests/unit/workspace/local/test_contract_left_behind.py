@@ -164,7 +164,7 @@ async def test_no_child_outlives_this_program(tmp_path, send):
 async def test_the_keeper_leaves_with_its_environment(tmp_path):
     env = LocalEnvironment(tmp_path)
     await env.exec(ExecSpec(argv=("true",)), lambda data: None)
-    pid = env.reaper_pid
+    pid = env._reaper.pid
     assert alive(pid)
     await env.aclose()
     await env.aclose()

@@ -99,7 +99,7 @@ async def test_a_command_that_kills_the_keeper_too_is_found_by_what_it_carries(t
     (tmp_path / "locks" / "kinds.sh").write_text(script(tmp_path / "locks"))
     hold = f"{sys.executable} -I -S hold.py {lock} sleep 1000"
     result = await run(
-        env, f"setsid {hold} & until [ -e {lock}.held ]; do sleep 0.02; done; kill -9 {env.reaper_pid} $PPID"
+        env, f"setsid {hold} & until [ -e {lock}.held ]; do sleep 0.02; done; kill -9 {env._reaper.pid} $PPID"
     )
     assert result.exit_code in (0, 137)
     assert (await run(env, "echo again")).output == b"again\n"
