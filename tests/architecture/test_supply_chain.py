@@ -1,4 +1,7 @@
-"""What is installed is what was locked, and nothing of it runs by itself when an interpreter starts."""
+"""What is installed is what was locked, and nothing of it runs by itself when an interpreter starts.
+
+No lock has a framework for agents, and no source has a key.
+"""
 
 import hashlib
 import os
@@ -10,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
+from tui_agent.store.redaction.redactor import Redactor
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ("lock.txt", "dev.txt")
@@ -23,6 +28,13 @@ KNOWN: Mapping[str, frozenset[str]] = {
 """Files of dependencies that run code at every start of an interpreter, by what is in them."""
 OURS = re.compile(r"_*(editable_impl_)?tui_agent\.pth")
 AT_START = ("sitecustomize", "usercustomize")
+AGENT_FRAMEWORKS = re.compile(
+    r"(claude-(agent|code)-sdk|openai-agents|google-adk|langchain|langgraph|llama-index|crewai|autogen|ag2|agno|"
+    r"pydantic-ai|smolagents|strands-agents|deepagents|semantic-kernel|openhands|haystack-ai|dspy)(-[a-z0-9-]+)?"
+)
+SOURCES = ("tui_agent", "plugins", "demos", "themes")
+EXAMPLES = "tui_agent/store/redaction/"
+"""What finds secrets holds examples of them."""
 
 
 def entries(text: str) -> list[str]:
@@ -51,6 +63,35 @@ def starting_by_themselves(folder: Path, known: Mapping[str, frozenset[str]] = K
         if hashlib.sha256(content).hexdigest() not in known.get(path.name, frozenset()):
             found.append(path.name)
     return found
+
+
+def frameworks(text: str) -> list[str]:
+    """The frameworks for agents among the requirements of a lock."""
+    names = [re.split(r"[^A-Za-z0-9._-]", entry)[0].lower() for entry in entries(text)]
+    return [name for name in names if AGENT_FRAMEWORKS.fullmatch(name)]
+
+
+def secrets_below(root: Path, *folders: str) -> list[str]:
+    """The files below these folders in which the program itself would cover a secret."""
+    redactor = Redactor()
+    files = [path for folder in folders for path in sorted((root / folder).rglob("*")) if path.is_file()]
+    texts = [path for path in files if path.suffix != ".pyc" and EXAMPLES not in path.as_posix()]
+    return [path.relative_to(root).as_posix() for path in texts if redactor.hits(path.read_bytes())]
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_no_lock_has_a_framework_for_agents(name: str) -> None:
+    text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+    assert frameworks(text) == []
+    planted = "langchain-core==1.0 --hash=sha256:0\nclaude-agent-sdk[x]==0.1\n"
+    assert frameworks(text + planted) == ["langchain-core", "claude-agent-sdk"]
+
+
+@pytest.mark.slow
+def test_no_source_has_a_key(tmp_path: Path) -> None:
+    assert secrets_below(ROOT, *SOURCES) == []
+    (tmp_path / "planted.py").write_text(f'KEY = "ghp_{"a1B2c3D4e5" * 3}f6G7h8"\n')
+    assert secrets_below(tmp_path, ".") == ["planted.py"]
 
 
 @pytest.mark.parametrize("name", LOCKS)

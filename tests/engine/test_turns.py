@@ -34,7 +34,6 @@ from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserMess
 from tui_agent.protocol.messages import ToolMessage, UserMessage
 from tui_agent.protocol.settings import PAUSE_PENDING, AgentState, Budgets
 
-
 DENIED_CALL = ["tool.called", "permission.requested", "permission.decided", "tool.finished"]
 
 

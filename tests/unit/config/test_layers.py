@@ -109,6 +109,7 @@ def test_links_in_a_project_cannot_be_trusted(place: Place, tmp_path: Path) -> N
     [
         ('model = "a"\nmodle = "b"\n', 2, "unknown key 'modle'"),
         ('[models.fast]\nmodel = "m"\nurl = "x"\n', 3, "unknown key 'models.fast.url'"),
+        ('[models.fast]\nmodel = "m"\napi_key = "x"\n', 3, "unknown key 'models.fast.api_key'"),
         ('theme = "n"\n\npolicy = "never"\n', 3, "'policy' is 'never'"),
         ('[models.fast]\nmodel = "m"\nreasoning_effort = "max"\n', 3, "reasoning_effort' is 'max'"),
         ('model = "a"\ntheme = \n', 2, "not valid TOML"),
