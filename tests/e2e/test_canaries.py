@@ -1,11 +1,13 @@
 """A secret that is everywhere in a session stands in no file that the program writes, and in nothing that it prints.
 
-But for `checkpoints.git`: it holds the files as they were, and their names, or they could not be put back.
+But for the contents and names of files: `checkpoints.git`, a bundle and an archive hold those as they were, or they
+could not be put back. What else these hold is looked at too.
 """
 
 import base64
 import json
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,10 @@ def found(text: str | bytes) -> list[str]:
     return [one for one in SPELLED if one.encode() in raw]
 
 
+def git(*words: str) -> bytes:
+    return subprocess.run(["git", *words], capture_output=True, check=True).stdout
+
+
 def test_no_secret_stands_in_any_file_or_output(program: Program, tmp_path: Path) -> None:
     (program.workspace / "notes.txt").write_text(f"{CANARY} {ISSUED}\n")
     (tmp_path / "script.yaml").write_text(SCRIPT)
@@ -88,3 +94,38 @@ def test_no_secret_stands_in_any_file_or_output(program: Program, tmp_path: Path
     held = {path.relative_to(program.home): found(path.read_bytes()) for path in written}
     assert {path: what for path, what in held.items() if what} == {}
     assert not [path for path in written if found(path.name)]
+    [shadow] = (path for path in program.home.rglob("checkpoints.git") if path.is_dir())
+    assert git("-C", str(shadow), "rev-list", "--all")
+    assert (
+        found(
+            git("-C", str(shadow), "log", "--all", "--format=%an %ae %cn %ce %B")
+            + git("-C", str(shadow), "for-each-ref")
+        )
+        == []
+    )
+
+
+def test_a_bundle_and_an_archive_hold_secrets_only_as_files_of_the_workspace(
+    program: Program, tmp_path: Path
+) -> None:
+    (program.workspace / "notes.txt").write_text(f"{CANARY} {ISSUED}\n")
+    (tmp_path / "script.yaml").write_text(SCRIPT)
+    model = ("--model", f"scripted:{tmp_path / 'script.yaml'}", "--policy", "bypass")
+    assert call(program, "run", f"Use {CANARY} and {ISSUED}.", *model).returncode == 0
+    bundle, archive = tmp_path / "s.bundle", tmp_path / "s.tar.gz"
+    for path, kind in ((bundle, "bundle"), (archive, "archive")):
+        done = call(program, "sessions", "export", "latest", "--format", kind, "-o", str(path))
+        assert (done.returncode, found(done.stdout + done.stderr)) == (0, []), done.stderr
+    git("clone", "-q", str(bundle), str(tmp_path / "clone"))
+    assert (tmp_path / "clone" / "notes.txt").read_text() == f"{CANARY} {ISSUED}\n"
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path / "packed", filter="data")
+    members = {path.name: path for path in (tmp_path / "packed").rglob("*") if path.is_file()}
+    assert {"events.jsonl", "repo.bundle"} <= set(members)
+    assert {
+        name: what
+        for name, path in members.items()
+        if name != "repo.bundle" and (what := found(path.read_bytes()))
+    } == {}
+    git("clone", "-q", str(members["repo.bundle"]), str(tmp_path / "again"))
+    assert (tmp_path / "again" / "notes.txt").read_text() == f"{CANARY} {ISSUED}\n"

@@ -1,8 +1,11 @@
 """A short way to tell folds a story: payloads become envelopes in order, one second apart."""
 
+from typing import Any
+
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded
+from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted, ToolStatus
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, SessionId
 from tui_agent.protocol.parts import ModelPart, TextContent, TextPart, ToolCallPart, Usage
@@ -92,3 +95,19 @@ def finished(call: str, status: ToolStatus = "ok", text: str = "done", part: int
         summary=f"sum {call}",
         duration_ms=5.0,
     )
+
+
+def decision(call: str, **changes: Any) -> PermissionDecided:
+    """The user allowed the call, but for the changes."""
+    fields: dict[str, Any] = {
+        "call_id": call,
+        "request_id": None,
+        "decision": "allow",
+        "decided_by": "user",
+        "policy": "ask",
+        "rule_id": "r",
+        "reason": "",
+        "digest": "d",
+        "effects": (),
+    }
+    return PermissionDecided(**(fields | changes))

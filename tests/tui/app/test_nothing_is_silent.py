@@ -42,10 +42,15 @@ async def test_every_key_that_is_listed_shows_something(action: Action) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("action", OF_THE_APP, ids=lambda one: one.name)
-async def test_every_action_of_palette_and_help_shows_something(action: Action) -> None:
+async def test_every_command_that_is_typed_and_every_other_action_shows_something(action: Action) -> None:
+    words = ARGUMENTS.get(action.name, "")
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         before = seen(driven)
-        driven.app.do(action.name, ARGUMENTS.get(action.name, ""))
+        if action.slash:
+            driven.app.prompt.editor.put_text(f"{action.slash} {words}")
+            await driven.press("enter")
+        else:
+            driven.app.do(action.name, words)
         await driven.until(lambda: seen(driven) != before)
 
 

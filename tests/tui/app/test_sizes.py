@@ -2,10 +2,23 @@
 
 import pytest
 
+from tests.stubs.story import decision, requested, started
 from tests.tui.app.driving import golden, open_app
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.turn import IterationFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.layout import shape
 
 SIZES = [(160, 45), (120, 40), (80, 24), (60, 20), (40, 8), (20, 5)]
+
+
+STAGES: list[tuple[str, Payload]] = [
+    ("message", UserMessageReceived(text="go")),
+    ("model", requested("r9")),
+    ("policy", decision("c9")),
+    ("tools", started("c9")),
+    ("trace", IterationFinished(iteration=9, action="calls", duration_ms=1.0)),
+]
+"""Each stage of a turn, with an event that reaches it."""
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
@@ -26,6 +39,28 @@ async def test_wide_screen_has_the_three_side_panes_with_columns() -> None:
         assert "▾ turn 2" in text and "$0.076" in text
         assert "42.2k of 200k" in text and "below soft limit" in text
         assert "[message] -> [model] -> [policy] -> [tools] -> [trace]" in text
+
+
+@pytest.mark.parametrize(
+    ("size", "longest"),
+    [((120, 40), "[message] -> [model] -> [policy] -> [tools] -> [trace]"), ((60, 20), "[message]")],
+)
+async def test_the_stage_of_a_turn_is_lit_in_the_status_line_and_a_narrow_one_has_only_that(
+    size: tuple[int, int], longest: str
+) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        driven.session.feed(TurnStarted(turn=3))
+        lit, shown = [], []
+        for _, event in STAGES:
+            driven.session.feed(event)
+            await driven.settle()
+            region = driven.app.status.region
+            strip = driven.app.screen._compositor.render_strips()[region.y]
+            bold = [segment.text for segment in strip if segment.style and segment.style.bold]
+            lit.append([text for text in bold if text.startswith("[")])
+            shown.append(strip.text[strip.text.index("[") : region.right].rstrip())
+        assert lit == [[f"[{stage}]"] for stage, _ in STAGES]
+        assert max(shown, key=lambda text: text.count("[")) == longest
 
 
 async def test_narrow_screen_has_a_strip_in_place_of_the_panes() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.tui.panes.trace import trace_rows
+from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.screens.trace.span_list import SpanList
 from tui_agent.units import format_tokens
 
@@ -32,6 +34,30 @@ async def test_running_spans_appear_in_the_pane_and_the_status_line() -> None:
         text = driven.text()
         assert "● run make all" in text and "▾ turn 3" in text and "▸ turn 2" in text
         assert "[tools]" in text
+
+
+async def test_the_command_shows_this_sessions_spans_and_the_figures_of_another_by_id_run_or_path() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    async def program(*words: str) -> tuple[int, str]:
+        asked.append(words)
+        return 0, "31 model calls, 30 tools"
+
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        for words in ("/trace", "/trace latest"):
+            driven.app.prompt.editor.put_text(words)
+            await driven.press("enter")
+            assert isinstance(driven.app.screen, TraceScreen)
+            assert "◆ subtask Who relies on" in driven.text()
+            await driven.press("escape")
+        assert asked == []
+        for name in ("ses_0123456789abcdef", "run_0123456789ab", "/elsewhere/events.jsonl"):
+            driven.app.prompt.editor.put_text(f"/trace {name}")
+            await driven.press("enter")
+            await driven.until(lambda: "31 model calls, 30 tools" in driven.text())
+            assert asked.pop()[:2] == ("trace", name) and not asked
+            assert f"Trace of {Path(name).name}" in driven.text()
+            await driven.press("escape")
 
 
 async def test_the_full_screen_shows_columns_filters_and_the_newest_span() -> None:

@@ -4,7 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests.stubs.story import MODEL, Story, called, finished, requested, responded, started, tool_call
+from tests.stubs.story import (
+    MODEL,
+    Story,
+    called,
+    decision,
+    finished,
+    requested,
+    responded,
+    started,
+    tool_call,
+)
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.base import JsonMap
@@ -12,7 +22,7 @@ from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentSt
 from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.plugin import PluginEvent
-from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import (
     RunFinished,
     RunResumed,
@@ -151,21 +161,6 @@ def asked(call: str) -> PermissionRequested:
         preview=(),
         choices=(),
     )
-
-
-def decision(call: str, **changes: Any) -> PermissionDecided:
-    fields: dict[str, Any] = {
-        "call_id": call,
-        "request_id": None,
-        "decision": "allow",
-        "decided_by": "user",
-        "policy": "ask",
-        "rule_id": "r",
-        "reason": "",
-        "digest": "d",
-        "effects": (),
-    }
-    return PermissionDecided(**(fields | changes))
 
 
 def test_permissions_wait_until_they_are_decided_and_rules_are_kept() -> None:

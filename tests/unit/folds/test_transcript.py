@@ -3,7 +3,18 @@
 import hashlib
 from typing import Any
 
-from tests.stubs.story import MODEL, Story, called, delta, finished, requested, responded, started, tool_call
+from tests.stubs.story import (
+    MODEL,
+    Story,
+    called,
+    decision,
+    delta,
+    finished,
+    requested,
+    responded,
+    started,
+    tool_call,
+)
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
@@ -23,7 +34,7 @@ from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextWarned
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
-from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import ErrorRaised, LogRepaired, SessionStarted, SettingsChanged
 from tui_agent.protocol.events.tool import ToolProgress
 from tui_agent.protocol.events.turn import (
@@ -178,27 +189,12 @@ def permission(call: str) -> PermissionRequested:
     )
 
 
-def decided(call: str, decision: str) -> PermissionDecided:
-    return PermissionDecided(
-        call_id=CallId(call),
-        request_id=None,
-        decision=decision,  # type: ignore[arg-type]
-        decided_by="user",
-        policy="ask",
-        rule_id="r",
-        reason="the rule says no",
-        digest="d",
-        effects=(),
-        message="not now" if decision == "deny" else "",
-    )
-
-
 def test_a_call_goes_from_queued_over_waiting_and_running_to_done() -> None:
     chat, states = Chat(), []
     for payload in (
         called("c1"),
         permission("c1"),
-        decided("c1", "allow"),
+        decision("c1"),
         started("c1"),
         ToolProgress(call_id=CallId("c1"), text="one\ntwo"),
         finished("c1"),
@@ -219,7 +215,12 @@ def test_a_call_goes_from_queued_over_waiting_and_running_to_done() -> None:
 
 def test_a_denied_call_keeps_what_it_would_have_done_and_the_users_words() -> None:
     chat = Chat()
-    chat.tell(called("c1"), permission("c1"), decided("c1", "deny"), finished("c1", "denied"))
+    chat.tell(
+        called("c1"),
+        permission("c1"),
+        decision("c1", decision="deny", reason="the rule says no", message="not now"),
+        finished("c1", "denied"),
+    )
     entry = chat[0]
     assert isinstance(entry, ToolEntry)
     assert (entry.state, entry.denial) == ("denied", "not now")
@@ -326,7 +327,7 @@ def test_a_delegate_shows_on_the_row_of_its_call_only() -> None:
     assert isinstance(entry, ToolEntry)
     assert (entry.state, entry.outcome, entry.output) == ("waiting", "1 tool call", "search files\n")
     chat.tell(
-        decided("c2", "allow"),
+        decision("c2"),
         finished("c2"),
         AgentFinished(success=True, summary="3", reason="completed"),
         agent="helper",
