@@ -19,6 +19,7 @@ from tui_agent.protocol.events.union import KINDS
 from tui_agent.protocol.settings import Budgets
 
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"]
+FOR_USERS = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 
 
 def test_the_reference_pages_are_current() -> None:
@@ -48,9 +49,43 @@ def test_every_link_between_pages_leads_somewhere() -> None:
     assert not [link for page in PAGES for link in dead(page)]
 
 
-def test_public_pages_name_no_tool_that_the_user_need_not_have() -> None:
-    others = [page for page in PAGES if page != PAGE]  # that page lists every program
-    assert not [page.name for page in others if "uv run" in page.read_text(encoding="utf-8")]
+def detours(text: str) -> list[str]:
+    """Return the calls of the program through a tool or folder that a user need not have."""
+    return re.findall(r"uv run|\.venv/bin/tui-agent", text)
+
+
+def real_models(text: str) -> list[str]:
+    """Return the names of models that somebody sells or ships."""
+    return re.findall(
+        r"\b(?:gpt-\d|o[1-9]-|claude-|sonnet|opus|haiku|gemini-\d|deepseek-\w|qwen\d|llama-?\d|mistral-\w|kimi-|glm-)[\w.-]*",
+        text,
+        re.IGNORECASE,
+    )
+
+
+def test_pages_for_users_call_the_program_by_its_name() -> None:
+    others = [page for page in FOR_USERS if page != PAGE]  # that page lists every program
+    assert {page.name: calls for page in others if (calls := detours(page.read_text(encoding="utf-8")))} == {}
+    assert detours("`uv run tui-agent`, `.venv/bin/tui-agent run`") == ["uv run", ".venv/bin/tui-agent"]
+
+
+def test_pages_for_users_have_placeholders_for_models() -> None:
+    found = {
+        page.name: names for page in FOR_USERS if (names := real_models(page.read_text(encoding="utf-8")))
+    }
+    assert found == {}
+    assert real_models("-m anthropic/claude-sonnet-4-5, GPT-5 or a model gpt") == [
+        "claude-sonnet-4-5",
+        "GPT-5",
+    ]
+
+
+def test_the_readme_names_the_four_pillars_and_what_is_not_planned() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    pillars = ["Event log", "Policy and sandbox", "Trace and replay", "Context control"]
+    assert re.findall(r"^\| \*\*(.+?)\*\* \|", text, re.MULTILINE) == pillars
+    not_planned = text.partition("Not planned: ")[2].split("\n\n")[0].replace("\n", " ")
+    assert "a model gateway, a pool of agents, embeddings or vector stores, learning from runs" in not_planned
 
 
 def test_the_index_names_every_page() -> None:

@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +31,24 @@ class Played:
     lines: list[dict[str, Any]]
 
 
-@pytest.fixture(scope="module", params=["bugfix", "todo-api"])
-def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Played:
-    program = new_program(tmp_path_factory.mktemp(request.param))
-    work = program.home / "kept"
-    done = program.run("demo", request.param, "--headless", "--json", "--cwd", str(work))
-    assert done.returncode == 0, done.stderr
-    return Played(program, work, [json.loads(line) for line in done.stdout.splitlines()])
+@pytest.fixture(scope="module")
+def play(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Played]:
+    """Plays a demo, once for all tests of this module."""
+
+    @cache
+    def once(name: str) -> Played:
+        program = new_program(tmp_path_factory.mktemp(name))
+        work = program.home / "kept"
+        done = program.run("demo", name, "--headless", "--json", "--cwd", str(work))
+        assert done.returncode == 0, done.stderr
+        return Played(program, work, [json.loads(line) for line in done.stdout.splitlines()])
+
+    return once
+
+
+@pytest.fixture(params=["bugfix", "todo-api"])
+def played(request: pytest.FixtureRequest, play: Callable[[str], Played]) -> Played:
+    return play(request.param)
 
 
 def test_a_demo_does_its_task(played: Played) -> None:
@@ -51,9 +64,10 @@ def test_a_demo_does_its_task(played: Played) -> None:
     assert tested.returncode == 0, tested.stderr
 
 
-def test_the_demo_of_an_api_gives_its_tests_to_a_subtask_and_stays_small(played: Played) -> None:
-    if not (played.work / "app.py").exists():
-        return  # the other demo
+def test_the_demo_of_an_api_gives_its_tests_to_a_subtask_and_stays_small(
+    play: Callable[[str], Played],
+) -> None:
+    played = play("todo-api")
     payloads = [event["payload"] for event in played.lines]
     spawned = [event for event in played.lines if event["payload"]["kind"] == "agent.spawned"]
     (begun,) = spawned

@@ -21,7 +21,7 @@ from tui_agent.protocol.events.context import ContextPacked, RepomapBuilt, Repom
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.messages import UserMessage
-from tui_agent.protocol.settings import RepoMapOptions
+from tui_agent.protocol.settings import ContextMode, RepoMapOptions
 from tui_agent.wiring.repomap import SessionMaps, index_folder
 
 
@@ -70,6 +70,37 @@ async def test_the_first_message_of_a_session_gets_the_map_and_the_next_does_not
         assert (built.files, built.skipped, used.injected, used.files) == (20, 3, True, ("a.py",))
         packed = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)]
         assert all("repo_map" in {one.name for one in manifest.sections} for manifest in packed)
+
+
+@pytest.mark.parametrize("mode", ["pack", "memory"])
+async def test_the_folders_own_map_goes_with_the_first_message_in_both_modes_that_have_one(
+    tmp_path: Path, mode: ContextMode
+) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    for name in ("lock", "store", "clock", "files", "names", "words", "units", "paths"):
+        (workspace / f"{name}.py").write_text(f"def acquire_{name}() -> None:\n    pass\n")
+    maps = SessionMaps(workspace, tmp_path / "cache")
+    try:
+        async with running(
+            tmp_path, [say("One."), say("Two.")], middlewares=[RepoMapSection(maps, 60)]
+        ) as bench:
+            bench.submit(SetContextMode(mode=mode))
+            for count in (1, 2):
+                bench.submit(SubmitPrompt(text="Where is the store acquired?"))
+                await bench.until("turn.finished", count)
+        first, second = bench.model.requests
+        shown = [one for one in first.messages if isinstance(one, UserMessage) and one.origin == "map"]
+        text = str(shown[0].content)
+        assert (
+            len(shown) == 1
+            and "def acquire_store()" in text
+            and text.index("store.py") < text.index("lock.py")
+        )
+        assert [one for one in second.messages if one in shown] == shown
+        assert len(bench.of(RepomapUsed)) == 1
+    finally:
+        await maps.aclose()
 
 
 @pytest.mark.parametrize("way", ["off", "none", "small"])

@@ -1,5 +1,6 @@
 """A session taken up after a crash at any event: closed, legal, and ready for the next turn."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tests.engine.harness import EchoTool, ask, call, running, say
 from tests.stubs.golden import golden
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.store import said, store
+from tests.stubs.tool_context import tools_of
 from tui_agent.protocol.commands import Queue, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import LogRepaired, RunResumed
@@ -151,3 +153,17 @@ async def test_following_from_a_run_on_leaves_the_history_before_it_unread(tmp_p
     batch = await log.follow(log.previous_last_seq).next_batch()
     assert [record.seq for record in batch] == [log.previous_last_seq + 1]
     log.close()
+
+
+async def test_todos_with_their_ids_and_states_are_there_after_a_restart(tmp_path: Path) -> None:
+    todos = [{"content": "Read it", "status": "completed"}, {"content": "Fix it", "status": "in_progress"}]
+    script = [call(("write_todos", json.dumps({"todos": todos}))), say("Later.")]
+    async with running(tmp_path, script, list(tools_of("todo").values())) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+    async with running(tmp_path, []) as bench:
+        assert [(item.id, item.content, item.status) for item in bench.recorder.state.todo] == [
+            ("1", "Read it", "completed"),
+            ("2", "Fix it", "in_progress"),
+        ]
+        assert bench.recorder.state.subtask == "Fix it"

@@ -126,12 +126,16 @@ async def test_what_the_prompt_says_of_a_plugins_tools_goes_with_the_plugin(tmp_
 
 def test_the_prompt_texts_say_what_they_are_for() -> None:
     texts = PromptTexts()
-    identity, planning, files = (texts.get(name) for name in ("identity", "planning", "filesystem"))
+    identity, planning, files, delegation = (
+        texts.get(name) for name in ("identity", "planning", "filesystem", "subagents")
+    )
     assert "Before you act" in identity
     assert "Mark an item in_progress before you start it and completed as soon as it is done" in planning
     assert "Split big items" in planning
     assert "Check whether a file exists before you write it" in files
     assert "edit_file for changes, write_file for new files" in files and "small exact pieces" in files
+    assert "Delegate work that needs nothing from this conversation" in delegation
+    assert "Put everything it must know into the task" in delegation and "only a report" in delegation
 
 
 def test_every_prompt_text_is_documented() -> None:

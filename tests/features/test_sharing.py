@@ -202,10 +202,15 @@ def test_the_trace_measures_output_context_and_distances(call: Call, tmp_path: P
     assert (found["ok"], blob.name[:12] in " ".join(found["problems"])) == (False, True)
 
 
-def test_a_limit_of_parts_ends_the_run_there(call: Call, tmp_path: Path) -> None:
-    script = f"scripted:{tmp_path / 's.yaml'}"
-    status, out, _ = call("run", "go", "-m", script, "--max-parts", "3", "--stream", "--json")
-    assert (status, [row["part"] for row in rows(out)]) == (3, [0, 1, 2])
+def test_a_limit_of_parts_ends_the_turn_there_and_the_next_turn_counts_anew(
+    call: Call, tmp_path: Path
+) -> None:
+    script = ("-m", f"scripted:{tmp_path / 's.yaml'}", "--policy", "bypass")
+    found = []
+    for more in ((), ("--continue",)):
+        status, out, _ = call("run", "go", *script, "--max-parts", "3", "--stream", "--json", *more)
+        found.append((status, [row["part"] for row in rows(out)]))
+    assert found == [(3, [0, 1, 2]), (0, [3, 4, 5])]
 
 
 def test_parts_are_told_while_the_run_goes_on(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         "--max-parts",
         metavar="N",
         type=count,
-        help="stop after N parts (reasoning, text, calls, results)",
+        help="stop a turn after N parts (reasoning, text, calls, results)",
     )
     group.add_argument("--max-turns", metavar="N", type=count, help="stop after N turns of the session")
     group.add_argument("--max-iterations", metavar="N", type=count, help="stop a turn after N model requests")

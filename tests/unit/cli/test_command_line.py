@@ -1,13 +1,16 @@
 """How words on the command line become a command, options, and one line about what is wrong."""
 
 import argparse
+import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from tests.architecture.source import ROOT
 from tui_agent.cli import exit_codes, options
 from tui_agent.cli.main import (
     APP,
@@ -154,6 +157,33 @@ def test_every_subcommands_help_has_an_example_and_every_listing_json(name: str)
         text = inner.format_help()
         assert f"tui-agent {name} {inner_name}" in text.split("examples:")[1], inner_name
         assert "--json" in text
+
+
+WITHOUT_EXTRAS = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in absent:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+absent = set(sys.argv[1].split(","))
+sys.meta_path.insert(0, Absent())
+from tui_agent.cli.main import VERBS, main
+for words in ((), *((name,) for name in VERBS)):
+    assert main([*words, "--help"]) == 0, words
+"""
+
+
+def test_the_help_of_every_command_works_without_any_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = [name for extra in project["optional-dependencies"].values() for name in extra]
+    absent = [re.split(r"[^\w-]", name)[0].replace("-", "_") for name in names]
+    assert {"keyring", "textual_speedups", "tree_sitter_lua"} <= set(absent)
+    words = [sys.executable, "-c", WITHOUT_EXTRAS, ",".join(absent)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("\nexamples:\n") == len(VERBS) + 1
 
 
 def test_the_list_of_commands_names_them_all() -> None:

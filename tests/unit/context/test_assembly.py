@@ -143,6 +143,46 @@ def test_where_all_fits_nothing_is_changed() -> None:
     assert found.manifest.input_budget == 97_900
 
 
+def test_the_manifest_has_each_sections_size_before_and_after_its_budget_and_what_was_done_to_it() -> None:
+    lines = "\n".join(f"src/file{number}.py: def one, def two" for number in range(200))
+    text = "\n".join(f"line {number} of the output" for number in range(600))
+    history = [
+        SummaryMessage(text="an earlier session", seq=0),
+        said("do it"),
+        UserMessage(content=(TextContent(text=lines),), seq=1, origin="map"),
+        *called(1, text),
+        said("two", 30),
+        SummaryMessage(text="compacted", seq=40),
+        *called(5, "short"),
+    ]
+    found = packed(history, window=4_000, carried="an earlier session")
+    never, shortened = "never shortened", "the oldest 1 shortened: no room"
+    assert [
+        (one.name, one.raw_chars, one.budget, one.reduced, one.dropped_blocks, one.rule)
+        for one in found.manifest.sections
+    ] == [
+        ("system", len(RULE.text), None, False, 0, never),
+        ("task_contract", len("do it" + "two"), None, False, 0, never),
+        ("instructions", len(RULES.text.strip()), 382, False, 0, never),
+        ("session_context", len("an earlier session"), 191, False, 0, ""),
+        ("working_memory", len(MEMORY.text), 115, True, 1, "left out: no room"),
+        ("packed_context", len("compacted"), 955, False, 0, ""),
+        ("repo_map", len(lines), 115, True, 0, shortened),
+        ("recent_observations", len("short"), 1_528, False, 0, ""),
+        ("messages", 72, None, False, 0, ""),
+        ("tool_results", len(text), 1_528, True, 0, shortened),
+    ]
+    sizes = {one.name: (one.chars, one.raw_chars) for one in found.manifest.sections}
+    assert sizes.pop("working_memory")[0] == 0
+    assert all(0 < sizes[name][0] < sizes.pop(name)[1] for name in ("repo_map", "tool_results"))
+    assert all(chars == raw for chars, raw in sizes.values())
+    assert all(one.preserved == (one.chars == one.raw_chars) for one in found.manifest.sections)
+    assert found.manifest.raw_chars == sum(one.raw_chars for one in found.manifest.sections)
+    assert found.manifest.total_chars == sum(one.chars for one in found.manifest.sections)
+    assert found.manifest.total_tokens == sum(one.tokens for one in found.manifest.sections) <= 3_820
+    assert found.manifest.input_budget == 3_820
+
+
 def test_the_memory_goes_first_and_then_the_map_is_shortened() -> None:
     lines = "\n".join(f"src/file{at}.py: def one, def two" for at in range(200))
     large = UserMessage(content=(TextContent(text=lines),), seq=1, origin="map")
