@@ -6,9 +6,11 @@ only a copy of its trusted files.
 """
 
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -65,7 +67,7 @@ def discover(places: PluginPlaces) -> list[FoundPlugin]:
     if places.only_bundled:
         return plugins
     if places.entry_points:
-        plugins += _installed_plugins()
+        plugins += _installed_plugins(tuple(sys.path))
     plugins += _plugins_in(places.user, "user")
     plugins += _plugins_in(places.project, "project")
     for folder in places.extra:
@@ -147,9 +149,15 @@ def _plugins_at(folder: Path) -> list[FoundPlugin]:
     return list(_plugins_in(folder, "option"))
 
 
-def _installed_plugins() -> list[FoundPlugin]:
+@lru_cache(maxsize=1)
+def _installed_plugins(_search_path: tuple[str, ...]) -> tuple[FoundPlugin, ...]:
+    """Return the plugins of installed distributions.
+
+    Reads the metadata of every distribution, so once per process and module search path: what is installed later
+    could not be imported reliably anyway.
+    """
     entries = sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
-    return [
+    return tuple(
         _check_name(
             FoundPlugin(
                 entry.name,
@@ -159,4 +167,4 @@ def _installed_plugins() -> list[FoundPlugin]:
             )
         )
         for entry in entries
-    ]
+    )

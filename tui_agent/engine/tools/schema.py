@@ -4,6 +4,7 @@ Invariant: no `$ref`, no titles, `additionalProperties` false in every object wi
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from pydantic import BaseModel, JsonValue
 
@@ -12,9 +13,11 @@ from tui_agent.protocol.base import JsonMap
 _DROPPED = frozenset({"title", "$defs"})
 
 
+@lru_cache(maxsize=256)
 def json_schema(args: type[BaseModel]) -> JsonMap:
     """Return the schema of an arguments model, always of type object. A recursive reference becomes `{}`.
 
+    The same object is returned for the same class, because pydantic takes milliseconds for each: do not change it.
     The class's docstring is left out because it is for readers of the code; the model reads `ToolSpec.description`.
     """
     raw = args.model_json_schema()
