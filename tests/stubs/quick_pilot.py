@@ -60,12 +60,9 @@ class QuickPilot(Pilot[ResultT]):
             await self._settled()
             await self.app.animator.wait_until_complete()
             await self._settled()
-        if keys:
-            await self._wait_for_screen()
 
     async def pause(self, delay: float | None = None) -> None:
         """Let the app do what it has to do, or so many seconds go by."""
-        await self._wait_for_screen()
         if delay is None:
             await self._settled()
         else:
