@@ -4,6 +4,7 @@ import os
 import shutil
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ class FoldingNames(DiskNameLookup):
         return str(at)
 
 
+@cache
 def key(name: str) -> str:
     plain = "".join(char for char in unicodedata.normalize("NFD", name) if unicodedata.category(char) != "Cf")
     short = {"GIT~1": ".git"}.get(plain, plain)
