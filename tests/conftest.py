@@ -22,6 +22,19 @@ for name in [name for name in os.environ if name.startswith(CALLERS_OWN)]:
     del os.environ[name]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each variant of a `slow_variants` test but the first `slow`."""
+    seen: set[str] = set()
+    for item in items:
+        if item.get_closest_marker("slow_variants") is None:
+            continue
+        test = item.nodeid.partition("[")[0]
+        if test in seen:
+            item.add_marker(pytest.mark.slow)
+        seen.add(test)
+
+
 GC_THRESHOLDS = (20_000, 20, 20)
 
 

@@ -138,6 +138,7 @@ def legal(bench: Bench) -> None:
         assert faults_in(request.messages) == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_after_a_kill_at_any_event_a_yes_runs_what_waited_once_and_nothing_runs_twice(
     tmp_path: Path,

@@ -47,6 +47,7 @@ async def test_a_store_that_is_gone_in_mid_session_is_said_and_begun_anew(tmp_pa
         assert bench.recorder.branches.moves == before
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("command", [False, True])
 async def test_what_changed_while_nothing_could_be_kept_is_kept_afterwards(
     tmp_path: Path, command: bool

@@ -54,6 +54,7 @@ class Clocked(Output):
         return ToolResult(ok=True, content=(TextContent(text=text),))
 
 
+@pytest.mark.slow
 async def test_the_same_calls_after_each_summary_end_the_turn_and_a_message_goes_on(tmp_path: Path) -> None:
     for name, limits in (("summaries", ONLY_SUMMARIES), ("lines", LIMITS)):
         folder = tmp_path / name
@@ -72,6 +73,7 @@ async def test_the_same_calls_after_each_summary_end_the_turn_and_a_message_goes
             assert not check_pairs(model.asked[-1].messages), name
 
 
+@pytest.mark.slow
 async def test_a_circle_goes_on_over_runs_and_turns_without_new_words(tmp_path: Path) -> None:
     for name, limits in (("summaries", ONLY_SUMMARIES), ("lines", LIMITS)):
         folder, model = tmp_path / name, Worker(asks_for(ROUND, FAR))

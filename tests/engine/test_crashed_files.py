@@ -25,6 +25,7 @@ async def _crashed(tmp_path: Path, kind: str) -> None:
     path.write_bytes(b"".join(lines[:end]))
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("kind", ["checkpoint.taken", "tool.finished", "file.changed"])
 @pytest.mark.parametrize("opened_before", [0, 1])
 async def test_an_undo_takes_back_what_a_crash_kept_from_its_checkpoint(
@@ -92,6 +93,7 @@ def _lines(tmp_path: Path) -> tuple[int, int]:
     return sum(one["added"] for one in changes), sum(one["removed"] for one in changes)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("kind", "last"),
     [("checkpoint.taken", False), ("tool.finished", False), ("file.changed", True), ("file.changed", False)],

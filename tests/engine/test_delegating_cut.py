@@ -3,6 +3,8 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import Bench, call, running, say
 from tests.engine.talks import Talks, rules, spawn, tools, use
 from tests.stubs.legal_history import check_pairs
@@ -51,6 +53,7 @@ def _ends(bench: Bench, lines: list[bytes]) -> tuple[int, int]:
     return begun, sum(b'"agent.finished"' in line for line in lines) + len(bench.of(AgentFinished))
 
 
+@pytest.mark.slow
 async def test_after_a_crash_at_any_event_every_delegate_has_ended_and_the_history_is_legal(
     tmp_path: Path,
 ) -> None:

@@ -148,6 +148,7 @@ async def test_the_word_before_the_last_answer_is_not_said_to_the_summary(tmp_pa
             assert model.summaries and all(LAST_ANSWER_NOTE not in of(one) for one in model.summaries)
 
 
+@pytest.mark.slow
 async def test_a_delegate_that_forgets_and_begins_again_ends_as_failed(tmp_path: Path) -> None:
     model = Investigation(reads(1_000, names=17))
     async with delegating(tmp_path, model) as bench:

@@ -271,6 +271,7 @@ async def test_what_runs_no_command_is_not_judged_by_them(tmp_path: Path) -> Non
     assert [one.secrets for one in found] == [()]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("command", "policy", "looks", "shown"),
     [

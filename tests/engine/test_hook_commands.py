@@ -42,6 +42,7 @@ BAD_HOOKS = {
 }
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("name", BAD_HOOKS)
 async def test_a_broken_hook_is_told_of_and_the_call_falls_to_asking(tmp_path, name):
     script, words = BAD_HOOKS[name]

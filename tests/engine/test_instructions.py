@@ -149,6 +149,7 @@ def test_a_folder_that_is_named_itself_is_worked_in() -> None:
     assert folders_of(["src/deep/", "docs/a.md", "/etc/x", "../up/", "./"]) == ["docs", "src", "src/deep"]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "command",
     [

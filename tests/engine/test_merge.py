@@ -13,6 +13,7 @@ def _merger(tick: float) -> tuple[DeltaMerger[str], list[tuple[str, str]]]:
     return DeltaMerger(FakeClock(tick=tick), lambda key, text: out.append((key, text))), out
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.text(max_size=40)), max_size=60), st.floats(0, 0.2))
 def test_pieces_come_out_whole_and_in_order_and_keys_never_mix(
     pieces: list[tuple[str, str]], tick: float

@@ -196,6 +196,7 @@ SEALED: list[tuple[str, PolicyName, bool]] = [
 ]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("command", "policy", "sealed"), SEALED)
 async def test_what_only_the_sandbox_bounds_does_not_write_the_repository(
     tmp_path: Path, command: str, policy: PolicyName, sealed: bool

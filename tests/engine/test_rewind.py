@@ -95,6 +95,7 @@ async def test_undo_takes_back_a_turn_with_its_files_and_redo_brings_both_again(
         assert check_pairs(bench.recorder.messages()) == []
 
 
+@pytest.mark.slow
 async def test_three_undos_and_three_redos_stop_at_the_same_states_to_the_byte(tmp_path: Path) -> None:
     answers: list[object] = []
     for number in (1, 2, 3):

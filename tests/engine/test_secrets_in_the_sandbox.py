@@ -156,6 +156,7 @@ async def test_tests_that_need_it_run_again_with_it_and_in_the_sandbox() -> None
     assert found == Seen("[exit 0]\nin 1\n6", (ASKED,))
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("reach", "asked"), [("once", 2), ("session", 1), ("always", 1)])
 async def test_what_the_user_opened_for_the_session_or_for_always_is_asked_about_no_more(
     reach: Reach, asked: int

@@ -80,6 +80,7 @@ class ManyTests(EchoTool):
         return ToolResult(ok=False, content=(TextContent(text=text),), events=(event,))
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("window", "count"), [(8_000, 80), (16_000, 200), (32_000, 450)])
 async def test_every_line_of_the_task_is_in_every_request_over_several_compactions(
     tmp_path: Path, window: int, count: int
@@ -190,6 +191,7 @@ async def test_a_summary_taken_back_moves_the_meter_to_what_the_history_takes(tm
         assert back.after_tokens > 0.9 * whole and bench.recorder.meter.fraction == back.after_tokens / 10_000
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("most", [45_000, 52_000, 90_000])
 async def test_a_window_learnt_of_a_refusal_holds_from_then_on_and_the_task_stays_whole(
     tmp_path: Path, most: int

@@ -87,6 +87,7 @@ async def test_what_was_carried_over_is_in_every_request_and_survives_a_resume(
     assert fold(ModelMessages(), new)[0].role == "summary"
 
 
+@pytest.mark.slow
 async def test_a_session_that_was_carried_on_once_is_carried_on_again(options: SessionOptions) -> None:
     await turn(replace(options, session=OLD), "where do we keep the hours?")
     await turn(replace(options, session=NEW, carry_from=OLD), "tell me again")

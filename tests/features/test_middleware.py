@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.clock import FakeClock, SequentialIds
 from tui_agent.cli.run.headless import run_turn
@@ -146,6 +148,7 @@ def test_every_prompt_text_is_documented() -> None:
 COMMIT = re.compile(r'(?<="commit":")[0-9a-f]{40}')
 
 
+@pytest.mark.slow
 async def test_two_runs_of_a_script_differ_in_nothing_but_ids_and_times(tmp_path: Path) -> None:
     script = tmp_path / "script.yaml"
     script.write_text(

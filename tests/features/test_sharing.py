@@ -213,6 +213,7 @@ def test_a_limit_of_parts_ends_the_turn_there_and_the_next_turn_counts_anew(
     assert found == [(3, [0, 1, 2]), (0, [3, 4, 5])]
 
 
+@pytest.mark.slow
 def test_parts_are_told_while_the_run_goes_on(tmp_path: Path) -> None:
     """The command waits for the test, and the test for the line of the part before it."""
     os.mkfifo(tmp_path / "gate")
@@ -237,6 +238,7 @@ def test_parts_are_told_while_the_run_goes_on(tmp_path: Path) -> None:
     assert "status: success" in rest
 
 
+@pytest.mark.slow
 def test_the_same_answers_make_the_same_parts_whichever_adapter_brings_them(
     call: Call, tmp_path: Path
 ) -> None:

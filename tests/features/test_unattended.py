@@ -35,6 +35,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
     )
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("client", ["headless", "eval"])
 @pytest.mark.parametrize("policy", ["ask", "bypass"])
 async def test_what_would_be_asked_is_refused_at_once(

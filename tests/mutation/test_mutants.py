@@ -137,6 +137,7 @@ def test_what_cannot_even_be_imported_is_noticed_by_none(folder: Path) -> None:
     assert (outcome.how, outcome.noticed) == ("no program", False)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "text",
     [

@@ -69,6 +69,7 @@ def test_every_moment_is_what_a_fresh_fold_gives(name: str, span: int) -> None:
         assert shown(moments.views_at(seq)) == wanted[seq], seq
 
 
+@pytest.mark.slow
 def test_a_branch_that_was_left_is_shown_as_it_was_and_the_new_one_without_it() -> None:
     records = moved(moved(golden("night_shift"), 60), 90)
     moments = ReplayCursor(records, interval=20)

@@ -48,6 +48,7 @@ def packed(driven: Driven) -> str:
     return "".join(driven.text().replace("▌", "").split())
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("name", "size"),
     [("long", (80, 24)), ("long", (40, 8)), ("many", (60, 20)), ("many", (20, 5)), ("blanks", (10, 3))],
@@ -71,6 +72,7 @@ async def test_nothing_is_allowed_before_its_end_was_in_sight(name: str, size: t
         assert seen == wanted or size[0] < 20  # there a word stands on several rows
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("name", list(COMMANDS))
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 async def test_the_beginning_and_the_end_of_a_command_stand_together(
@@ -88,6 +90,7 @@ async def test_the_beginning_and_the_end_of_a_command_stand_together(
             assert "<400 blanks>" in text
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("name", "size"), [("long", size) for size in SIZES] + [("many", size) for size in SIZES[1:5]]
 )
@@ -204,6 +207,7 @@ async def test_the_footer_names_the_answers_that_another_size_gives_back() -> No
         assert len(driven.session.submitted) == 1
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("key", ["y", "s", "a", "enter"])
 async def test_the_first_yes_to_a_command_that_is_cut_shows_what_was_left_out(key: str) -> None:
     heredoc = "\n".join(["cat > a.py <<'END'", *(f"line = {number}" for number in range(40)), "END"])

@@ -90,6 +90,7 @@ async def test_its_end_is_shown_with_its_title_and_a_message_is_sent_before_the_
         assert driven.app.query("ChatWidget").results
 
 
+@pytest.mark.slow
 async def test_what_is_read_stays_in_place_when_the_whole_comes() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:

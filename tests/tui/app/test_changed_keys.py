@@ -196,6 +196,7 @@ async def test_help_and_footer_name_changed_keys(tmp_path: Path) -> None:
         assert any(" Z " in row and "sort by use" in row for row in driven.rows())
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("keys", "told"),
     [

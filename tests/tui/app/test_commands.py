@@ -60,6 +60,7 @@ async def test_a_command_with_an_argument_is_submitted(line: str, command: Comma
         assert driven.app.prompt.editor.text == ""
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "line", ["/policy never", "/reasoning much", "/cost nothing", "/rename", "/run", "/theme pink"]
 )

@@ -77,6 +77,7 @@ async def test_the_command_carries_its_focus() -> None:
         assert driven.session.submitted[-1].focus == "the parser"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("window", "output", "says"),
     [
@@ -107,6 +108,7 @@ async def test_the_meters_tick_stands_where_compaction_comes(window: int, output
         assert f"{tick} compaction" in driven.text()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 @pytest.mark.parametrize("in_turn", [False, True])
 async def test_the_activity_line_says_that_it_summarises(size: tuple[int, int], in_turn: bool) -> None:
@@ -226,6 +228,7 @@ async def test_the_list_is_filtered_by_a_path_a_turn_or_what_became_of_a_message
         assert {item.group for item in picker.matches} == {"Turn 1"}
 
 
+@pytest.mark.slow
 async def test_the_list_opens_before_a_long_session_is_read() -> None:
     async with open_app(golden("night_shift")) as driven:
         controller = driven.app.controller

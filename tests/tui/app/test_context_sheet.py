@@ -102,6 +102,7 @@ async def test_a_window_that_was_learnt_is_marked_and_says_how_to_set_it() -> No
         assert "of ~200k" in driven.text()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("size", [(160, 45), (120, 40), (80, 24)])
 @pytest.mark.parametrize(("tokens", "percent"), [(88_000, "44 %"), (132_000, "66 %")])
 async def test_the_words_and_the_colour_are_of_the_figure_beside_them_while_a_model_answers(
@@ -180,6 +181,7 @@ async def test_the_bars_give_way_to_the_reasons_and_every_key_is_named() -> None
             assert key in driven.text()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("width", [80, 90, 100, 110, 120, 160])
 async def test_every_limit_of_the_bar_has_its_figure(width: int) -> None:
     async with open_app(golden("night_shift"), size=(width, 40)) as driven:

@@ -166,6 +166,7 @@ async def test_without_a_fault_nothing_is_written(tmp_path: Path) -> None:
     assert not screen_error_log(tmp_path).exists()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("line", "name"),
     [("/sessions", "list"), ("/tree", "tree"), ("/checkpoints", "checkpoints"), ("/map", "map")],

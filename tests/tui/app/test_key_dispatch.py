@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.rows import rows
 from tui_agent.tui.actions import ACTIONS, BY_NAME, Action, Scope, key_name
 from tui_agent.tui.commands.context import ContextSheet
 from tui_agent.tui.commands.handlers import HANDLERS
@@ -98,15 +99,14 @@ def bare(
     return screen, calls
 
 
-@pytest.mark.parametrize(
-    ("action", "taker"),
+@rows(
+    "action, taker",
     [
         (action, taker)
         for action in KEYED
         for taker in TAKERS.get(action.scope, ())
         if (action.name, taker) not in UNUSED
     ],
-    ids=lambda one: one.name if isinstance(one, Action) else one.__name__,
 )
 def test_a_changed_key_does_what_the_old_one_did_and_the_old_one_nothing(
     action: Action, taker: type[KeyActions]
@@ -126,7 +126,7 @@ def test_a_changed_key_does_what_the_old_one_did_and_the_old_one_nothing(
     assert calls == by_default and len(calls) == action.choices
 
 
-@pytest.mark.parametrize("action", KEYED, ids=lambda action: action.name)
+@rows("action", KEYED)
 def test_every_action_with_a_key_has_someone_who_takes_it(action: Action) -> None:
     if action.scope in ("app", "transcript"):
         assert action.name in {*HANDLERS, "quit", "stop", "copy_or_stop", "scroll"}
@@ -135,16 +135,14 @@ def test_every_action_with_a_key_has_someone_who_takes_it(action: Action) -> Non
         assert (action.name, taker) in UNUSED or action.name in taker._key_methods, taker
 
 
-@pytest.mark.parametrize(
-    "taker", sorted({one for many in TAKERS.values() for one in many}, key=lambda one: one.__name__)
-)
+@rows("taker", sorted({one for many in TAKERS.values() for one in many}, key=lambda one: one.__name__))
 def test_every_method_that_a_screen_names_exists_and_its_action_too(taker: type[KeyActions]) -> None:
     for name, method in taker._key_methods.items():
         assert name in BY_NAME
         assert hasattr(taker, method if isinstance(method, str) else method[0]) or taker is Editor
 
 
-@pytest.mark.parametrize("action", KEYED, ids=lambda action: action.name)
+@rows("action", KEYED)
 def test_lists_of_keys_show_the_changed_key(action: Action) -> None:
     given = FREE[: action.choices]
     keys = KeyMap(apply_key_settings({action.name: given}).actions)

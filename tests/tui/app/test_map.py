@@ -172,6 +172,7 @@ async def test_letters_with_shift_are_the_footers_letters() -> None:
         assert driven.app.screen is not page
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("command", "key"),
     [("/context", "M"), ("/trace", "J"), ("/sessions", "S"), ("/jobs", "Q"), ("/help", "Q")],

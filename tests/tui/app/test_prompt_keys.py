@@ -58,6 +58,7 @@ async def test_each_enter_sends_what_was_typed_before_it_also_where_all_came_at_
         assert driven.app.prompt.editor.text == "four"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("bytes_", "text"),
     [

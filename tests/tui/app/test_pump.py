@@ -76,6 +76,7 @@ async def test_an_event_from_the_future_is_passed_over() -> None:
     await task
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("cut", [1, 20, 60, 93, 105, 140])
 async def test_a_cut_log_opens_and_the_rest_arrives_live_to_the_same_screen(cut: int) -> None:
     records = golden("night_shift")

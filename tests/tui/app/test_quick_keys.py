@@ -13,6 +13,7 @@ from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.screens.tree.screen import TreeScreen
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("kind", "key"),
     [(TraceScreen, "escape"), (TraceScreen, "enter"), (SessionsScreen, "escape"), (ReplayScreen, "escape")],

@@ -21,6 +21,7 @@ def records(sandbox: str, why_not: str) -> list[Record]:
     return found
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 @pytest.mark.parametrize(
     ("sandbox", "why_not", "said"),
@@ -33,6 +34,7 @@ async def test_the_header_says_whether_commands_are_confined(
         assert said in driven.rows()[0]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 @pytest.mark.parametrize(
     ("sandbox", "said"),

@@ -336,6 +336,7 @@ class Counting:
         return self.draw(line, width, chosen=chosen)
 
 
+@pytest.mark.slow
 async def test_only_rows_in_sight_are_drawn_of_thousands() -> None:
     async with open_sessions(Programs(many(BIG))) as (driven, screen):
         drawn = Counting(screen.table.draw_line)

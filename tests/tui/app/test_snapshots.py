@@ -83,6 +83,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 @pytest.mark.parametrize("name", list(COMMANDS))
 async def test_the_question_about_a_command_is_as_it_was(name: str, size: tuple[int, int]) -> None:
@@ -120,6 +121,7 @@ BRANCHING = [
 ]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("name", "size", "keys"), BRANCHING, ids=[screen[0] for screen in BRANCHING])
 async def test_what_shows_branches_is_as_it_was(
     tmp_path: Path, name: str, size: tuple[int, int], keys: tuple[str, ...]
@@ -138,6 +140,7 @@ COMPARISONS = [
 ]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("name", "size"), COMPARISONS, ids=[screen[0] for screen in COMPARISONS])
 async def test_a_comparison_is_as_it_was(name: str, size: tuple[int, int], tmp_path: Path) -> None:
     async with open_comparison(compared(tmp_path), size=size) as shown:

@@ -35,6 +35,7 @@ async def send(driven: Driven, text: str) -> None:
     await driven.press("escape", "enter") if text.startswith("/") else await driven.press("enter")
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("way", ["/new", "/reset-session", "/session ses_b"])
 async def test_a_message_that_is_sent_while_another_session_opens_goes_there(way: str) -> None:
     second = held_back()
@@ -128,6 +129,7 @@ async def test_a_word_that_is_no_session_names_this_one_after_a_question() -> No
         assert "Renamed this session to nights." in driven.text()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("way", ["/session ses_typo", "/resume ses_typo", "/resume nights"])
 async def test_a_session_that_is_not_there_is_neither_made_nor_a_name(way: str) -> None:
     opened: list[object] = []
@@ -154,6 +156,7 @@ async def test_the_beginning_of_an_id_opens_it_and_one_of_several_asks_for_more(
         assert asked == ["ses_two"]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("way", ["/session ses_b", "/resume ses_b", "list"])
 async def test_another_session_opens_with_the_settings_that_it_was_recorded_with(
     tmp_path: Path, way: str

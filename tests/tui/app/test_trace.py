@@ -157,6 +157,7 @@ class Looked(Sequence[Span]):
         return self.spans[at]
 
 
+@pytest.mark.slow
 async def test_old_turns_are_not_looked_at_as_long_as_they_are_folded_and_out_of_sight() -> None:
     async with open_app(golden("night_shift"), size=(160, 45)) as driven:
         await driven.press("f3")
@@ -191,6 +192,7 @@ async def test_fifty_thousand_spans_are_listed_and_only_those_in_sight_are_drawn
         assert 0 < len(drawn) < 1000
 
 
+@pytest.mark.slow
 async def test_the_pane_draws_no_more_rows_than_it_has_room_for() -> None:
     async with open_app(golden("night_shift")) as driven:
         rows = trace_rows(many(50_000), {}, driven.app.looks, 38, 12, 0.0)
@@ -198,6 +200,7 @@ async def test_the_pane_draws_no_more_rows_than_it_has_room_for() -> None:
         assert len(rows) <= 12 and "read file 99" in text[-1] and "turn 496" in text[1]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 160, 200])
 async def test_columns_stand_under_their_names_and_never_touch_however_long_a_turn_took(width: int) -> None:
     async with open_app(golden("night_shift"), size=(width, 60)) as driven:
@@ -224,6 +227,7 @@ async def test_the_full_screen_opens_with_the_newest_span_in_sight() -> None:
         assert any(row.startswith("›") and "model claude-sonnet-4-5" in row for row in driven.rows())
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("log", ["night_shift", "streaming", "every_kind"])
 async def test_failures_are_one_number_in_every_pane(log: str) -> None:
     async with open_app(golden(log), size=(160, 60)) as driven:

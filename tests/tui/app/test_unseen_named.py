@@ -33,6 +33,7 @@ def test_the_row_of_a_command_has_one_blank_for_several() -> None:
     assert deed.command == "cat a b"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 @pytest.mark.parametrize("name", list(UNSEEN))
 async def test_box_row_and_activity_line_say_the_same_of_a_command(name: str, size: tuple[int, int]) -> None:

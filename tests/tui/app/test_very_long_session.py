@@ -33,6 +33,7 @@ def _questions(driven: Driven) -> list[str]:
     return re.findall(r"question number \d+", driven.text())
 
 
+@pytest.mark.slow
 async def test_its_end_is_laid_out_first_and_its_beginning_when_it_is_wanted() -> None:
     async with open_app(session=_very_long()) as driven:
         widget = _widget(driven)

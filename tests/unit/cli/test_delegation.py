@@ -41,6 +41,7 @@ def script(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"scripted:{work / 'main.yaml'}"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("by", ["option", "environment"])
 def test_an_investigator_has_the_model_that_option_or_environment_name(
     call: Call, script: str, work: Path, monkeypatch: pytest.MonkeyPatch, by: str

@@ -25,6 +25,7 @@ def shell(words: str, home: Path, rest: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(["bash", "-c", command], env=environ, capture_output=True, check=False, text=True)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("rest", ["> /dev/full", ">&-"])
 def test_output_that_cannot_be_written_is_told_in_one_line(tmp_path: Path, rest: str) -> None:
     done = shell("config path", tmp_path, rest)

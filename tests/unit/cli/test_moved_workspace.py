@@ -58,6 +58,7 @@ def test_a_folder_that_is_there_is_kept_whatever_is_named(call: Call, tmp_path: 
     assert files(other) == {}
 
 
+@pytest.mark.slow
 def test_a_fork_that_goes_back_before_its_beginning_stays_in_its_folder(
     call: Call, tmp_path: Path, work: Path
 ) -> None:

@@ -213,6 +213,7 @@ async def leave_open(options: SessionOptions) -> None:
                     return
 
 
+@pytest.mark.slow
 def test_a_turn_that_goes_on_from_an_open_question_gets_its_own_answers(call: Call, tmp_path: Path) -> None:
     script = tmp_path / "asked.yaml"
     script.write_text(SCRIPT)

@@ -118,6 +118,7 @@ def test_what_someone_else_changed_asks_first_and_is_put_back_where_it_is_named(
     assert files(work) == FIRST
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("spelt", ["./more.txt", "sub/../more.txt", "{work}/more.txt"])
 def test_a_file_may_be_named_in_any_way(call: Call, tmp_path: Path, work: Path, spelt: str) -> None:
     at = str(seq_of(tmp_path, "checkpoint.taken", 2))

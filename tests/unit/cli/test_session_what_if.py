@@ -36,6 +36,7 @@ def test_it_runs_on_in_a_folder_of_its_own_and_both_stand_side_by_side(
     assert kinds.count("user.message") == 1, "it went on without a message"
 
 
+@pytest.mark.slow
 def test_the_comparison_is_what_compare_prints(call: Call, tmp_path: Path) -> None:
     at = seq_of(tmp_path, "tool.finished", name="read_file")
     _, out, err = what_if(call, tmp_path, at, "--result", "nothing in it")

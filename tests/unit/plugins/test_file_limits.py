@@ -73,6 +73,7 @@ async def test_a_file_of_a_gigabyte_is_refused_by_its_size(bench: Bench, env: Co
     assert env.counts["bytes"] == 0
 
 
+@pytest.mark.slow_variants
 async def test_a_line_of_ten_megabytes_is_read_cut_searched_and_edited(bench: Bench) -> None:
     bench.write("long", b"x" * LINE + b"\nhit\n")
     shown = text(await bench.run("read_file", path="long"))
@@ -115,6 +116,7 @@ async def test_a_file_that_is_longer_than_it_says_is_refused_once_it_is() -> Non
     await env.aclose()
 
 
+@pytest.mark.slow_variants
 async def test_many_entries_are_cut_with_a_note(bench: Bench) -> None:
     (bench.folder / "many").mkdir()
     for number in range(5_000):

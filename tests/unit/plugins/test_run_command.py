@@ -219,6 +219,7 @@ async def test_the_newest_of_a_flood_is_shown_when_it_pauses():
     assert " …]\n0123456789\n" in recorded[-1]
 
 
+@pytest.mark.slow
 async def test_fifty_megabytes_are_contained(bench):
     result = await bench.run("run_command", command="yes 0123456789 | head -c 50000000")
     said = text(result)

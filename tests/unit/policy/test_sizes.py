@@ -156,6 +156,7 @@ def test_a_line_that_is_too_long_to_be_read_is_never_allowed(name: str) -> None:
     assert verdict(LONG[name]) == "ask"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("name", STARS)
 def test_many_patterns_against_many_rules_are_little_work(name: str) -> None:
     rules = [f"deny read *{n}/a*{n}/*.key{n}" for n in range(10)]

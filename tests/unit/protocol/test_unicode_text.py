@@ -86,6 +86,7 @@ def test_words_of_one_script_are_what_they_read(text: str) -> None:
     assert describe_lookalike(text) == "" and reveal_invisible(text) == text
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("one", ["x", "\u202e", "\u0301", "→", "é", " \n", " ", "\n", "<", "Ж"])
 def test_megabytes_are_judged_before_the_time_limit(one: str) -> None:
     text = one * (2_000_000 // max(1, len(one.encode())))

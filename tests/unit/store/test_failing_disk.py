@@ -81,6 +81,7 @@ def after(root: Path) -> list[Record]:
     return found
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("mode", ["fail", "short", "die", "broken"])
 async def test_no_acknowledged_event_is_lost_whatever_call_fails(tmp_path: Path, mode: str) -> None:
     number, fired = 0, True

@@ -151,6 +151,7 @@ def absent(index: SessionIndex) -> None:
     index.delete()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("harm", [absent, garbage, torn, other_version])
 def test_an_index_that_is_no_use_is_made_again(tmp_path: Path, harm: Callable[[SessionIndex], None]) -> None:
     sessions = talked(tmp_path, 60)

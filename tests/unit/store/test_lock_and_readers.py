@@ -57,6 +57,7 @@ def test_the_lock_is_free_after_a_refused_opening(tmp_path: Path) -> None:
     sessions.open("s1", wait_s=0.0).close()
 
 
+@pytest.mark.slow
 def test_a_reader_that_tails_a_writer_gets_every_event_once_and_whole(tmp_path: Path) -> None:
     path = write_log(tmp_path, "s1", ["one"])
     writer = processes().Process(target=write_many, args=(tmp_path, 10_000))

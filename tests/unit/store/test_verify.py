@@ -46,6 +46,7 @@ def test_a_fork_tells_of_those_that_it_took_over_and_of_no_others(
         sessions.fork("s1", 1, "another")
 
 
+@pytest.mark.slow
 def test_a_log_that_is_written_meanwhile_is_whole(tmp_path: Path) -> None:
     path = write_log(tmp_path, "s1", ["one"])
     writer = processes().Process(target=write_many, args=(tmp_path, 3_000))

@@ -95,6 +95,7 @@ def test_tabs_stop_at_cells_not_at_characters() -> None:
     assert text.clean("世\tx\na\ty") == "世  x\na   y"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("start", ["\x1b]", "\x9d", "\x1b[0", "\x1b", "\u0301", "\u200d", "é\t"])
 def test_a_huge_line_of_unfinished_sequences_is_done_before_the_time_limit(start: str) -> None:
     assert "\x1b" not in text.clean(start * 1_000_000)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stubs.rows import rows
 from tui_agent.tui.actions import ACTIONS, BY_NAME, WAYS_OUT
 from tui_agent.tui.widgets.key_settings import (
     BESIDE,
@@ -46,7 +47,7 @@ def test_a_key_is_written_by_its_name_or_as_it_is_printed(written: str, key: str
     assert parse_key(written) == key
 
 
-@pytest.mark.parametrize("action", [action for action in ACTIONS if action.keys], ids=lambda one: one.name)
+@rows("action", [action for action in ACTIONS if action.keys])
 def test_every_default_key_can_be_written_as_it_is_printed(action: object) -> None:
     for key in action.keys:  # type: ignore[attr-defined]
         assert " ".join(parse_key(part) or "" for part in key.split()) == key

@@ -110,6 +110,7 @@ def test_secret_files_are_neither_listed_nor_indexed_nor_shown(root: Path, repo_
     assert b".env" not in kept
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("query", [None, "coupon", "nothing of this kind"])
 def test_the_same_files_and_question_give_the_same_bytes(
     root: Path, repo_map: Maps, query: str | None
@@ -161,6 +162,7 @@ def test_where_nothing_can_be_kept_the_map_is_scanned(root: Path, repo_map: Maps
     assert paths(view)[0] == "shop/coupon.py"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("damage", [b"", b"not a database" * 400, None])
 def test_a_broken_index_is_built_anew(root: Path, repo_map: Maps, damage: bytes | None) -> None:
     before = repo_map(root).map("coupon", refresh=True)
@@ -176,6 +178,7 @@ def test_a_broken_index_is_built_anew(root: Path, repo_map: Maps, damage: bytes 
     assert repo_map(root).map("coupon", refresh=True) == before
 
 
+@pytest.mark.slow
 def test_an_index_with_a_broken_page_is_built_anew_at_a_refresh(root: Path, repo_map: Maps) -> None:
     before = repo_map(root).map("coupon", refresh=True)
     repo_map.close()
@@ -189,6 +192,7 @@ def test_an_index_with_a_broken_page_is_built_anew_at_a_refresh(root: Path, repo
     assert healed > 3
 
 
+@pytest.mark.slow
 def test_an_index_that_is_deleted_under_a_map_is_built_anew(root: Path, repo_map: Maps) -> None:
     mapped = repo_map(root)
     before = mapped.map("coupon", refresh=True)
@@ -196,6 +200,7 @@ def test_an_index_that_is_deleted_under_a_map_is_built_anew(root: Path, repo_map
     assert mapped.map("coupon", refresh=True) == before
 
 
+@pytest.mark.slow
 def test_rows_that_make_no_sense_are_built_anew(root: Path, repo_map: Maps) -> None:
     before = repo_map(root).map("coupon", refresh=True)
     with sqlite3.connect(index_path(root.parent / "cache", root)) as db:

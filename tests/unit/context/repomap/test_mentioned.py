@@ -86,6 +86,7 @@ def test_a_name_that_many_files_bear_names_none_and_a_list_of_files_ends() -> No
     assert [one.path for one in find_named_files(" ".join(paths), alike(paths))] == paths[:MOST]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("patience", [0.0, 5.0])
 def test_a_named_file_is_the_first_with_the_symbol_at_its_line(tmp_path: Path, patience: float) -> None:
     root = tmp_path / "repo"

@@ -108,6 +108,7 @@ def newer_hash(folder: Path) -> None:
     (folder / ".git" / "index").write_bytes(b"DIRC\0\0\0\2\0\0\0\0" + bytes(32) + b"\1" * 32)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "prepare",
     [

@@ -52,6 +52,7 @@ class Build:
                     (place / "b").symlink_to("c")
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("repository", [False, True])
 async def test_what_is_built_meanwhile_breaks_no_checkpoint(tmp_path: Path, repository: bool) -> None:
     folder = workspace(tmp_path, repository=repository)

@@ -132,6 +132,7 @@ def locks(store: Path) -> None:
         (store / name).touch()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "damage",
     [

@@ -73,6 +73,7 @@ async def test_a_failing_git_leaves_all_as_it_was(tmp_path: Path, after: bool) -
     assert await shadow(folder).verify() == []
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("repository", [False, True])
 async def test_a_first_checkpoint_that_fails_can_be_taken_again(tmp_path: Path, repository: bool) -> None:
     folder = workspace(tmp_path, repository=repository)
@@ -203,6 +204,7 @@ async def test_a_commit_that_is_cancelled_is_not_there(tmp_path: Path) -> None:
     assert not list((tmp_path / "checkpoints.git").glob("draft-*"))
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("damage", ["cut", "gone", "garbage", "locked", "other"])
 async def test_a_broken_index_is_read_again_from_the_newest_checkpoint(tmp_path: Path, damage: str) -> None:
     folder = workspace(tmp_path)

@@ -47,6 +47,7 @@ async def test_an_edit_of_the_same_length_at_once_is_seen(tmp_path: Path) -> Non
         await taken(made)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("bits", [0o600, 0o755, 0o640])
 async def test_permission_bits_are_a_change_and_are_kept(tmp_path: Path, bits: int) -> None:
     folder = workspace(tmp_path)
@@ -102,6 +103,7 @@ async def test_a_name_that_is_no_utf8_is_left_out_and_said(tmp_path: Path) -> No
     assert changes.skipped[0].encode()
 
 
+@pytest.mark.slow_variants
 @BOTH
 async def test_ignored_files_are_taken_only_when_named(tmp_path: Path, repository: bool) -> None:
     files = {".gitignore": "*.log\n", "src/.gitignore": "/build/\n", "a.log": "old\n", "src/build/x": "old\n"}

@@ -101,6 +101,7 @@ class Writing(FileOperations):
             self.path.unlink(missing_ok=True)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("how", ["bytes", "bits", "gone", ""])
 async def test_a_file_that_changes_while_all_is_laid_out_stops_the_restore(tmp_path: Path, how: str) -> None:
     folder = workspace(tmp_path)
@@ -141,6 +142,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("fault", "said"), FAULTS)
 async def test_a_fault_is_told_with_its_file_where_it_has_one(
     tmp_path: Path, fault: OSError, said: str
@@ -275,6 +277,7 @@ async def late(root: Path) -> tuple[Late, str, str, str]:
     return found, one, two, await found.edited("three\n", "app.log")
 
 
+@pytest.mark.slow
 async def test_a_file_that_was_kept_late_goes_to_each_state_that_a_checkpoint_holds(tmp_path: Path) -> None:
     found, one, two, three = await late(tmp_path)
     for _ in range(2):
@@ -284,6 +287,7 @@ async def test_a_file_that_was_kept_late_goes_to_each_state_that_a_checkpoint_ho
         assert await found.at(found.first) == ["app\n", "b\n"]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("kept", [True, False])
 async def test_a_file_that_was_kept_late_and_changed_by_a_person_asks_first(
     tmp_path: Path, kept: bool

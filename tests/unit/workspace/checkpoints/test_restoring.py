@@ -116,6 +116,7 @@ async def test_a_folder_that_became_a_link_is_never_written_through(tmp_path: Pa
     assert (folder / "src").is_symlink()
 
 
+@pytest.mark.slow
 async def test_what_was_left_alone_is_asked_about_again_one_after_the_other(tmp_path: Path) -> None:
     folder = workspace(tmp_path, repository=True)
     write(folder, {".gitignore": "*.log\n", "app.log": "as found\n"})
@@ -140,6 +141,7 @@ async def test_what_was_left_alone_is_asked_about_again_one_after_the_other(tmp_
     assert snapshot(folder) == before
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("named", [".git/config", "inner/.git/HEAD", "../beside", "/etc/hostname", "inner/x"])
 async def test_what_is_never_kept_is_not_put_back_though_it_is_named(tmp_path: Path, named: str) -> None:
     folder = workspace(tmp_path, repository=True)
@@ -221,6 +223,7 @@ async def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path) -> None
     assert (folder / "README" / "mine.log").read_text() == "mine\n"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("overwrite", [(), ("README",), ("README/x",), ("README", "README/x")])
 async def test_a_conflict_that_is_kept_keeps_the_place_of_another(
     tmp_path: Path, overwrite: tuple[str, ...]

@@ -126,6 +126,7 @@ async def test_over_the_quota_what_the_session_changed_is_copied_and_survives(tm
     assert any("missing" in problem for problem in await made.verify()), "what was not copied is told"
 
 
+@pytest.mark.slow
 async def test_nothing_is_left_of_upkeep_that_was_ended(tmp_path: Path) -> None:
     folder = workspace(tmp_path, repository=True)
     write(folder, {"noise": os.urandom(5_000_000)})

@@ -83,6 +83,7 @@ READS = {
 }
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("script", READS)
 async def test_reading_works_as_before(base: Path, script: str) -> None:
     program = script.partition(" ")[0]

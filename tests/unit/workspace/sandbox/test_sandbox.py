@@ -121,6 +121,7 @@ BLOCKED = {
 }
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("command", BLOCKED)
 async def test_what_the_sandbox_refused_is_told(world: World, command: str) -> None:
     result = await world.attempt(command)

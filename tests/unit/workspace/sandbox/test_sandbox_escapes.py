@@ -149,6 +149,7 @@ CONTROLS = {
 }
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("name", CONTROLS)
 async def test_the_same_attempt_outside_the_sandbox_is_seen_to_succeed(base: Path, name: str) -> None:
     with World(base / f"control{list(CONTROLS).index(name)}") as world:
