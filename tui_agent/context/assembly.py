@@ -98,7 +98,7 @@ class PackedRequest:
 
     `needed` and `chars` are the tokens and characters of the request before it was shortened; only the texts in `cuts`
     (user messages and summaries that the window cannot hold) are counted after cutting. `short` are the shortened
-    sections. `last` is the largest number of tokens that user messages may fill the request to; None if unknown.
+    sections. `last` is the maximum size in tokens if user messages need more than usual; None if unknown.
     """
 
     system: str

@@ -358,7 +358,7 @@ def _line(text: str, max_chars: int = _LINE) -> str:
 
 
 def _limit_lines(lines: list[str]) -> list[str]:
-    """Return the first and the last of many lines, leaving out those in the middle."""
+    """Return the first and last lines, with a count in place of the others if there are more than `MAX_SHOWN`."""
     if len(lines) <= MAX_SHOWN:
         return lines
     half = MAX_SHOWN // 2

@@ -33,7 +33,7 @@ _PIECE = 64 * 1024
 
 
 class Vocabulary(Protocol):
-    """Protocol: counts tokens."""
+    """A tokenizer that counts tokens."""
 
     @property
     def name(self) -> str: ...

@@ -33,7 +33,7 @@ _OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n|$)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ExportedChange:
-    """A change to one file. `diff` holds the hunks; if it is empty, `note` gives the reason (binary, too large).
+    """A change to one file. `diff` are the hunks; if there are none, `note` gives the reason (binary, too large).
 
     `before` and `after` are the SHA-256 of the file's own bytes.
     """

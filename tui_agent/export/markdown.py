@@ -157,7 +157,7 @@ def fence(text: str, language: str) -> str:
 
 
 def inline_code(text: str) -> str:
-    """Return a one-line text as inline code, whatever characters it contains."""
+    """Return a text as inline code on one line, also if it contains backticks."""
     one_line = " ".join(text.split())
     longest = max((len(run) for run in re.findall("`+", one_line)), default=0)
     ticks = "`" * (longest + 1)

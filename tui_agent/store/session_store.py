@@ -64,7 +64,7 @@ class SessionStore:
         self._ops: FileOps = ops or SystemFiles()
 
     def folder(self, session_id: str) -> Path:
-        """Return a session's folder, whether it exists or not. Raises `SessionNotFound` for an invalid id."""
+        """Return a session's folder, which need not exist. Raises `SessionNotFound` for an invalid id."""
         if not is_session_id(session_id):
             raise SessionNotFound(
                 f"{session_id!r} is not a valid session id.",

@@ -219,7 +219,7 @@ def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobSt
 
 
 def _last_record(data: bytes, blobs: BlobStore) -> Record | None:
-    """Return the last whole record in these bytes; a torn one may follow."""
+    """Return the last whole record in these bytes; an incomplete line may follow it."""
     for _, line in reversed(list(split_lines(data))):
         if read_seq(line) is None:
             continue

@@ -42,13 +42,13 @@ BINARY_SUFFIXES = frozenset(
 )
 
 TRANSLATION_SUFFIXES = frozenset({"po", "pot", "xlf", "xliff"})
-"""File types that contain the same texts in many languages: many words that nobody searches for."""
+"""Suffixes of translation files, which have many words that nobody searches for."""
 
 _OTHER_KINDS = {stat.S_IFLNK: "link", stat.S_IFDIR: SUBMODULE}
 
 
 class Entry(NamedTuple):
-    """A file with its key; a file with the same key counts as unchanged."""
+    """A file with its size, modification time and inode. If these are equal, the file counts as unchanged."""
 
     path: str
     size: int

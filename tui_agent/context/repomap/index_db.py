@@ -1,7 +1,7 @@
 """Index of a repository: one SQLite file in the user's cache folder.
 
 Invariant: the file can be deleted at any time, and damage costs only the time to rebuild it. Nothing is unpickled, and
-readers never wait for a writer. The same files give the same content, in whatever order they were indexed.
+readers never wait for a writer. The same files give the same content, in any order of indexing.
 """
 
 import hashlib
@@ -86,7 +86,7 @@ class IndexedFile(NamedTuple):
 
 
 class KnownFile(NamedTuple):
-    """A file as the index knows it."""
+    """A file's row in the index."""
 
     id: int
     entry: Entry
@@ -103,7 +103,7 @@ def index_path(folder: Path, root: Path, variant: str = "") -> Path:
 
 
 def remove(path: Path) -> None:
-    """Delete an index and the files that SQLite keeps beside it."""
+    """Delete an index, and SQLite's `-wal` and `-shm` files beside it."""
     for end in ("", "-wal", "-shm"):
         with suppress(OSError):
             Path(f"{path}{end}").unlink()

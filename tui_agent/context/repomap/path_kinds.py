@@ -26,7 +26,7 @@ _TRANSLATED = re.compile(r"(?:^|/)(?:changes|news|i18n|locales?)/")
 _DOC_NAME = re.compile(
     r"(?:^|/)(?:readme|changelog|changes|history|news|authors|contributing|licen[cs]e|release)[^/]*$"
 )
-"""File names for the same purposes, except for code such as history.rs."""
+"""Names of files with documentation or change notes, except code such as history.rs."""
 _COMPILED = re.compile(r"\.(?:c|cc|cpp|cs|go|h|hpp|java|kt|rs|scala|swift)$")
 _CODE = re.compile(
     r"\.(?:c|cc|clj|cpp|cs|cxx|dart|exs?|go|hh?|hpp|hs|java|jl|[cm]?js|jsx|kts?|lua|mm?|ml|nim|php|p[lmy]|py[ix]|rb|rs|scala|sh|svelte|swift"

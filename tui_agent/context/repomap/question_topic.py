@@ -53,7 +53,7 @@ _FORM_WORDS = _LOCATION_WORDS | frozenset(
 )
 """Words that headings of issue forms consist of."""
 _MAX_PRODUCT_WORDS = 2
-"""Maximum number of words that name the thing a version belongs to."""
+"""Maximum number of words of a product's name in a heading such as `Django version`."""
 _PYTHON = re.compile(r"\s*File \"")
 _FOREIGN = re.compile(
     r"\s*(?:File \"[^\"]*(?:(?:site|dist)-packages|/lib(?:64)?/python\d|<frozen )"
@@ -203,7 +203,7 @@ def _lists_platforms(section: _Section) -> bool:
 
 
 def _has_only_versions(section: _Section) -> bool:
-    """Return True if there are only versions and platforms below a heading, in whatever language the heading is."""
+    """Return True if there are only versions and platforms below a heading, which may be in any language."""
     lines = [line for line in section.lines if line.strip()]
     return not section.code and 0 < len(lines) <= _MAX_PLATFORM_LINE_WORDS and all(map(_is_version, lines))
 

@@ -60,7 +60,7 @@ def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Qu
 
 
 def by_history(index: Snapshot, query: Query, present: Collection[str]) -> dict[str, float]:
-    """Return the score of each file from commits with similar messages, in which the best match dominates."""
+    """Return the score of each file from commits with similar messages. The best match counts most."""
     commits = index.similar_commits(expression(query), BEST)
     if not commits or commits[0][0] <= 0:
         return {}

@@ -21,7 +21,7 @@ CHARS_PER_TOKEN = 3.3
 DETAIL_SHARE = 0.55
 """Fraction of the room for files with symbols; the rest is for bare paths."""
 TAIL = 0.06
-"""Fraction of the room reserved for folders and for the note of what was left out."""
+"""Fraction of the room reserved for folders and for the note on left-out files."""
 
 
 def room_of(max_tokens: int) -> int:

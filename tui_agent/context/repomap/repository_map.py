@@ -1,6 +1,6 @@
 """Map of one repository: lists files, keeps the index fresh, ranks and renders.
 
-Invariant: every call returns a map, whatever the files and the cache contain; the index can be deleted at any time.
+Invariant: no content of a file or of the cache makes a call fail; the index can be deleted at any time.
 Synchronous, to be called in a thread; calls on one object wait for each other.
 """
 

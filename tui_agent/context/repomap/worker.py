@@ -299,7 +299,7 @@ def _read_all(index_file: index_db.IndexFile, work: _Work, process: int) -> None
 
 
 def _is_wanted(work: _Work) -> bool:
-    """Return True while someone waits for the index: the other end of standard input is open."""
+    """Return True if the worker is detached, or while the process that started it keeps standard input open."""
     if work.detached:
         return True
     readable, _, _ = select.select([sys.stdin], [], [], 0)

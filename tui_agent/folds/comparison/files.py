@@ -19,7 +19,7 @@ MAX_DIFF_BYTES: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class NetFileChange:
-    """The net change of one file. `before` and `after` are the SHA-256 of its content (None: no such file).
+    """The net change of one file. `before` and `after` are the SHA-256 of the file's content (None: no such file).
 
     `hunks` is a unified diff without file header; if it is empty, `note` gives the reason.
     """

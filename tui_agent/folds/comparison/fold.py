@@ -103,7 +103,7 @@ def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
 
 
 def _is_same_record(left: Record, right: Record) -> bool:
-    """Return True for copies of one record: in a fork, it keeps the session, seq and time of the original."""
+    """Return True if two records are copies of one: a fork's copies keep the session, seq and time."""
     if isinstance(left, Envelope) and isinstance(right, Envelope):
         same_position = (left.session, left.seq, left.time) == (right.session, right.seq, right.time)
         return same_position and left.payload == right.payload

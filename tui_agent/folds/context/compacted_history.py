@@ -1,8 +1,8 @@
 """Messages removed from a history that can be restored: originals replaced by summaries, reduced results, and pins.
 
-Invariant: `originals` yields the whole history in order, even after compactions, reductions and undos. Of messages more
-than `MAX_FULL_MESSAGES` back, only the user's messages, pins, the current plan and the newest tests are stored, so that
-a session of weeks stays small; the log has everything.
+Invariant: `originals` yields the whole history in order, even after compactions, reductions and undos. Except for the
+newest `MAX_FULL_MESSAGES`, only the user's messages, pins, the current plan and the newest tests are stored, so that a
+session of weeks stays small; the log has everything.
 """
 
 import json
@@ -94,7 +94,7 @@ class RemovedMessages:
         return [summary, *staying]
 
     def is_user_text(self, message: Message) -> bool:
-        """Return True if it is the user's own message, not context added at the same event."""
+        """Return True for the user's own message, but not for context added at the same event."""
         return (
             isinstance(message, UserMessage) and message.origin == "prompt" and message.seq in self.user_seqs
         )

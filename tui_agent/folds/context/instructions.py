@@ -22,7 +22,7 @@ class AgentInstructions:
     """The instructions of one agent.
 
     `files` are in order of application, the outermost folder first. `joined` maps the path of each file added later
-    to the event of its message. `notes` describe what was left out.
+    to the event of its message. `notes` describe files that were left out.
     """
 
     files: tuple[InstructionFile, ...] = ()

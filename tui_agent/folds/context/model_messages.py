@@ -61,7 +61,7 @@ class History:
 
     `late` messages wait at the end for the next request. `task` is the index of a delegate's task until the message
     that starts its turn replaces it. `answers` counts all answers, including summarised ones. `opening` is the first
-    text of the conversation: the user's message or a delegate's task. `removed` holds the messages that can be
+    text of the conversation: the user's message or a delegate's task. `removed` are the messages that can be
     restored.
     """
 

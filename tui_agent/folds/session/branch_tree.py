@@ -201,7 +201,7 @@ class Tree:
         self._starts: list[int] = []
         """The first seq of each run of records between head moves."""
         self._run_branches: list[int] = []
-        """The branch of each run."""
+        """The index of the branch of each run of records in `_starts`."""
         self._current = 0
 
     def apply(self, record: Record) -> bool:

@@ -64,7 +64,7 @@ class SpanTree:
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._nodes: dict[int, Node] = {}
-        """Nodes that can still change, and the newest of the others."""
+        """Nodes that can still change, and the newest nodes that cannot."""
         self._spans = PackedSpans(keep)
         self._count_all = 0
         self._dirty: dict[int, Node] = {}

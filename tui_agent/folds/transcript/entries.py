@@ -103,7 +103,7 @@ class Subtask:
 
 @dataclass(frozen=True, slots=True)
 class ToolEntry(EntryBase):
-    """A tool call. `output` is the live tail (at most 16 KB) while it runs; `blocks` are the result's display."""
+    """A tool call. `output` is the newest output (at most 16 KB) while the tool runs; `blocks` display the result."""
 
     call_id: CallId
     name: str
