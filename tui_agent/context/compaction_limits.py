@@ -80,17 +80,9 @@ def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> 
         if candidates and remaining < 0:
             break
         candidates.append(start)
-    for start in sorted(candidates):
-        if _is_separable(history, first, start):
-            return start
-    return next(
-        (
-            index
-            for index in reversed(starts)
-            if index < min(candidates, default=0) and _is_separable(history, first, index)
-        ),
-        0,
-    )
+    earlier = [start for start in reversed(starts) if start < min(candidates, default=0)]
+    in_order = (*sorted(candidates), *earlier)
+    return next((start for start in in_order if _is_separable(history, first, start)), 0)
 
 
 def _is_separable(history: Sequence[Message], first: int, start: int) -> bool:

@@ -290,24 +290,17 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
 def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
     """Add an investigator's confident findings with their locations, and its open questions."""
     data, task = result.data, call.arguments.get("task")
-    questions, summary, evidence = data.get("open_questions"), data.get("summary"), data.get("evidence")
+    listed, summary, evidence = data.get("open_questions"), data.get("summary"), data.get("evidence")
+    questions = [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []
     if not isinstance(task, str) or not isinstance(summary, str):
         return
     if result.ok:
-        still_open = (
-            {changes.line(text) for text in questions if isinstance(text, str)}
-            if isinstance(questions, list)
-            else set()
-        )
+        still_open = set(map(changes.line, questions))
         other_questions = (
             text for text in block_items(changes.memory, "open_questions") if text not in still_open
         )
         changes.gone["open_questions"] = list(_matching_questions(task, other_questions))
-    if isinstance(questions, list):
-        changes.add(
-            "open_questions",
-            *(changes.line(text) for text in questions if isinstance(text, str) and text.strip()),
-        )
+    changes.add("open_questions", *(changes.line(text) for text in questions if text.strip()))
     places = list(_format_places(evidence if isinstance(evidence, list) else ()))
     if result.ok and data.get("confidence") == "high" and places:
         changes.add("verified_facts", fact_with_places(changes.line(summary), places[:MAX_PLACES]))

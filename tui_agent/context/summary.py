@@ -7,7 +7,7 @@ model. Only the story of an older summary is used again, so that summaries do no
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 from tui_agent.context.compaction_limits import chars_of
 from tui_agent.context.priorities import FittedText, SummaryBlock, fit_blocks
@@ -106,29 +106,22 @@ def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
 
 
 def _shares(pairs: Sequence[tuple[SummaryBlock, FittedText]], size: int) -> tuple[SummaryShare, ...]:
-    """Return the sizes of the user's words (if any) and of the rest."""
-    chars, lost_chars, dropped = [0, 0], [0, 0], [0, 0]
-    for block, short in pairs:
-        lost = max(0, len(block.whole) - len(short.text)) if block.is_required and short.cut else 0
-        chars[block.own] += len(short.text)
-        lost_chars[block.own] += lost
-        dropped[block.own] += short.dropped if block.is_required else 0
-    other_chars = size - chars[1]
-    shares = (
-        SummaryShare(
-            section="task_contract",
-            raw_chars=chars[1] + lost_chars[1],
-            chars=chars[1],
-            dropped_blocks=dropped[1],
-        ),
-        SummaryShare(
-            section="packed_context",
-            raw_chars=other_chars + lost_chars[0],
-            chars=other_chars,
-            dropped_blocks=dropped[0],
-        ),
-    )
-    return shares if chars[1] else shares[1:]
+    """Return the sizes of the user's words (if any) and of everything else in a summary of `size` characters."""
+    own, others = ([pair for pair in pairs if pair[0].own == is_own] for is_own in (True, False))
+    own_chars = sum(len(short.text) for _, short in own)
+    other_share = _share("packed_context", size - own_chars, others)
+    return (_share("task_contract", own_chars, own), other_share) if own_chars else (other_share,)
+
+
+def _share(
+    section: Literal["task_contract", "packed_context"],
+    chars: int,
+    pairs: Sequence[tuple[SummaryBlock, FittedText]],
+) -> SummaryShare:
+    required = [(block, short) for block, short in pairs if block.is_required]
+    lost = sum(max(0, len(block.whole) - len(short.text)) for block, short in required if short.cut)
+    dropped = sum(short.dropped for _, short in required)
+    return SummaryShare(section=section, raw_chars=chars + lost, chars=chars, dropped_blocks=dropped)
 
 
 def _fit_story(story_text: str, room: int) -> FittedText:

@@ -6,7 +6,6 @@ blob a new name, and all references use the new name.
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -20,29 +19,6 @@ from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.redaction.redactor import Redactor
 
 
-@dataclass(slots=True)
-class BlobRenames:
-    """Blobs whose text was redacted: maps the old name to the new name and size."""
-
-    names: dict[str, str] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
-
-    def json(self, value: JsonValue) -> JsonValue:
-        """Return a JSON value in which old blob names are replaced by the new ones."""
-        if isinstance(value, str):
-            return self.names.get(value, value)
-        if isinstance(value, list):
-            return [self.json(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        renamed = {key: self.json(item) for key, item in value.items()}
-        if value.keys() in (TEXT_MARKER, CONTAINER_MARKER):
-            old = value.get("blob_sha256") or value.get("blob_json")
-            if isinstance(old, str) and old in self.sizes:
-                renamed["size"] = self.sizes[old]
-        return renamed
-
-
 class RedactedLog:
     """The redacted log and blobs of one session. A fork's export includes the parts of its parents that it uses."""
 
@@ -53,8 +29,10 @@ class RedactedLog:
             {record.seq for record in read_records(folder, current_branch_only=True)} if branch else None
         )
         self._blobs: BlobStore = open_blobs(folder)
-        self._renamed = BlobRenames()
         self._changed: dict[str, bytes] = {}
+        """The new content of each redacted blob, by its old name."""
+        self._names: dict[str, str] = {}
+        """The new name of each redacted blob, by its old name."""
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the log, each with its newline."""
@@ -63,15 +41,30 @@ class RedactedLog:
                 yield self._redact_line(line.encode())
 
     def _redact_line(self, line: bytes) -> bytes:
-        has_renamed = any(name.encode() in line for name in self._renamed.names)
+        has_renamed = any(name.encode() in line for name in self._names)
         if not has_renamed and not self._redactor.suspects(line):
             return line + b"\n"
         raw = from_json(line)
-        redacted = self._renamed.json(self._redactor.json(raw))
+        redacted = self._rename_blobs(self._redactor.json(raw))
         if redacted == raw or not isinstance(redacted, dict):
             return line + b"\n"
         redacted.pop("crc", None)
         return seal_line(to_json(redacted)[:-1])
+
+    def _rename_blobs(self, value: JsonValue) -> JsonValue:
+        """Return a JSON value with the new names and sizes of redacted blobs."""
+        if isinstance(value, str):
+            return self._names.get(value, value)
+        if isinstance(value, list):
+            return [self._rename_blobs(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        renamed = {key: self._rename_blobs(item) for key, item in value.items()}
+        if value.keys() in (TEXT_MARKER, CONTAINER_MARKER):
+            old = value.get("blob_sha256") or value.get("blob_json")
+            if isinstance(old, str) and old in self._changed:
+                renamed["size"] = len(self._changed[old])
+        return renamed
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
         """Yield every blob in use with its name. Call this, and exhaust it, before `lines`."""
@@ -86,7 +79,7 @@ class RedactedLog:
         yielded: set[str] = set()
         for name in names:
             data = self._current_data(name)
-            new_name = self._renamed.names.get(name, name)
+            new_name = self._names.get(name, name)
             if data is not None and new_name not in yielded:
                 yielded.add(new_name)
                 yield new_name, data
@@ -99,8 +92,7 @@ class RedactedLog:
         new = None if old is None else change(old)
         if new is not None and new != old:
             self._changed[name] = new
-            self._renamed.names[name] = hashlib.sha256(new).hexdigest()
-            self._renamed.sizes[name] = len(new)
+            self._names[name] = hashlib.sha256(new).hexdigest()
 
     def _redact_blob(self, data: bytes) -> bytes:
         if not self._redactor.suspects(data):
@@ -117,10 +109,10 @@ class RedactedLog:
         return redacted if _structure(redacted) == redacted_json else to_json(redacted_json)
 
     def _update_references(self, data: bytes) -> bytes:
-        if not any(name.encode() in data for name in self._renamed.names):
+        if not any(name.encode() in data for name in self._names):
             return data
         structure = _structure(data)
-        return data if structure is None else to_json(self._renamed.json(structure))
+        return data if structure is None else to_json(self._rename_blobs(structure))
 
 
 def _structure(data: bytes) -> JsonValue | None:

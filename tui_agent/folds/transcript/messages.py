@@ -166,16 +166,11 @@ def _on_question_asked(draft: Draft, ev: Envelope, payload: QuestionAsked) -> No
     draft.questions[payload.question_id] = draft.add(entry)
     for call_id, row in draft.tools.items():
         call = draft.tool_entry(row)
-        if (
-            call is None
-            or call.agent != ev.agent
-            or call.name not in ASKING_TOOLS
-            or call_id in draft.question_calls
-        ):
-            continue
-        draft.question_calls[call_id] = payload.question_id
-        draft.replace_entry(row, replace(call, is_question=True))
-        break
+        is_asking = call is not None and call.agent == ev.agent and call.name in ASKING_TOOLS
+        if call is not None and is_asking and call_id not in draft.question_calls:
+            draft.question_calls[call_id] = payload.question_id
+            draft.replace_entry(row, replace(call, is_question=True))
+            break
 
 
 @MESSAGE_HANDLERS.on(QuestionAnswered)

@@ -303,15 +303,11 @@ def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
         consequence = " You are asked about the call." if payload.event == "before_tool" else ""
         return f"A hook failed{' at' if suffix else ''}{suffix}: {payload.fault}{consequence}", "warning"
     if payload.decision == "deny":
-        return (
-            f"A hook {'objects to' if payload.event.startswith('after') else 'refused'}{suffix}{reason}",
-            "warning",
-        )
+        verb = "objects to" if payload.event.startswith("after") else "refused"
+        return f"A hook {verb}{suffix}{reason}", "warning"
     if payload.arguments_changed:
-        return (
-            f"A hook changed{suffix}{' and requires your approval' * (payload.decision == 'ask')}{reason}",
-            "info",
-        )
+        approval = " and requires your approval" if payload.decision == "ask" else ""
+        return f"A hook changed{suffix}{approval}{reason}", "info"
     if payload.decision == "ask":
         return f"A hook requires your approval{' for' if suffix else ''}{suffix}{reason}", "info"
     if payload.context:
