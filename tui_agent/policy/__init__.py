@@ -6,6 +6,7 @@ and `rules` hold the guarded files and the grammar of rules, and `decision` judg
 - *Report*: the result of interpreting a command: its effects, files, hosts and doubts.
 - *Doubt*: a reason why it is not proven what a command does ("it is not known what foo does").
 - *Reading*: one possible interpretation of a text, where bash or a program might understand it in several ways.
+- *Bound*: a pattern that matches every text that a word or an output may be.
 - *Guard*: a built-in refusal that no profile and no rule lifts, such as reading `~/.ssh`.
 - *Escalation*: a reason to ask about a command although it only reads.
 - *Profile*: the mode that the user chose (plan, ask, accept-edits, bypass); it decides what no guard or rule decides.

@@ -263,7 +263,7 @@ def command_line(effect: RunEffect) -> str:
 
 
 def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
-    """Return the commands that start the command at `at`, innermost first, each with the words it puts in front of it.
+    """Return the commands that start the command at `at`, innermost first, each with its words before that command.
 
     For `pytest` in `uv run python -m pytest`: `python -m`, then `uv run python -m`.
     """

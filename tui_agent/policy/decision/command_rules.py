@@ -1,6 +1,6 @@
 """The check of rules that ask or deny against commands and hosts, in every reading of a command.
 
-Invariant: nothing here allows. Without rules against commands or hosts there are no findings, except for unreadable lines.
+Invariant: no finding of this module allows a call. Without rules against commands or hosts there are no findings, except for unreadable lines.
 """
 
 import re
@@ -146,7 +146,7 @@ def _command_texts(command: CommandReport) -> Iterator[str]:
 
 
 def is_told_texts(command: CommandReport) -> bool:
-    """Return True if a command may run or send the texts that it is given.
+    """Return True if a command may run or send the texts in its arguments.
 
     A known program that runs the project treats a text as mere text: the message of `git commit -m`.
     """

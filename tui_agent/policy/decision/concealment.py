@@ -1,6 +1,6 @@
 """The detection of call contents that a person cannot see or may misread. The user is always asked about such a call.
 
-Invariant: pure; nothing here allows.
+Invariant: pure; no finding of this module allows a call.
 """
 
 from collections.abc import Iterator, Sequence

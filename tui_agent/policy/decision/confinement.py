@@ -1,7 +1,7 @@
 """The limits of the sandbox: reasons why it does not confine a command that is not fully known.
 
 Examples are deletions, work done by a process outside the sandbox, and hidden commands.
-Invariant: nothing here allows, and a command that is proven to only read is never checked.
+Invariant: nothing in this module allows a command, and a command that is proven to only read is never checked.
 """
 
 import re
@@ -19,7 +19,7 @@ from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.protocol.effects import RunEffect
 
 InnerCommand: TypeAlias = tuple[CommandReport, bool]
-"""A command that another may run, and True if it comes from a text that may be prose."""
+"""A command that another command may run, and True if it is part of a text that may be prose."""
 MAX_READINGS: Final = 40
 """Limit for the words of a command that are tried as a program's name."""
 MAX_WRITTEN: Final = 200

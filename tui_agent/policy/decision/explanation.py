@@ -155,7 +155,7 @@ def _command_row(
 
 
 def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[CommandEffect]:
-    """Yield effects of programs that run in addition to the known one, or instead of it."""
+    """Yield effects of workspace programs that run in addition to the command's own program, or instead of it."""
     if runs_configured_programs(command, (), facts):
         yield CommandEffect(
             verb="runs", target="programs set in this repository's git configuration", risky=True

@@ -1,7 +1,7 @@
 """Rules and guards about files that a command may use although its report does not prove it.
 
 Any argument may name a file, and some commands use files that no argument names (`git stash`).
-Invariant: nothing here allows. A command that is proven to only read its reported files has no findings here, unless it
+Invariant: no finding of this module allows a call. A command that is proven to only read its reported files has no findings here, unless it
 shows or searches contents that it does not name.
 """
 
@@ -177,7 +177,7 @@ class MentionedFileJudge:
             yield from self._judge_guarded(command, place(path, self.facts), certain=_only_carries(command))
 
     def _git_settings(self, command: CommandReport) -> Iterator[Finding]:
-        """Ask about git settings that may name a program, even if all other commands run unasked."""
+        """Ask about git settings that may name a program, even if the profile allows all commands."""
         texts = [word.known or "?" for word in command.words]
         if self.facts.sandboxed or command.name not in word_list("git_settings") or "config" not in texts:
             return

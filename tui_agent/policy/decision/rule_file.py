@@ -62,8 +62,8 @@ def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...
 def bound_rule(rule: Rule) -> Rule:
     """Return a project's rule, limited to its workspace and the commands that work on it.
 
-    Raises `ConfigError` for an allow rule that reaches further. So a folder that was trusted by mistake can allow edits and
-    tests unasked, but never the network, other users' rights, other folders or a tool.
+    Raises `ConfigError` for a rule that allows more. This way a folder that was trusted by mistake can allow edits and tests
+    without approval, but never the network, other users' rights, other folders or a tool.
     """
     if rule.verdict != "allow":
         return rule

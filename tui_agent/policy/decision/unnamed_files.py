@@ -52,7 +52,7 @@ def is_runner(command: CommandReport) -> bool:
 
 
 def may_change(command: CommandReport) -> bool:
-    """Return True if a command may change a file that it is given, other than by running the project's code."""
+    """Return True if a command may change its file arguments, other than by running the project's code."""
     changes = bool(command.doubts) or not command.effects.isdisjoint(_CHANGING)
     return changes and not is_runner(command)
 

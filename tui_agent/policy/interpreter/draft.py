@@ -198,7 +198,7 @@ class Draft:
             self.add_use(FileUse(path, "mention", value.certainty))
 
     def _add_unknown(self, use: FileUse, doubt: str = "", suffix: str = "") -> None:
-        """Add a use of a file that may be any. The end of its path may still be certain (`"$X/.env"`)."""
+        """Add a use of an unknown file. The end of its path may still be certain (`"$X/.env"`)."""
         self.files.append(FileUse("", use.action, Certainty.UNKNOWN, use.below))
         if doubt:
             self.doubt("value", doubt)

@@ -97,7 +97,7 @@ class Expander:
         return known_value(text) if _PATTERN_SIGNS.isdisjoint(text) else self._file_pattern(text)
 
     def _value(self, piece: syntax.Piece, before: Sequence[Value]) -> Value:
-        """Return the value of a piece that follows others in its word."""
+        """Return the value of a piece; `before` are the values of the earlier pieces of its word."""
         match piece:
             case syntax.Text():
                 return known_value(piece.text)

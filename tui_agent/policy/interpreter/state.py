@@ -47,7 +47,7 @@ class State:
         return replace(self, folders=_bounded(folders))
 
     def merge(self, other: "State") -> "State":
-        """Return a state that covers this one and another. Variables that differ are unknown."""
+        """Return a state that covers this state and `other`. Variables that differ are unknown."""
         if not other.folders or self == other:
             return self
         if not self.folders:
