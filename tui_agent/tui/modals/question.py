@@ -17,7 +17,6 @@ from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.rows import wrap
 from tui_agent.tui.widgets.sheet import ChoiceSheet
 
@@ -41,7 +40,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         "pick": "move",
         "answer": "answer",
         "answer_number": "answer_number",
-        "edit_plan": "post_edit_plan",
+        "edit_plan": "edit_plan",
         "later": "close",
     }
 
@@ -142,12 +141,6 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         self.answer()
         return True
 
-    def post_edit_plan(self) -> bool:
-        """Request the user's editor for the plan; return False if this is not about a plan."""
-        if self.question.form == "plan":
-            self.post_message(Intent("edit_plan"))
-        return self.question.form == "plan"
-
     def answer(self) -> None:
         """Give the selected answer, or the typed text."""
         words = self.field.text.strip()
@@ -163,15 +156,12 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         if not self.on_words:
             self.answer()
 
-    def run_intent(self, intent: str) -> None:
-        if intent == "edit_plan":
-            self.edit_plan()
-        else:
-            super().run_intent(intent)
-
-    def edit_plan(self) -> None:
-        """Open the plan in the user's editor."""
+    def edit_plan(self) -> bool:
+        """Open the plan in the user's editor; return False if the question is not about a plan."""
+        if self.question.form != "plan":
+            return False
         changed = self.app.edit_outside(self.plan if self.plan is not None else self._text)  # type: ignore[attr-defined]
         if changed is not None:
             self.plan = changed
             self.redraw(keep=False)
+        return True
