@@ -23,8 +23,9 @@ from tui_agent.cli.run.headless import (
     Show,
     TurnStart,
     failure_line,
+    interrupt_on_signal,
     result_lines,
-    run_supervised,
+    run_turn,
 )
 from tui_agent.cli.run.parts import PartStream
 from tui_agent.config.options import SessionOptions
@@ -184,7 +185,12 @@ async def run_one_turn(
         if session.settings is not None:
             warn_of_cost(session.settings)
             warn_unconfined(session.settings, session.sandbox)
-        return await run_supervised(session, begin, WarningPrinter(show), session.log.previous_last_seq, coda)
+        async with anyio.create_task_group() as group:
+            group.start_soon(interrupt_on_signal, session)
+            after = session.log.previous_last_seq
+            outcome = await run_turn(session, begin, WarningPrinter(show), after, coda)
+            group.cancel_scope.cancel()
+        return outcome
 
     return await use_session(options, base, run_in)
 

@@ -193,17 +193,6 @@ async def interrupt_on_signal(session: Session) -> None:
             session.submit(Interrupt())
 
 
-async def run_supervised(
-    session: Session, begin: TurnStart, show: Show, after: int = -1, coda: AfterTurn | None = None
-) -> Outcome:
-    """Return the result of `run_turn`; meanwhile, Ctrl+C interrupts the turn."""
-    async with anyio.create_task_group() as group:
-        group.start_soon(interrupt_on_signal, session)
-        outcome = await run_turn(session, begin, show, after, coda)
-        group.cancel_scope.cancel()
-    return outcome
-
-
 def result_lines(outcome: Outcome) -> str:
     """Return the lines with status, run and session that follow the answer."""
     return f"status: {outcome.status}\nrun_id: {outcome.run_id}\nsession: {outcome.session}"

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import SESSION_HELP, Verbs
@@ -209,60 +210,39 @@ def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, objec
     return forks
 
 
-def _print_preview(shown: dict[str, object]) -> None:
+def _print_preview(shown: dict[str, Any]) -> None:
     """Print the preview for a person."""
     say(f"{shown['title'] or '(untitled)'}  {shown['session']}")
     say(f"{shown['workspace']}, {shown['model'] or 'no model'}")
-    say(f"{format_time(float(str(shown['updated'])))}, {shown['events']} events, {shown['outcome']}")
+    say(f"{format_time(shown['updated'])}, {shown['events']} events, {shown['outcome']}")
     if not shown["whole"]:
         say("The log is long; the following is from its end only.")
     for name in ("first", "last"):
-        message = shown[name]
-        if isinstance(message, dict):
-            say(f"\nYou ({name})\n{message['text']}")
+        if shown[name]:
+            say(f"\nYou ({name})\n{shown[name]['text']}")
     if shown["answer"]:
         say(f"\nLast answer\n{shown['answer']}")
-    files = shown["files"]
-    if isinstance(files, list) and files:
-        say("\nFiles")
-        for file in files:
-            say(f"  +{file['added']} -{file['removed']}  {file['path']}")
-    for title, rows in (
-        ("Todo", _todo_rows(shown["todo"])),
-        ("Context", _context_rows(shown["context"])),
-        ("Waiting", _waiting_rows(shown["waiting"])),
-        ("Branches", _branch_rows(shown["branches"])),
-    ):
+    todo, meter, waiting = shown["todo"], shown["context"], shown["waiting"]
+    inputs = [f"{name}: {entry}" for name in ("approval", "question", "queued") for entry in waiting[name]]
+    sections = {
+        "Files": [f"+{file['added']} -{file['removed']}  {file['path']}" for file in shown["files"]],
+        "Todo": [f"{todo['done']} of {todo['total']} done"] if todo else [],
+        "Context": [f"{meter['used']:,} of {meter['window']:,} tokens, {meter['fraction']:.0%}"]
+        if meter
+        else [],
+        "Waiting": [*inputs, "an unsent draft"] if waiting["draft"] else inputs,
+        "Branches": [_branch_row(branch) for branch in shown["branches"]],
+    }
+    for title, rows in sections.items():
         if rows:
             say("\n".join(["", title, *(f"  {row}" for row in rows)]))
 
 
-def _todo_rows(todo: object) -> list[str]:
-    return [f"{todo['done']} of {todo['total']} done"] if isinstance(todo, dict) else []
-
-
-def _context_rows(meter: object) -> list[str]:
-    if not isinstance(meter, dict):
-        return []
-    return [f"{meter['used']:,} of {meter['window']:,} tokens, {meter['fraction']:.0%}"]
-
-
-def _waiting_rows(waiting: object) -> list[str]:
-    """Return a row for each open approval and question, each queued message, and a draft."""
-    if not isinstance(waiting, dict):
-        return []
-    rows = [f"{name}: {entry}" for name in ("approval", "question", "queued") for entry in waiting[name]]
-    return [*rows, *(["an unsent draft"] if waiting["draft"] else [])]
-
-
-def _branch_rows(branches: object) -> list[str]:
-    if not isinstance(branches, list):
-        return []
-    return [
-        f"{entry['kind']} at event {entry['at_seq']}, {entry['outcome']}, {format_time(entry['started'])}"
-        + (f"  {entry['session']}  {entry['title']}" if entry["kind"] == "fork" else "")
-        for entry in branches
-    ]
+def _branch_row(branch: dict[str, Any]) -> str:
+    row = (
+        f"{branch['kind']} at event {branch['at_seq']}, {branch['outcome']}, {format_time(branch['started'])}"
+    )
+    return f"{row}  {branch['session']}  {branch['title']}" if branch["kind"] == "fork" else row
 
 
 def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False) -> LogPart:
