@@ -49,9 +49,9 @@ def list_agents(arguments: argparse.Namespace) -> int:
         *((agent.name, agent.description, agent.owner) for agent in loaded.agents),
     ]
     if not arguments.json:
-        rows = [[name, "answers", description, owner] for name, description, owner in hub]
+        rows = [[name, "main", description, owner] for name, description, owner in hub]
         rows += [[role.name, "delegate", role.description, _owner(role.source)] for role in subagents.roles]
-        table(rows, ["name", "as", "what it does", "from"])
+        table(rows, ["name", "kind", "what it does", "from"])
         for fault in subagents.faults:
             warn(f"{fault.source} is not a valid agent: {fault.message}.")
         for remark in remarks:

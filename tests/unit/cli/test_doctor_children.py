@@ -10,11 +10,15 @@ from tui_agent.ports.environment import ProcessControl
 @pytest.mark.parametrize(
     ("held", "ended", "bounded"),
     [
-        (ProcessControl(True, True, 4096, "cgroup"), "cgroup.kill", "at most 4,096 per command (pids.max"),
+        (
+            ProcessControl(True, True, 4096, "cgroup"),
+            "cgroup.kill",
+            "at most 4,096 processes per command (pids.max",
+        ),
         (
             ProcessControl(True, False, 5000, "uid"),
             "(subreaper)",
-            "at most 5,000 of this user in total (RLIMIT_NPROC)",
+            "at most 5,000 processes of this user in total (RLIMIT_NPROC)",
         ),
         (ProcessControl(True), "(subreaper)", ""),
         (ProcessControl(), "by their process group", ""),

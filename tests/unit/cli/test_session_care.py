@@ -114,7 +114,7 @@ def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> No
     talked(tmp_path, work, "ses_b")
     store.fork("ses_a", 2, "ses_c")
     status, out, _ = call("sessions", "verify", "--all")
-    assert (status, out) == (0, "3 sessions are undamaged.\n")
+    assert (status, out) == (0, "No problems in 3 sessions.\n")
     path = store.folder("ses_a") / "events.jsonl"
     content = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(content[0] + content[1].replace(b"one", b"eno") + b"".join(content[2:]) + b'{"v":2')

@@ -111,7 +111,7 @@ def test_for_people_it_is_drawn_with_the_place_marked(call: Call, folder: Path) 
     _, out = call("ses_b")
     rows = out.splitlines()
     assert rows[0].startswith("  main  ses_a")
-    assert any(row.startswith("> └ fork at 1  ses_b") and row.endswith("here") for row in rows)
+    assert any(row.startswith("> └ fork at 1  ses_b") and row.endswith("(current)") for row in rows)
     assert any(row.startswith("    └ fork at 3  ses_d") for row in rows)
     assert any(row.strip() == "5  another three" for row in rows)
 

@@ -262,8 +262,8 @@ def secrets(base: StartupContext) -> CheckResult:
     confined = confining.build_confinement(base, base.options.cwd)
     files = confined.secret_files()
     if not confined.sandbox.kind:
-        consequence = "Commands that would read them need your approval." if files else ""
-        message = f"{_describe_files(files)}; no sandbox hides them. {consequence}".strip()
+        consequence = "; no sandbox hides them. Commands that would read them need your approval."
+        message = f"{_describe_files(files)}{consequence if files else '.'}"
         return (note if files else ok)(message + _describe_variables(base))
     in_git = sum(file.in_git for file in files)
     message = f"Hidden from commands: {_describe_files(files)}"
@@ -318,17 +318,17 @@ def describe_cleanup(held: ProcessControl) -> str:
     """Describe how processes that a command leaves behind are stopped."""
     if not held.reaper:
         return "by their process group; one that leaves the group is found by an environment variable, if /proc exists"
-    kernel = ", or, all at once, by the kernel (cgroup.kill)" if held.cgroup_kill else ""
-    return f"reliably, by a parent process (subreaper){kernel}"
+    kernel = " or by the kernel (cgroup.kill)" if held.cgroup_kill else ""
+    return f"reliably by a parent process (subreaper){kernel}"
 
 
 def describe_process_limit(held: ProcessControl) -> str:
     """Describe the limit on the number of processes; return an empty string if there is none."""
     match held.limited_by:
         case "cgroup":
-            return f"at most {held.max_processes:,} per command (pids.max of a control group)"
+            return f"at most {held.max_processes:,} processes per command (pids.max of a control group)"
         case "uid":
-            return f"at most {held.max_processes:,} of this user in total (RLIMIT_NPROC)"
+            return f"at most {held.max_processes:,} processes of this user in total (RLIMIT_NPROC)"
         case _:
             return ""
 

@@ -12,6 +12,7 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import SESSION_HELP, Verbs, amount
 from tui_agent.cli.output import say, say_json, say_json_lines, say_result, table, warn
 from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.fork_workspace import (
     checkpoint_notes,
     detach_checkpoints,
@@ -69,7 +70,7 @@ def remove_sessions(arguments: argparse.Namespace, ask: AskUser = input) -> int:
         if not arguments.yes:
             _require_terminal()
             forks = store.forks(name)
-            warning = f" Its {len(forks)} forks get a copy of the shared events." if forks else ""
+            warning = " Its forks get a copy of the shared events." if forks else ""
             warning += (
                 " The workspace inside its folder is deleted too." if (folder / "workspace").is_dir() else ""
             )
@@ -111,7 +112,7 @@ def verify_sessions(arguments: argparse.Namespace) -> int:
         if not problems and not arguments.all:
             say(f"{folder.name} is undamaged: {len(read_records(folder))} events.")
     if arguments.all and not arguments.json and worst is Exit.DONE:
-        say(f"{len(folders)} sessions are undamaged.")
+        say(f"No problems in {format_count(len(folders), 'session')}.")
     return worst
 
 
@@ -183,6 +184,5 @@ def _print_waste(store: SessionStore, entries: Sequence[Waste], *, removed: bool
         for what in ("log", "texts", "checkpoints", "workspace")
     )
     quota = format_bytes(Limits().total_bytes)
-    say(
-        f"{len(remaining)} sessions: {totals}. Each may add up to {quota} of checkpoints after the first one."
-    )
+    count = format_count(len(remaining), "session")
+    say(f"{count}: {totals}. The checkpoints of a session can grow by {quota}.")

@@ -20,6 +20,7 @@ from tui_agent.cli.output import (
     warn,
 )
 from tui_agent.errors import StoreError
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.session_search import SearchHit
 from tui_agent.units import format_bytes, format_time
 
@@ -132,7 +133,7 @@ def reindex(arguments: argparse.Namespace) -> int:
     size_bytes = store.index.path.stat().st_size
     say_result(
         {"path": str(store.index.path), "sessions": len(session_files), "bytes": size_bytes},
-        f"Indexed {len(session_files)} sessions in {store.index.path} ({format_bytes(size_bytes)}).",
+        f"Indexed {format_count(len(session_files), 'session')} in {store.index.path} ({format_bytes(size_bytes)}).",
         as_json=arguments.json,
     )
     return Exit.DONE

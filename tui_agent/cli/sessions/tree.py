@@ -224,7 +224,9 @@ def _print_node(node: Node) -> None:
     started = format_time(branch.started if node.index else summary.started)
     facts = [node.outcome.label, format_count(len(branch.turns), "turn"), started]
     facts += [*node.member.changed] if node.kind == "fork" else []
-    say(f"{mark} {indent}{node.name}{who}{title}  {dim(', '.join(facts))}{'  here' if node.current else ''}")
+    say(
+        f"{mark} {indent}{node.name}{who}{title}  {dim(', '.join(facts))}{'  (current)' if node.current else ''}"
+    )
     inner = " " * (len(indent) + 4)
     room = max(20, terminal_width() - len(inner) - 10)
     for message in branch.turns:
