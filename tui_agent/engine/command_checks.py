@@ -42,6 +42,10 @@ _LATER: dict[type[Command], str] = {
 """Commands that must wait until nothing runs, with the refusal text for each."""
 
 
+_CHANGE_NEXT_REQUEST = (commands.SetModel, commands.SetEffort, commands.SetAgent, commands.SetContextMode)
+"""Settings that cannot change while anything runs, because a running turn depends on them."""
+
+
 def check_command(
     command: Command,
     state: SessionStateView,
@@ -52,9 +56,7 @@ def check_command(
     """Return the reason for refusing a command, or None if it can run now."""
     subject = _running_work(state)
     match command:
-        case commands.SubmitPrompt() | commands.Delegate() if (
-            running and state.shell is None and not state.is_compacting
-        ):
+        case commands.SubmitPrompt() | commands.Delegate() if running and subject == "A turn":
             return Refusal("A turn is running.", "Enter sends your message now, Tab after it; Esc stops it.")
         case _ if running and type(command) in _LATER:
             return Refusal(f"{subject} is running. {_LATER[type(command)]}", _ESC)
@@ -64,9 +66,7 @@ def check_command(
             return None  # the turn that is continued already counts towards the limit
         case commands.Delegate() | commands.ContinueTurn():
             return _turn_limit_refusal(state, running)
-        case commands.SetModel() | commands.SetEffort() | commands.SetAgent() | commands.SetContextMode() if (
-            running
-        ):
+        case _ if running and isinstance(command, _CHANGE_NEXT_REQUEST):
             name = command.kind.removeprefix("set_").replace("_", " ")
             return Refusal(f"{subject} is running. You can change the {name} when it has ended.", _ESC)
         case commands.Compact() | commands.RestoreContext() if state.open_calls:

@@ -210,13 +210,11 @@ class Turns:
 
     def _calls_to_close(self) -> list[OpenCall]:
         """Return the open calls to close with the turn. If the client is gone, calls that await approval stay open."""
-        recorder = self._parts.recorder
-        still_waiting = (
-            calls_awaiting_approval(recorder, self._parts.blobs)
-            if self._client_is_gone and self._parts.interactive
-            else ()
-        )
-        return [call for call in recorder.state.open_calls if call not in still_waiting]
+        recorder, open_calls = self._parts.recorder, self._parts.recorder.state.open_calls
+        if not (self._client_is_gone and self._parts.interactive):
+            return list(open_calls)
+        still_waiting = calls_awaiting_approval(recorder, self._parts.blobs)
+        return [call for call in open_calls if call not in still_waiting]
 
     async def _tell_hooks(self, turn: int, outcome: Outcome) -> None:
         """Run the hooks for the turn's end. Skipped if the user stopped the turn, so that the user need not wait."""

@@ -113,9 +113,8 @@ def _open(
     if base.config.investigator_profile:
         models.resolve(base.config.investigator_profile)
     require_agent(settings.agent, agent_factories(loaded))
-    earlier = (
-        carry_over_summary(base.store.find(base.options.carry_from)) if base.options.carry_from else None
-    )
+    carry_from = base.options.carry_from
+    earlier = carry_over_summary(base.store.find(carry_from)) if carry_from else None
     log, has_events = _lock_log(base)
     try:
         if on_hold is not None:

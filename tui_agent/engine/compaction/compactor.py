@@ -212,9 +212,8 @@ class Compactor:
         return UNKNOWN_WINDOW if self._model is None else self._parts.recorder.windows.window_of(self._model)
 
     def _window(self, unknown: int = ASSUMED_WINDOW) -> int:
-        return (
-            self._learnt_window.effective_window(0 if self._model is None else self._model.window) or unknown
-        )
+        stated = 0 if self._model is None else self._model.window
+        return self._learnt_window.effective_window(stated) or unknown
 
     async def compact(
         self,
@@ -247,12 +246,8 @@ class Compactor:
                 return self._give_up(
                     f"A hook refused the compaction: {verdict.reason or 'it gave no reason'}."
                 )
-            focus = "\n".join(
-                [
-                    focus,
-                    *(outcome.context for outcome in verdict.outcomes if isinstance(outcome.context, str)),
-                ]
-            )
+            contexts = [ran.context for ran in verdict.outcomes if isinstance(ran.context, str)]
+            focus = "\n".join([focus, *contexts])
             keep = await self._chars_to_keep(packed.chars - total, window / per_char)
             if trigger == "user":
                 keep = min(keep, total // 4)
@@ -400,11 +395,8 @@ class Compactor:
         def count_tokens(text: str) -> int:
             return tokens.scaled(tokens.count(text), model)
 
-        max_tokens = (
-            (Room.for_window(window, answer).tokens or max_chars)
-            - count_tokens(prompt + focus)
-            - FRAME_TOKENS
-        )
+        available = Room.for_window(window, answer).tokens or max_chars
+        max_tokens = available - count_tokens(prompt + focus) - FRAME_TOKENS
         render = partial(transcript_within, messages, max_chars, self._resolve_text, count_tokens, max_tokens)
         transcript = await to_thread.run_sync(render)
         emphasis = f"\n\nThe user wants the summary to focus on this:\n{focus}" if focus else ""

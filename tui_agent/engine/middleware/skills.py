@@ -55,8 +55,6 @@ def skills_event(present: tuple[SkillRecord, ...], state: SessionStateView) -> S
 
 
 def _shorten(description: str) -> str:
-    return (
-        description
-        if len(description) <= MAX_DESCRIPTION_CHARS
-        else f"{description[:MAX_DESCRIPTION_CHARS].rstrip()}…"
-    )
+    if len(description) <= MAX_DESCRIPTION_CHARS:
+        return description
+    return f"{description[:MAX_DESCRIPTION_CHARS].rstrip()}…"

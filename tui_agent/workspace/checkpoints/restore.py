@@ -62,14 +62,11 @@ async def restore(
     chosen = requested & planned & (conflict_free | set(overwrite))
     selected, _ = await run_sync(_select_possible, shadow, prepared, chosen)
     restored = {operation.path for operation in selected}
-    skipped = tuple(sorted((planned - restored) & {operation.path for operation in prepared.operations}))
-    _, reasons = (
-        await run_sync(
-            _select_possible, shadow, prepared, {operation.path for operation in prepared.operations}
-        )
-        if skipped
-        else ([], {})
-    )
+    prepared_paths = {operation.path for operation in prepared.operations}
+    skipped = tuple(sorted((planned - restored) & prepared_paths))
+    reasons: dict[str, str] = {}
+    if skipped:
+        _, reasons = await run_sync(_select_possible, shadow, prepared, prepared_paths)
     await save_overwritten(shadow, [operation for operation in selected if operation.conflict])
     staging = StagingFolder(shadow.files, f"{STAGING_PREFIX}{uuid4().hex[:12]}", operations)
 

@@ -203,12 +203,8 @@ class GitCheckpoints:
                 if not size.isdigit():
                     raise shadow.git.missing_error(oid)
                 git_mode = int(mode, 8)
-                full_mode = (
-                    git_mode | 0o777
-                    if git_mode == LINK
-                    else (git_mode & 0o170000) | modes.bits(path, git_mode)
-                )
-                files.append(CheckpointFile(path, int(size), full_mode))
+                bits = 0o777 if git_mode == LINK else modes.bits(path, git_mode)
+                files.append(CheckpointFile(path, int(size), (git_mode & 0o170000) | bits))
             return sorted(files)
 
     async def read_file(self, commit: str, path: str) -> bytes:

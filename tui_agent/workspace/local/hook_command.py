@@ -99,9 +99,7 @@ def parse_answer(printed: bytes) -> HookAnswer | str:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"][:1])
-        return (
-            f"unknown field {name!r}"
-            if first["type"] == "extra_forbidden"
-            else f"{name!r} has an invalid value"
-        )
+        if first["type"] == "extra_forbidden":
+            return f"unknown field {name!r}"
+        return f"{name!r} has an invalid value"
     return HookAnswer(output.decision or "", output.reason, output.updated_input, output.additional_context)

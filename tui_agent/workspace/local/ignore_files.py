@@ -168,9 +168,8 @@ def _returning_patterns(data: bytes) -> Iterator[str]:
 def _bounded(patterns: Iterable[str]) -> tuple[str, ...]:
     """Return the distinct patterns. If there are too many, return a single pattern that matches everything."""
     limited = list(islice(patterns, MAX_PATTERNS + 1))
-    return (
-        (_ANYTHING,) if _ANYTHING in limited or len(limited) > MAX_PATTERNS else tuple(dict.fromkeys(limited))
-    )
+    matches_all = _ANYTHING in limited or len(limited) > MAX_PATTERNS
+    return (_ANYTHING,) if matches_all else tuple(dict.fromkeys(limited))
 
 
 def _common_rules(data: bytes) -> str:

@@ -175,11 +175,8 @@ def _explain_line(line: str, bounds: Bounds, network: bool) -> str:
         return "The command made a request that the sandbox blocks (Operation not permitted)."
     if _NOT_FOUND.search(line):
         hidden = [path for path in outside if _is_hidden(_normalise(path, bounds), bounds)]
-        return (
-            f"The command tried to use {_describe_paths(hidden)}, which is not visible in the sandbox."
-            if hidden
-            else ""
-        )
+        if hidden:
+            return f"The command tried to use {_describe_paths(hidden)}, which is not visible in the sandbox."
     return ""
 
 

@@ -38,11 +38,8 @@ def supported_rights(abi: int) -> int:
 
 def encode_ruleset(abi: int) -> bytes:
     """Return `struct landlock_ruleset_attr` in the size of this ABI."""
-    if abi >= 6:
-        return struct.pack("=QQQ", supported_rights(abi), 0, SCOPES)
-    return (
-        struct.pack("=QQ", supported_rights(abi), 0) if abi >= 4 else struct.pack("=Q", supported_rights(abi))
-    )
+    fields = (supported_rights(abi), 0, SCOPES)[: 3 if abi >= 6 else 2 if abi >= 4 else 1]
+    return struct.pack(f"={len(fields)}Q", *fields)
 
 
 class Kernel:
