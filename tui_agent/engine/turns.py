@@ -158,9 +158,8 @@ class Turns:
         recorder, clock, scope = self._parts.recorder, self._parts.clock, self.scope
         turn = recorder.state.turn + 1
         prompt = recorder.state.pending_prompt
-        addressed = (
-            prompt if prompt is not None and (prompt.to_agent or prompt.source == INIT_SOURCE) else None
-        )
+        is_addressed = prompt is not None and (prompt.to_agent or prompt.source == INIT_SOURCE)
+        addressed = prompt if is_addressed else None
         started = clock.monotonic()
         try:
             if not continues:

@@ -107,11 +107,9 @@ class DelegateRunner:
         if state.settings is None:
             raise ToolError("The session has no model.")
         try:
-            model = (
-                self._parts.resolve_model(role.model, "", None)
-                if role.model and role.model != state.settings.model.profile
-                else state.settings.model
-            )
+            model = state.settings.model
+            if role.model not in ("", model.profile):
+                model = self._parts.resolve_model(role.model, "", None)
         except ConfigError as error:
             raise ToolError(
                 f"The agent {role.name} cannot start: {error.message}", hint=error.hint

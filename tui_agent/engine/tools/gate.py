@@ -107,11 +107,9 @@ class Gate:
             if decision.verdict != "ask":
                 return self._verdict_by_rule(case, decision, preview.content, judged)
             if not self._parts.interactive:
-                nobody = (
-                    f"{decision.reason.rstrip(' .')}, and {NOBODY_TO_ASK}"
-                    if decision.rule_id == HOOK_RULE
-                    else ASK_IMPOSSIBLE
-                )
+                nobody = ASK_IMPOSSIBLE
+                if decision.rule_id == HOOK_RULE:
+                    nobody = f"{decision.reason.rstrip(' .')}, and {NOBODY_TO_ASK}"
                 return self._verdict_by_rule(case, decision, "", judged, nobody)
             preview = await self._preview(case, judged)
             faults = {"rule_error": rule_fault, "rejected_rule": faulty_rule} if rule_fault else {}

@@ -223,9 +223,8 @@ def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
         return _with_fault(ran, fault)
     context = answer.additional_context
     if len(context) > MAX_CONTEXT_CHARS:
-        context = (
-            f"{context[:MAX_CONTEXT_CHARS]}\n[… {len(context) - MAX_CONTEXT_CHARS:,} characters left out]"
-        )
+        left_out = len(context) - MAX_CONTEXT_CHARS
+        context = f"{context[:MAX_CONTEXT_CHARS]}\n[… {left_out:,} characters left out]"
     fields = {"decision": answer.decision, "reason": answer.reason[:MAX_REASON_CHARS], "context": context}
     return ran.model_copy(update=fields)
 

@@ -199,9 +199,8 @@ async def _first_kept(
     modes: dict[str, Modes] = {}
     for path, commit in ours.first_kept.items():
         source_entry = differing[path][1] if path in differing else shadow.tracked.get(path)
-        entry = (
-            await shadow.read_entry(commit, path) if path in ours.session and source_entry is None else None
-        )
+        is_lacking = path in ours.session and source_entry is None
+        entry = await shadow.read_entry(commit, path) if is_lacking else None
         if entry is not None:
             if commit not in modes:
                 modes[commit] = await shadow.read_modes(commit)

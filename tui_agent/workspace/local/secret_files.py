@@ -240,10 +240,8 @@ class SecretFiles:
         except OSError:  # deleted, or a broken link
             return None
         if name.endswith("/"):
-            ignored, brought_back = (
-                self._ignore.is_left_out(plain, folder=True),
-                self._ignore.may_be_brought_back(plain),
-            )
+            ignored = self._ignore.is_left_out(plain, folder=True)
+            brought_back = self._ignore.may_be_brought_back(plain)
             secret_folder = SecretFile(name, f"{path}/", ignored=ignored, maybe_reincluded=brought_back)
             return secret_folder if stat.S_ISDIR(info.st_mode) else None
         if not stat.S_ISREG(info.st_mode) or (
