@@ -170,6 +170,7 @@ async def test_after_a_kill_at_any_event_a_yes_runs_what_waited_once_and_nothing
     assert waited >= 4
 
 
+@pytest.mark.slow
 async def test_a_kill_between_the_questions_changes_nothing(tmp_path: Path) -> None:
     await asked(tmp_path)
     async with running(tmp_path, [], tools(), policy=ask, session=WHOLE) as bench:
@@ -322,6 +323,7 @@ async def test_what_is_begun_instead_closes_the_calls_first(tmp_path: Path, comm
     assert used[1].ran == []
 
 
+@pytest.mark.slow
 async def test_without_a_person_nothing_stays_open(tmp_path: Path) -> None:
     lines = await recorded(tmp_path)
     for end in range(1, len(lines) + 1):

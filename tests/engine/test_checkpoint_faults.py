@@ -24,6 +24,7 @@ def store_of(tmp_path: Path) -> Path:
     return next((tmp_path / "sessions").glob("**/checkpoints.git"))
 
 
+@pytest.mark.slow
 async def test_a_store_that_is_gone_in_mid_session_is_said_and_begun_anew(tmp_path: Path) -> None:
     answers = [write("a.txt", "one"), say("A."), write("b.txt", "two"), say("B.")]
     async with told(tmp_path, *answers) as bench:

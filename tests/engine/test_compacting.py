@@ -37,6 +37,7 @@ from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.messages import ToolMessage
 
 
+@pytest.mark.slow
 async def test_a_turn_of_seventy_iterations_keeps_its_task_rules_and_todos(tmp_path: Path) -> None:
     todos = '{"todos":[{"content":"Port the lexer","status":"in_progress"}]}'
     model = Worker([call(("write_todos", todos)), *work(70), say("All done.")])

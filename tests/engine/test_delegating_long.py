@@ -179,6 +179,7 @@ async def test_the_time_of_a_delegate_is_up_while_it_is_summarised(tmp_path: Pat
         assert not bench.recorder.state.open_requests
 
 
+@pytest.mark.slow
 async def test_a_fork_in_the_midst_of_a_delegation_goes_on_legally(tmp_path: Path) -> None:
     child = [use("write_file", path="a.txt", content="a"), *reads(16), say("Wrote it.")]
     model = Investigation(child)

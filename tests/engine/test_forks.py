@@ -171,6 +171,7 @@ async def test_what_waited_in_the_parent_waits_in_the_fork_too(tmp_path: Path) -
         assert isinstance(resumed, RunResumed) and resumed.clean, "nothing had gone wrong"
 
 
+@pytest.mark.slow
 async def test_wherever_it_is_forked_the_history_is_legal_and_the_parent_stays_as_it_is(
     tmp_path: Path,
 ) -> None:
@@ -240,6 +241,7 @@ async def test_a_fork_is_opened_with_its_own_model_effort_and_context_mode(
         assert len([one for one in reading.events if isinstance(one.payload, SettingsChanged)]) == 2
 
 
+@pytest.mark.slow
 async def test_a_forks_model_that_is_not_there_is_told_headless_and_another_one_named_wins(
     options: SessionOptions,
 ) -> None:

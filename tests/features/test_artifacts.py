@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import Bench, call, running, say
 from tui_agent.plugin_api import FrozenModel
 from tui_agent.ports.environment import Environment
@@ -100,6 +102,7 @@ async def test_an_answer_that_cannot_be_stored_ends_the_turn_with_the_reason(tmp
     assert again.reason == "finished"
 
 
+@pytest.mark.slow
 def test_a_run_whose_log_cannot_be_written_ends_with_the_reason(tmp_path: Path) -> None:
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000))

@@ -42,6 +42,7 @@ def test_branch_state_and_completion_of_the_screen(hostile: Hostile) -> None:
     assert hostile.fired() == []
 
 
+@pytest.mark.slow
 def test_the_map_of_the_repository_with_its_history(hostile: Hostile, tmp_path: Path) -> None:
     mapped = RepoMap(hostile.folder, tmp_path / "cache")
     assert "README.md" in mapped.map("readme", refresh=True).text

@@ -69,6 +69,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return run
 
 
+@pytest.mark.slow
 def test_the_workspace_after_any_part(call: Call, tmp_path: Path) -> None:
     found = []
     for part in range(-1, 7):

@@ -107,6 +107,7 @@ def test_one_target_with_too_few_faults_noticed_ends_the_count_with_a_failure(
     assert main(["none"], (good,)) == 1
 
 
+@pytest.mark.slow
 def test_only_tests_that_run_a_line_are_asked_about_it(folder: Path) -> None:
     looks, away = (
         _written(folder, "test_looks.py", LOOKS),

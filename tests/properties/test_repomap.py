@@ -4,6 +4,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,6 +68,7 @@ CODE = st.lists(
 CONTENT = st.one_of(st.binary(max_size=400), CODE)
 
 
+@pytest.mark.slow
 @given(st.sampled_from(SUFFIXES), CONTENT)
 @settings(max_examples=example_count(300))
 def test_any_bytes_have_symbols_within_the_file(suffix: str, data: bytes) -> None:

@@ -189,6 +189,7 @@ async def test_going_back_is_the_key_that_stops_pressed_twice(tmp_path: Path) ->
         assert isinstance(driven.app.screen, Picker)
 
 
+@pytest.mark.slow
 async def test_help_and_footer_name_changed_keys(tmp_path: Path) -> None:
     async with open_with_keys(tmp_path, 'help = "f9"\nsessions_sort = "z"', size=(160, 300)) as driven:
         assert driven.rows()[-1].endswith("F9 help")

@@ -134,6 +134,7 @@ async def test_the_model_picker_lists_what_was_found_and_takes_any_name() -> Non
         assert isinstance(second, SetModel) and second.model == "zzz/none"
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("keys", [("/model demo:bugfix",), ("/model", "demo bug")])
 async def test_a_demo_is_no_model_of_a_session_in_which_something_was_said(keys: tuple[str, ...]) -> None:
     async with open_app(golden("night_shift"), outside=outside) as driven:
@@ -279,6 +280,7 @@ async def test_a_provider_is_typed_in_and_its_key_never_shows(tmp_path: Path) ->
         assert driven.session.submitted == []
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("kept", [False, True])
 async def test_a_typed_key_reaches_the_engine_and_is_stored_only_when_that_is_ticked(
     tmp_path: Path, kept: bool

@@ -264,6 +264,7 @@ async def test_what_is_in_the_context_can_be_pinned_before_it_goes() -> None:
         assert isinstance(pin, PinContext) and pin.pinned and len(pin.seqs) == 1
 
 
+@pytest.mark.slow
 async def test_a_key_draws_two_rows_of_a_long_list_and_not_all() -> None:
     async with open_app(golden("night_shift")) as driven:
         items = [Item(str(at), f"file {at}") for at in range(500)]

@@ -186,6 +186,7 @@ async def test_in_a_replay_the_same_is_asked_and_without_an_open_session_the_for
         assert "Forked after event 150: tui-agent --session ses_new opens it." in shown.text()
 
 
+@pytest.mark.slow
 async def test_in_a_replay_of_the_open_session_the_fork_is_opened_and_w_goes_on(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
         await walked.slash("/replay 150")

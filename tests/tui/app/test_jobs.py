@@ -113,6 +113,7 @@ async def test_without_a_job_the_page_says_when_there_is_one() -> None:
         assert page.is_attached and "a long build." in driven.text()
 
 
+@pytest.mark.slow
 async def test_a_replay_shows_the_jobs_as_they_were() -> None:
     records = story().records
     early = next(at for at, one in enumerate(records) if one.seq and "job.finished" in one.model_dump_json())

@@ -158,6 +158,7 @@ async def test_what_is_pinned_hidden_and_how_long_it_is_become_settings_of_the_s
         assert "src/report.py" in answered(page) and len(listed(page)) == 3
 
 
+@pytest.mark.slow
 async def test_letters_with_shift_are_the_footers_letters() -> None:
     program = MapProgram()
     async with open_app(golden("night_shift"), outside=program) as driven:
@@ -233,6 +234,7 @@ async def test_a_map_that_cannot_be_made_says_why() -> None:
         assert not isinstance(driven.app.screen, MapScreen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 async def test_while_it_is_read_it_counts_the_files_and_keys_say_why_they_do_nothing(
     size: tuple[int, int],
@@ -254,6 +256,7 @@ async def test_while_it_is_read_it_counts_the_files_and_keys_say_why_they_do_not
         assert "reading the repository" not in driven.text() and "class Shift" in driven.text()
 
 
+@pytest.mark.slow
 async def test_a_map_of_half_an_index_is_made_anew_once_that_is_whole() -> None:
     program = MapProgram()
     program.more, program.state = "; the index is still being built", {"files": 2, "building": True}

@@ -405,6 +405,7 @@ async def test_queued_messages_stand_above_the_prompt_and_say_what_can_be_done()
         assert driven.app.prompt.editor.text == "later 2"
 
 
+@pytest.mark.slow
 async def test_the_policys_words_stand_whole_or_not_at_all() -> None:
     async with open_app(golden("night_shift"), size=(72, 24)) as driven:
         driven.app.prompt.set_state("ask", "next turn 43k tokens, $0.02, a longer note", running=False)

@@ -206,6 +206,7 @@ async def test_what_cannot_be_done_is_not_offered() -> None:
         )
 
 
+@pytest.mark.slow
 async def test_small_screens_show_the_other_panes_in_place_of_the_chat() -> None:
     async with open_replay(NIGHT, size=(80, 24), to_seq=150) as shown:
         assert "[>] Add tests" not in shown.text()
@@ -288,6 +289,7 @@ async def test_at_its_end_a_replay_of_the_open_session_goes_on_with_it() -> None
         assert screen.playhead.line == build_timeline(NIGHT[:151])
 
 
+@pytest.mark.slow
 async def test_elsewhere_a_replay_of_the_open_session_stays_and_only_its_line_grows() -> None:
     async with open_app(NIGHT[:151], size=(160, 45)) as driven:
         screen = await replaying(driven, "/replay 60")
@@ -350,6 +352,7 @@ async def test_an_event_that_is_not_there_is_said() -> None:
         assert "/replay needs the number of an event, up to 196." in driven.text()
 
 
+@pytest.mark.slow
 async def test_a_key_in_a_long_session_folds_a_bounded_number_of_events() -> None:
     records: list[Record] = []
     async with open_app(NIGHT) as driven:

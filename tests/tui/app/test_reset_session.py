@@ -83,6 +83,7 @@ async def test_after_a_reset_the_next_new_session_carries_nothing(tmp_path: Path
         assert (await reset(driven, "/new")).carry_from is None
 
 
+@pytest.mark.slow
 async def test_where_there_is_no_such_session_the_open_one_stays(tmp_path: Path) -> None:
     missing = SessionNotFound(
         "No session begins with 'ses_x'.", hint="Run `tui-agent sessions list` to list all sessions."

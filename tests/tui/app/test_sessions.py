@@ -101,6 +101,7 @@ async def test_names_are_found_at_once_and_texts_when_the_typing_rests() -> None
         assert "the slow shift of the runner" in driven.text()
 
 
+@pytest.mark.slow
 async def test_a_search_in_an_index_that_is_behind_says_so() -> None:
     programs = Programs(texts={"ses_0000000000000005": "the slow shift of the runner"})
     programs.warning["search"] = "tui-agent: Another process holds the index of the sessions.\n"
@@ -192,6 +193,7 @@ async def test_a_session_of_a_newer_version_is_not_opened() -> None:
         assert "Another version of tui-agent wrote this session; this one cannot open it." in driven.text()
 
 
+@pytest.mark.slow
 async def test_a_fork_at_the_end_is_asked_where_and_opened() -> None:
     programs = Programs()
     made = FakeSession(golden("streaming"), session_id="ses_new")

@@ -112,6 +112,7 @@ async def answer(driven: Driven, key: str) -> None:
     await driven.press(key)
 
 
+@pytest.mark.slow
 async def test_a_word_that_is_no_session_names_this_one_after_a_question() -> None:
     async with open_app(golden("night_shift"), outside=knowing("ses_b")) as driven:
         await send(driven, "/session night shift")
@@ -143,6 +144,7 @@ async def test_a_session_that_is_not_there_is_neither_made_nor_a_name(way: str) 
         assert said(driven.session.submitted) == ["goes on here"]
 
 
+@pytest.mark.slow
 async def test_the_beginning_of_an_id_opens_it_and_one_of_several_asks_for_more() -> None:
     other = FakeSession(golden("night_shift"), session_id="ses_two")
     asked: list[str | None] = []

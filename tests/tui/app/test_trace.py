@@ -270,6 +270,7 @@ async def test_the_cost_of_a_turn_is_summed_over_its_requests() -> None:
         assert all(format_tokens(one) in row for one, row in zip(sums, map(" ".join, turns), strict=True))
 
 
+@pytest.mark.slow
 async def test_a_long_time_in_the_pane_stands_apart_from_the_tokens() -> None:
     async with open_app(golden("night_shift"), size=(160, 45)) as driven:
         assert driven.app.controller is not None

@@ -94,6 +94,7 @@ async def test_enter_on_a_fork_opens_it_and_its_tree_shows_the_parent(tmp_path: 
         assert [one.session for one in walked.opened] == [FORK, SESSION]
 
 
+@pytest.mark.slow
 async def test_f_forks_at_the_end_of_the_row_and_opens_the_fork(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
         await walked.slash("/tree")
@@ -119,6 +120,7 @@ async def test_w_answers_the_message_again_with_one_thing_changed(tmp_path: Path
         assert "/compare shows both" in walked.text()
 
 
+@pytest.mark.slow
 async def test_c_compares_with_the_present_branch_and_says_where_that_is_the_same(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
         await walked.slash("/tree")

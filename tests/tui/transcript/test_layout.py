@@ -123,6 +123,7 @@ def test_only_entries_near_the_screen_are_drawn() -> None:
     assert sum(slot.rows is not None for slot in view.layout.slots) < 40
 
 
+@pytest.mark.slow
 def test_going_through_everything_keeps_few_entries_drawn() -> None:
     view = viewport(long_talk(400), height=20)
     for y in range(0, view.layout.total, 15):

@@ -65,6 +65,7 @@ def test_a_crash_writes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().err.startswith("tui-agent: No session begins with")
 
 
+@pytest.mark.slow
 def test_a_fault_of_any_length_leaves_a_report_that_can_be_read(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -92,6 +92,7 @@ def test_many_files_that_are_no_agents_are_one_line_of_a_session(
     assert "tui-agent agents list" in one["hint"]
 
 
+@pytest.mark.slow
 def test_what_an_agent_names_and_is_not_there_is_told_in_the_list_and_in_the_session(
     call: Call, script: str, tmp_path: Path, work: Path
 ) -> None:

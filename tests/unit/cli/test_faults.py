@@ -40,6 +40,7 @@ def test_a_reader_that_has_gone_is_met_with_silence(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_an_answer_that_nobody_gets_is_no_success(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("- text: the answer\n")
     words = f"run hi -m scripted:{tmp_path}/s.yaml -C {tmp_path} --data-dir {tmp_path}/data"

@@ -70,6 +70,7 @@ def test_json_is_one_object_a_file_in_rank_order(tmp_path: Path) -> None:
     assert only["symbols"][0]["name"] == "check_password"
 
 
+@pytest.mark.slow
 def test_a_pin_that_does_not_hold_is_said(tmp_path: Path) -> None:
     root = make(tmp_path / "repo")
     pins = [

@@ -182,6 +182,7 @@ def test_a_fork_in_the_midst_of_a_turn_goes_on_the_same(call: Call, tmp_path: Pa
     assert (status, json.loads(out)["turns"]) == (0, 1), out
 
 
+@pytest.mark.slow
 def test_a_turn_with_a_delegate_is_taken_over(call: Call, tmp_path: Path) -> None:
     script = tmp_path / "delegating.yaml"
     script.write_text(
@@ -258,6 +259,7 @@ async def talk(options: SessionOptions) -> None:
                     )
 
 
+@pytest.mark.slow
 def test_what_the_user_decided_is_decided_again_and_a_stopped_turn_is_taken_over(
     call: Call, tmp_path: Path
 ) -> None:

@@ -91,6 +91,7 @@ def test_no_model_is_needed_and_the_session_keeps_its_own(call: Call, tmp_path: 
     assert [one for one in log(tmp_path)[end:] if one["payload"]["kind"] == "settings.changed"] == []
 
 
+@pytest.mark.slow
 def test_one_of_them_alone(call: Call, tmp_path: Path, work: Path) -> None:
     at = str(seq_of(tmp_path, "checkpoint.taken", 2))
     revert(call, "--to", at, "--conversation")

@@ -125,6 +125,7 @@ def test_a_marker_of_the_store_can_be_recorded_again(tmp_path: Path) -> None:
     assert second.payload.arguments == first.payload.arguments
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     "payload",
     [

@@ -282,6 +282,7 @@ print("whole")
 """
 
 
+@pytest.mark.slow
 def test_a_full_file_system_is_told_and_nothing_is_lost_once_there_is_space(tmp_path: Path) -> None:
     """On a file system of 128 KiB, where one can be mounted here; the test above stands for the rest."""
     mount = [

@@ -167,6 +167,7 @@ def test_an_index_that_is_no_use_is_made_again(tmp_path: Path, harm: Callable[[S
     assert sessions.list() == plain(sessions)
 
 
+@pytest.mark.slow
 def test_a_locked_index_keeps_nothing_from_being_listed_and_found(tmp_path: Path) -> None:
     sessions = talked(tmp_path, 60)
     assert sessions.list() == plain(sessions)

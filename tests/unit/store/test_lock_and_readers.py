@@ -191,6 +191,7 @@ async def test_a_follower_that_is_closed_or_cancelled_ends_alone(tmp_path: Path)
     assert [record.seq for record in await cancelled.next_batch()] == [0]
 
 
+@pytest.mark.slow
 async def test_long_history_comes_in_batches(tmp_path: Path) -> None:
     log = store(tmp_path).create("s1")
     for number in range(4_500):

@@ -247,6 +247,7 @@ def test_a_lost_log_is_written_anew_and_what_took_its_place_is_kept(tmp_path: Pa
         os.close(each)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("size", [(1 << 20) - 1, 1 << 20, (1 << 20) + 1, (5 << 19) + 3])
 def test_a_lost_log_of_any_length_is_written_anew_up_to_its_end(tmp_path: Path, size: int) -> None:
     path = folder_of(tmp_path) / "events.jsonl"

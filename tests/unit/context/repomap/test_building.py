@@ -65,6 +65,7 @@ def test_two_processes_make_of_many_files_the_index_that_one_makes(tmp_path: Pat
     kept.close()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(("slow", "kept_files"), [("time.sleep(0.6)", 1), ("while True: pass", 0)])
 def test_a_file_may_wait_for_the_processor_but_not_keep_it(
     tmp_path: Path, slow: str, kept_files: int

@@ -121,6 +121,7 @@ def test_the_same_files_and_question_give_the_same_bytes(
     assert first == again == other.map(query, refresh=True)
 
 
+@pytest.mark.slow
 def test_an_index_that_grew_says_what_a_new_one_says(root: Path, repo_map: Maps) -> None:
     grown = repo_map(root)
     grown.map("coupon", refresh=True)
@@ -211,6 +212,7 @@ def test_rows_that_make_no_sense_are_built_anew(root: Path, repo_map: Maps) -> N
     assert mapped.map("coupon", refresh=True) == before
 
 
+@pytest.mark.slow
 def test_another_rule_of_what_is_secret_makes_the_index_anew(root: Path, repo_map: Maps) -> None:
     repo_map(root, hides="no such", rules="1").map("coupon", refresh=True)
     stricter = repo_map(root, hides="coupon", rules="2")
@@ -227,6 +229,7 @@ def test_a_file_at_which_a_worker_died_keeps_its_words(root: Path, repo_map: Map
     assert worker.crashed_files(index) == frozenset()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_parsed_costs_nothing(root: Path, repo_map: Maps) -> None:
     noise = random.Random(7)
     (root / "deep.py").write_bytes(b"(" * 200_000 + b")" * 200_000)

@@ -109,6 +109,7 @@ def test_the_files_that_define_the_words_of_a_name_come_first_whatever_their_ord
         assert set(repository.order(words)[:2]) == {"d33/f12.py", "d12/f33.py"}, words
 
 
+@pytest.mark.slow
 def test_a_name_with_numbers_is_completed_among_more_files_than_are_looked_into(make: Make) -> None:
     kept = make(NUMBERED).kept
     assert len(NUMBERED) > MAX_FILES

@@ -197,12 +197,14 @@ def test_a_file_of_very_many_symbols_keeps_the_first() -> None:
     assert len(found) == MAX_SYMBOLS
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("name", ["a.py", "a.js", "a.c", "a.rs", "a.sh", "a.md", "a.toml"])
 def test_two_hundred_thousand_parentheses_are_no_trouble(name: str) -> None:
     symbols_of(name, b"(" * 200_000 + b")" * 200_000)
     symbols_of(name, b"f(" * 100_000)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("language", ["python", "java"])
 @pytest.mark.parametrize("part", ['("(" ', '"""" (', "){/*", '){"){" ', "()", '("\\', "'", ") \n"])
 def test_what_is_left_out_of_parsing_is_found_in_linear_time(language: str, part: str) -> None:

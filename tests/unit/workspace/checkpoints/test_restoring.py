@@ -275,6 +275,7 @@ async def test_a_large_file_is_put_back(tmp_path: Path) -> None:
     assert (restored.files[0].after, restored.files[0].after_size) == (None, 300_000)
 
 
+@pytest.mark.slow
 async def test_other_branches_of_the_session_are_kept_for_ever(tmp_path: Path) -> None:
     folder = workspace(tmp_path)
     made = await begun(folder)

@@ -108,6 +108,7 @@ def test_no_alias_stands_for_a_command_that_the_policy_knows() -> None:
     assert {path.stem.split()[0] for path in folder.glob("*.toml")} == COMMANDS
 
 
+@pytest.mark.slow
 def test_a_clone_with_submodules_and_work_trees_steers_nothing(work: Path, tmp_path: Path) -> None:
     inner = build_plain(tmp_path / "inner")
     outer = build_plain(tmp_path / "outer")

@@ -81,6 +81,7 @@ async def test_no_kind_of_child_outlives_its_command(tmp_path: Path, end: str, g
     await env.aclose()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("groups", GROUPS)
 async def test_a_command_that_kills_its_warden_is_ended_all_the_same(tmp_path: Path, groups: str) -> None:
     env = environment(tmp_path, GROUPS[groups])
