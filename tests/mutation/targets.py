@@ -34,6 +34,7 @@ TARGETS = (
     Target(
         "policy",
         (
+            "tui_agent/policy/decision/call_judge.py",
             "tui_agent/policy/decision/command_judge.py",
             "tui_agent/policy/decision/escalations.py",
             "tui_agent/policy/decision/file_judge.py",

@@ -97,7 +97,7 @@ def test_tests_come_first_where_the_question_is_about_them(root: Path, repo_map:
 def test_without_a_question_what_others_lean_on_comes_first(root: Path, repo_map: Maps) -> None:
     view = repo_map(root).map(refresh=True)
     assert paths(view)[0] == "shop/basket.py"
-    assert paths(view)[-2:] == ["README.md", "tests/test_coupon.py"] or "README.md" in paths(view)[-2:]
+    assert "README.md" in paths(view)[-2:]
 
 
 def test_secret_files_are_neither_listed_nor_indexed_nor_shown(root: Path, repo_map: Maps) -> None:
