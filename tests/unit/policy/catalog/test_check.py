@@ -133,8 +133,8 @@ PROJECT = "[programs.make]\neffects = ['connects']\nwhy = 'it deploys'\n[program
             "my.toml",
             f"{PROJECT}flags = []\nprints = 'x'",
             [
-                ":6 programs.git.subcommands.log.flags: it could allow more; for a known program only effects",
-                ":7 programs.git.subcommands.log.prints: it could allow more",
+                ":6 programs.git.subcommands.log.flags: this key is not allowed: for a known program, a table can only add effects",
+                ":7 programs.git.subcommands.log.prints: this key is not allowed",
             ],
         ),
         (
