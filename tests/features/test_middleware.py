@@ -137,7 +137,7 @@ def test_the_prompt_texts_say_what_they_are_for() -> None:
     assert "Check whether a file exists before you write it" in files
     assert "edit_file for changes, write_file for new files" in files and "small exact pieces" in files
     assert "Delegate work that needs nothing from this conversation" in delegation
-    assert "Put everything it must know into the task" in delegation and "only a report" in delegation
+    assert "Put everything the agent must know into the task" in delegation and "only a report" in delegation
 
 
 def test_every_prompt_text_is_documented() -> None:

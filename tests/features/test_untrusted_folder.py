@@ -44,6 +44,6 @@ async def test_what_the_app_asks_the_command_line_imports_nothing_from_the_folde
     folder: Path, tmp_path: Path
 ) -> None:
     environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    status, said = await CommandLine(environ, str(folder))("sessions", "list")
+    status, said = await CommandLine(SessionOptions(cwd=folder), environ)("sessions", "list")
     assert status == 0 and "No sessions" in said
     assert not (tmp_path / "mark").exists()
