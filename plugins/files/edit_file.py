@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from pydantic import Field
 
@@ -16,13 +17,14 @@ import tui_agent.plugin_api as api
 from .file_changes import (
     FileChange,
     compute_change,
+    last_read_digest,
     preview_change,
     read_existing,
     require_current_read,
     write_change,
 )
 from .mismatch import explain_mismatch
-from .text import SNIFF_BYTES, decode, describe_binary, encode
+from .text import decode, describe_binary, encode
 
 MAX_BYTES = 20_000_000
 
@@ -37,7 +39,7 @@ class EditFileArgs(api.FrozenModel):
 
 
 class EditFile(api.BaseTool):
-    """Replaces text that occurs exactly once, in a file that was read and has not changed since."""
+    """Replaces text that occurs exactly once. With `replace_all`, the file must have been read in its present state."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("edit_file", __file__, EditFileArgs, verb="edit")
@@ -53,8 +55,8 @@ class EditFile(api.BaseTool):
     async def predict_failure(
         self, args: EditFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise a `ToolError` if the file was not read, or has changed since."""
-        require_current_read(await _read_base(args, env), state)
+        """Raise a `ToolError` if `replace_all` is set and the file was not read, or has changed since."""
+        await _read_base(args, env, state)
 
     async def preview(self, args: EditFileArgs, env: api.Environment) -> api.Preview:
         """Return the diff of the edit."""
@@ -62,17 +64,18 @@ class EditFile(api.BaseTool):
 
     async def run(self, args: EditFileArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Write the edited file."""
-        content = await _read_base(args, ctx.env)
-        require_current_read(content, ctx.state)
-        change, places = await _compute_edit(args, content)
-        where = ", ".join(map(str, places[:10])) + (", …" if len(places) > 10 else "")
-        message = f"Edited {content.path} at line {where}: +{change.diff.added} -{change.diff.removed} lines."
-        if len(places) > 1:
-            message = message.replace("at line", f"({api.format_count(len(places), 'place')}) at lines")
+        content = await _read_base(args, ctx.env, ctx.state)
+        change, lines = await _compute_edit(args, content)
+        where = f"({api.format_count(len(lines), 'place')}) at lines" if len(lines) > 1 else "at line"
+        message = f"Edited {content.path} {where} {_list_lines(lines, 10)}: +{change.diff.added} -{change.diff.removed} lines."
+        if last_read_digest(content, ctx.state) not in ("", content.digest):
+            message += " The file had changed since you read it."
         return await write_change(change, message, ctx)
 
 
-async def _read_base(args: EditFileArgs, env: api.Environment) -> api.FileContent:
+async def _read_base(
+    args: EditFileArgs, env: api.Environment, state: api.SessionStateView | None = None
+) -> api.FileContent:
     if not args.old_text:
         raise api.ToolError("old_text is empty.", hint="Use write_file to create or replace a whole file.")
     if args.old_text == args.new_text:
@@ -80,37 +83,32 @@ async def _read_base(args: EditFileArgs, env: api.Environment) -> api.FileConten
     content = await read_existing(args.path, env)
     if content is None:
         raise api.ToolError(f"File not found: {args.path}.", hint="Create it with write_file.")
-    if decode(content.data[:SNIFF_BYTES]) is None:
-        raise _binary_error(content)
+    if args.replace_all and state is not None:
+        require_current_read(content, state)
     return content
 
 
-def _binary_error(content: api.FileContent) -> api.ToolError:
-    return api.ToolError(
-        f"{content.path} is not text ({describe_binary(content.data)}) and cannot be edited."
-    )
-
-
 async def _compute_edit(args: EditFileArgs, content: api.FileContent) -> tuple[FileChange, list[int]]:
-    data, places = await asyncio.to_thread(_replace_text, args, content)
-    return await compute_change(content.path, content, data), places
+    data, lines = await asyncio.to_thread(_replace_text, args, content)
+    return await compute_change(content.path, content, data), lines
 
 
 def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, list[int]]:
-    """Return the file's new bytes and the line numbers of the replaced texts."""
+    """Return the file's new bytes, and the new line numbers at which it changes."""
     decoded = decode(content.data)
     if decoded is None:
-        raise _binary_error(content)
+        raise api.ToolError(
+            f"{content.path} is not text ({describe_binary(content.data)}) and cannot be edited."
+        )
     matches = find_matches(decoded.text, args.old_text)
     if not matches:
         raise api.ToolError(
             f"old_text was not found in {api.escape_unprintable(content.path)}.\n{explain_mismatch(decoded.display_text, args.old_text)}"
         )
-    places = [line_number(decoded.text, match.start) for match in matches]
     if len(matches) > 1 and not args.replace_all:
-        where = ", ".join(map(str, places[:20])) + (", …" if len(places) > 20 else "")
+        lines = [1 + decoded.text.count("\n", 0, match.start) for match in matches[:21]]
         raise api.ToolError(
-            f"old_text occurs {len(matches)} times in {api.escape_unprintable(content.path)}: lines {where}.",
+            f"old_text occurs {len(matches)} times in {api.escape_unprintable(content.path)}: lines {_list_lines(lines, 20)}.",
             hint="Add surrounding lines until it is unique, or set replace_all=true.",
         )
     data = encode(decoded, replace_matches(decoded.text, matches, args.new_text))
@@ -120,7 +118,11 @@ def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, 
         )
     if len(data) > MAX_BYTES:
         raise api.ToolError(f"{content.path} would grow to {len(data):,} bytes; the limit is {MAX_BYTES:,}.")
-    return data, places
+    return data, changed_lines(decoded.text, matches, args.new_text)
+
+
+def _list_lines(lines: Sequence[int], limit: int) -> str:
+    return ", ".join(map(str, lines[:limit])) + (", …" if len(lines) > limit else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,15 @@ def _with_ending(new: str, ending: str) -> str:
     return new.replace("\r\n", "\n").replace("\n", "\r\n") if ending == "\r\n" else new
 
 
-def line_number(text: str, index: int) -> int:
-    """Return the line number, from 1, of the character at index `index`."""
-    return text.count("\n", 0, index) + 1
+def changed_lines(text: str, matches: Sequence[Match], new: str) -> list[int]:
+    """Return, for each match, the first line in which its replacement differs, as the new text counts lines."""
+    lines: list[int] = []
+    line, position = 1, 0
+    for match in matches:
+        line += text.count("\n", position, match.start)
+        replacement = _with_ending(new, match.ending)
+        pairs = zip(text[match.start : match.end].split("\n"), replacement.split("\n"), strict=False)
+        lines.append(line + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))
+        line += replacement.count("\n")
+        position = match.end
+    return lines

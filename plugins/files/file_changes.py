@@ -26,14 +26,20 @@ class FileChange:
         )
 
 
-def require_current_read(content: api.FileContent, state: api.SessionStateView) -> None:
-    """Raise a `ToolError` if this content of the file has not been read in the session."""
+def last_read_digest(content: api.FileContent, state: api.SessionStateView) -> str:
+    """Return the digest of the file's content that the session knows; empty if the file was never read."""
     # The log replaces bytes of a file name that are not UTF-8, so replace them here too.
     logged_path = content.path.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     last_read = state.read_files.get(logged_path)
-    if last_read is None:
+    return "" if last_read is None else last_read.digest
+
+
+def require_current_read(content: api.FileContent, state: api.SessionStateView) -> None:
+    """Raise a `ToolError` if this content of the file has not been read in the session."""
+    digest = last_read_digest(content, state)
+    if not digest:
         raise api.ToolError(f"{content.path} has not been read in this session.", hint="Read it first.")
-    if last_read.digest != content.digest:
+    if digest != content.digest:
         raise api.ToolError(f"{content.path} has changed since it was read.", hint="Read it again.")
 
 

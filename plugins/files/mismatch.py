@@ -4,6 +4,7 @@ Invariant: at most `MAX_LINES` lines of the file are compared, each cut at `MAX_
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from difflib import SequenceMatcher
 
@@ -12,6 +13,7 @@ from tui_agent.plugin_api import format_count
 MAX_LINES = 20_000
 MAX_WIDTH = 300
 FUZZY_LIMIT = 2_000
+MIN_SIMILARITY = 0.6
 SHOWN_LINES = 12
 _NUMBERED = re.compile(r"^\s*\d+(\t|: |\|)")
 _LOOKALIKES = str.maketrans(
@@ -89,29 +91,29 @@ def _count_blanks(text: str) -> str:
 
 
 def _find_similar(lines: list[str], old: list[str]) -> int | None:
-    """Align the longest line of `old` with the line most similar to it; return the index where `old` then starts.
+    """Return the index at which most of the block `old` matches; None if no place is similar.
 
-    Return None if no line is similar.
+    Each line of `old` counts with its length at the places where a line equals or contains it; the longest line also
+    counts, by its similarity, at places where a line is only similar.
     """
-    key = max(range(len(old)), key=lambda row: len(old[row].strip()))
-    wanted = old[key].strip()[:MAX_WIDTH]
-    if not wanted:
-        return None
+    rows = [(row, line.strip()[:MAX_WIDTH]) for row, line in enumerate(old[:SHOWN_LINES])]
+    wanted = max((line for _, line in rows), key=len)
     matcher = SequenceMatcher(None, "", wanted)
-    best_ratio, start = 0.6, None
+    scores: Counter[int] = Counter()
     compared = 0
     for index, line in enumerate(lines):
         piece = line.strip()[:MAX_WIDTH]
-        matcher.set_seq1(piece)
-        if matcher.real_quick_ratio() <= best_ratio or matcher.quick_ratio() <= best_ratio:
-            continue
-        compared += 1
-        ratio = matcher.ratio()
-        if ratio > best_ratio:
-            best_ratio, start = ratio, max(index - key, 0)
-        if compared > FUZZY_LIMIT:
-            break
-    return start
+        for row, part in rows:
+            if len(part) > 2 and part in piece:
+                scores[index - row] += len(part)
+            elif part is wanted and compared <= FUZZY_LIMIT:
+                matcher.set_seq1(piece)
+                if matcher.real_quick_ratio() > MIN_SIMILARITY and matcher.quick_ratio() > MIN_SIMILARITY:
+                    compared += 1
+                    similarity = matcher.ratio()
+                    scores[index - row] += len(part) * similarity if similarity > MIN_SIMILARITY else 0
+    start, score = max(scores.items(), key=lambda item: item[1], default=(0, 0))
+    return max(start, 0) if score > MIN_SIMILARITY * len(wanted) else None
 
 
 def _first_difference(lines: list[str], old: list[str], start: int) -> str:

@@ -43,7 +43,7 @@ async def test_a_call_in_the_workspace_that_must_fail_is_told_and_not_asked_abou
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("edit_file", {"old_text": "old", "new_text": "new"}),
+        ("edit_file", {"old_text": "old", "new_text": "new", "replace_all": True}),
         ("write_file", {"content": "new", "overwrite": True}),
     ],
 )
@@ -61,7 +61,7 @@ async def test_a_file_that_changed_while_its_change_was_asked_about_is_not_asked
 ) -> None:
     calls = [
         ("read_file", '{"path": "there.txt"}'),
-        ("edit_file", '{"path": "there.txt", "old_text": "old", "new_text": "new"}'),
+        ("edit_file", '{"path": "there.txt", "old_text": "old", "new_text": "new", "replace_all": true}'),
     ]
     async with _asked(tmp_path, calls) as bench:
         for count in (1, 2):

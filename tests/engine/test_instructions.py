@@ -113,14 +113,18 @@ async def test_the_users_the_repositorys_and_the_workspaces_are_sent_in_this_ord
     assert any(section.name == "instructions" and section.tokens for section in packed.sections)
 
 
-async def test_one_below_the_workspace_joins_once_a_file_of_its_folder_is_read(
-    tmp_path: Path, workspace: Path
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("read_file", {}), ("edit_file", {"old_text": "x = 1", "new_text": "x = 2"})]
+)
+async def test_one_below_the_workspace_joins_once_a_file_of_its_folder_is_read_or_changed(
+    tmp_path: Path, workspace: Path, tool: str, arguments: dict[str, str]
 ) -> None:
     _put(workspace / "AGENTS.md", "Root rules.")
     _put(workspace / "src" / "AGENTS.md", "Rules of src.")
     _put(workspace / "src" / "deep" / "AGENTS.md", "Rules of deep.")
     _put(workspace / "src" / "deep" / "a.py", "x = 1\n")
-    answers = [call(("read_file", '{"path": "src/deep/a.py"}')), say("read"), say("again")]
+    words = json.dumps({"path": "src/deep/a.py", **arguments})
+    answers = [call((tool, words)), say("read"), say("again")]
     tools = list(tools_of("files").values())
     async with running(tmp_path, answers, tools, middlewares=[_reading(tmp_path)]) as bench:
         bench.submit(SubmitPrompt(text="go"))

@@ -123,8 +123,9 @@ class Bench:
         match event:
             case FileRead():
                 known[event.path] = ReadFile(event.digest, event.complete)
-            case FileChanged(disk_sha256_after=str() as digest):
-                known[event.path] = ReadFile(digest, True)
+            case FileChanged(path=path, disk_sha256_before=before, disk_sha256_after=str() as digest):
+                if before is None or (path in known and known[path].digest == before):
+                    known[path] = ReadFile(digest, True)
             case TodoUpdated():
                 self.state = replace(self.state, todo=event.items)
         self.state = replace(self.state, read_files=known)

@@ -5,6 +5,7 @@ import hashlib
 import pytest
 
 from tests.stubs.fake_session import FakeSession
+from tui_agent.cli.run.command import finish
 from tui_agent.cli.run.headless import Outcome, result_lines, run_turn
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.protocol.base import BlobText
@@ -143,11 +144,11 @@ async def test_a_budget_tells_its_detail_and_its_status() -> None:
     assert (outcome.status, outcome.exit, outcome.detail) == ("part_limit", 3, "5 of 5 parts are used.")
 
 
-def denied() -> PermissionDecided:
+def decided(call: str, *, allowed: bool) -> PermissionDecided:
     return PermissionDecided(
-        call_id=CallId("call_1"),
+        call_id=CallId(call),
         request_id=None,
-        decision="deny",
+        decision="allow" if allowed else "deny",
         decided_by="engine",
         policy="ask",
         rule_id="ask.commands",
@@ -157,26 +158,54 @@ def denied() -> PermissionDecided:
     )
 
 
-def called(request: str) -> ModelResponded:
-    call = ToolCallPart(call_id=CallId("call_1"), name="run_command", arguments={})
-    return answered("I try.", request=request).model_copy(update={"parts": (call,)})
+def called(*calls: str) -> ModelResponded:
+    parts = tuple(ToolCallPart(call_id=CallId(call), name="run_command", arguments={}) for call in calls)
+    return answered("I try.").model_copy(update={"parts": parts})
+
+
+ONE_DENIED = "1 call was denied: Nobody is there to ask."
 
 
 @pytest.mark.parametrize(
-    ("middle", "reason"),
+    ("calls", "exit_status", "warning"),
     [
-        ([called("req_1"), denied(), answered("I could not.")], "denied"),
-        ([called("req_1"), denied(), called("req_2"), answered("Another way.")], "finished"),
-        ([denied(), called("req_2"), answered("Fine.")], "finished"),
+        ("a-", 4, ""),
+        ("a- b-", 4, ""),
+        ("a-b-", 4, ""),
+        ("a+ b-", 4, ""),
+        ("a+-", 4, ""),  # allowed in the sandbox, which refused something
+        ("a-b+", 0, ONE_DENIED),
+        ("a+b-", 0, ONE_DENIED),
+        ("a- b+", 0, ONE_DENIED),
+        ("a-b- c-d+", 0, "3 calls were denied: Nobody is there to ask."),
+        ("a-b", 0, ONE_DENIED),  # an invalid call has no decision
+        ("a+", 0, ""),
+        ("a+-+", 0, ""),
     ],
 )
-async def test_giving_up_after_a_denial_is_not_success(middle: list[Payload], reason: str) -> None:
+async def test_only_a_turn_whose_last_calls_were_all_denied_is_denied(
+    calls: str, exit_status: int, warning: str
+) -> None:
+    """`calls` has one word per answer: each call's letter, then its decisions."""
+    middle: list[Payload] = []
+    for answer in calls.split():
+        middle.append(called(*filter(str.isalpha, answer)))
+        call = ""
+        for letter in answer:
+            call = letter if letter.isalpha() else call
+            middle += [] if letter == call else [decided(call, allowed=letter == "+")]
     session = FakeSession()
     session.feed(*begun())
-    answering(session, *turn(*middle))
+    answering(session, *turn(*middle, answered("That is all.")))
     outcome = await run_turn(session, "x", lambda record: None)
-    assert outcome.reason == reason
-    assert outcome.exit == (4 if reason == "denied" else 0)
+    assert (outcome.exit, outcome.warning) == (exit_status, warning)
+    assert outcome.reason == ("denied" if exit_status else "finished")
+
+
+def test_a_finished_turn_prints_its_warning_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = Outcome("finished", "", "run_0123456789ab", "ses_1", "Done.", ONE_DENIED)
+    assert finish(outcome, as_json=True) == 0
+    assert capsys.readouterr() == ("", f"tui-agent: {ONE_DENIED}\n")
 
 
 async def test_what_happens_while_the_session_closes_is_shown_too() -> None:

@@ -215,8 +215,8 @@ def test_what_is_known_of_a_file_is_what_was_read_or_written_by_the_agent() -> N
     assert known("a") == ("2", True)
     fold.tell(read("a", "3", whole=False))
     assert known("a") == ("3", False)
-    fold.tell(changed("new", None, "9"), changed("blind", "0", "1"))
-    assert (known("new"), known("blind")) == (("9", True), ("1", False))
+    fold.tell(changed("new", None, "9"), changed("blind", "0", "1"), changed("a", "4", "5"))
+    assert (known("new"), known("blind"), known("a")) == (("9", True), None, ("3", False))
     fold.tell(changed("a", "3", None, "human"))
     assert known("a") is None
     assert fold.fold.view().explored_paths == ("a",)

@@ -121,6 +121,24 @@ async def test_replace_all_replaces_every_place(bench):
     assert text(result) == "Edited a.py (2 places) at lines 2, 7: +2 -2 lines."
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "replace_all", "lines"),
+    [
+        ("    x = 1\n    return a\n\n", "    x = 1\n    return b\n\n", False, "at line 3"),
+        ("    x = 1\n    return a\n\n", "    x = 1\n    return a\n    more()\n\n", False, "at line 4"),
+        ("    x = 1\n    return a\n\n", "    x = 1\n", False, "at line 3"),
+        ("    x = 1\n", "    x = 1\n    y = 2\n", True, "(2 places) at lines 3, 9"),
+        ("    x = 1\n", "", True, "(2 places) at lines 2, 6"),
+    ],
+)
+async def test_an_edit_names_the_lines_that_changed_as_the_new_file_counts_them(
+    bench, old, new, replace_all, lines
+):
+    await known(bench, CODE)
+    result = await edit(bench, old, new, replace_all=replace_all)
+    assert text(result).startswith(f"Edited a.py {lines}: ")
+
+
 async def test_text_may_be_taken_away_at_both_ends(bench):
     await known(bench, "a\nb\nc")
     await edit(bench, "a\n", "")
@@ -167,6 +185,16 @@ async def test_a_failed_match_tells_the_nearest_place_and_what_differs(bench, da
     assert words in said
 
 
+async def test_the_nearest_place_is_the_one_where_most_of_the_block_matches(bench):
+    await known(
+        bench,
+        "def disp_len(data):\n    return len(data)\n\n\ndef trim(data, length):\n"
+        "    while disp_len(data) > length:  # carefully delete one char at a time\n        data = data[:-1]\n",
+    )
+    message = await refused(bench, "    while disp_len(data) > length:\n        data = data[:-1]\n")
+    assert "Most similar are lines 6-7: line 6 differs: " in message
+
+
 async def test_the_nearest_place_is_shown_with_its_line_numbers(bench):
     await known(bench, CODE)
     said = await refused(bench, "def g(a):\n    x = 2\n    return a + x\n")
@@ -183,15 +211,42 @@ async def test_a_failed_match_in_a_big_file_is_told_soon(bench):
 # --- edit_file: reading first ----------------------------------------------------------------------------------------
 
 
-async def test_a_file_that_was_not_read_is_refused(bench):
+async def test_an_exact_unique_match_needs_no_earlier_read(bench):
     bench.write("a.py", CODE)
-    assert "has not been read" in await refused(bench, "a + x")
+    result = await edit(bench, "a + x", "a - x")
+    assert text(result) == "Edited a.py at line 8: +1 -1 lines."
+    assert bench.bytes("a.py").decode() == CODE.replace("a + x", "a - x")
 
 
-async def test_a_file_that_changed_since_it_was_read_is_refused(bench):
+async def test_an_edit_says_that_the_file_changed_since_it_was_read(bench):
     await known(bench, CODE)
     bench.write("a.py", CODE + "# more\n")
-    assert "changed since it was read" in await refused(bench, "a + x")
+    result = await edit(bench, "a + x", "a - x")
+    assert text(result) == "Edited a.py at line 8: +1 -1 lines. The file had changed since you read it."
+    assert bench.bytes("a.py").decode() == CODE.replace("a + x", "a - x") + "# more\n"
+
+
+@pytest.mark.parametrize("call", ["replace_all", "overwrite"])
+async def test_more_than_one_exact_place_needs_a_current_read_even_after_an_edit(bench, call):
+    async def change() -> None:
+        if call == "overwrite":
+            await bench.run("write_file", path="a.py", content="new", overwrite=True)
+        else:
+            await edit(bench, "x = 1", "x = 2", replace_all=True)
+
+    bench.write("a.py", CODE)
+    with pytest.raises(ToolError, match="has not been read"):
+        await change()
+    await edit(bench, "a + x", "a - x")
+    with pytest.raises(ToolError, match="has not been read"):
+        await change()
+    await bench.run("read_file", path="a.py")
+    bench.write("a.py", bench.bytes("a.py") + b"# more\n")
+    await edit(bench, "a - x", "a * x")
+    with pytest.raises(ToolError, match="changed since it was read"):
+        await change()
+    await bench.run("read_file", path="a.py")
+    await change()
 
 
 async def test_several_edits_follow_one_reading(bench):
@@ -244,6 +299,13 @@ async def test_binary_files_are_not_edited(bench):
     bench.write("a.py", b"a\0b")
     with pytest.raises(ToolError, match="is not text"):
         await edit(bench, "a", "b")
+
+
+async def test_a_large_utf_16_file_is_edited_whatever_stands_at_its_8192nd_byte(bench):
+    before = "x" * 4094 + "🎉 end\n"
+    bench.write("a.py", before.encode("utf-16"))
+    await edit(bench, "end", "END")
+    assert bench.bytes("a.py").decode("utf-16") == before.replace("end", "END")
 
 
 async def test_the_mode_stays(bench):

@@ -158,9 +158,7 @@ def continue_session(options: SessionOptions) -> int:
     """Continue a session without a prompt. Print nothing but the reason if the turn fails; return the exit status."""
     with redirect_stdout(sys.stderr):
         outcome = anyio.run(run_one_turn, options, ContinueTurn(), ignore_record)
-    if outcome.exit:
-        warn(failure_line(outcome))
-    return outcome.exit
+    return warn_of_outcome(outcome)
 
 
 async def run_one_turn(
@@ -248,8 +246,13 @@ def finish(outcome: Outcome, *, as_json: bool) -> int:
         if outcome.answer:
             say(outcome.answer)
         say(result_lines(outcome))
-    if outcome.exit:
-        warn(failure_line(outcome))
+    return warn_of_outcome(outcome)
+
+
+def warn_of_outcome(outcome: Outcome) -> int:
+    """Print a failure or a warning to standard error; return the exit status."""
+    if outcome.exit or outcome.warning:
+        warn(outcome.warning or failure_line(outcome))
     return outcome.exit
 
 

@@ -22,9 +22,10 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected, RunStarted
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.ids import MAIN_AGENT, CommandId
+from tui_agent.protocol.ids import MAIN_AGENT, CallId, CommandId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState
+from tui_agent.protocol.unicode_text import format_count
 
 Show = Callable[[Record], None]
 TurnStart: TypeAlias = str | ContinueTurn
@@ -35,13 +36,17 @@ AfterTurn: TypeAlias = Callable[[Session], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a turn. `reason` is a `TurnFinished.reason`; `answer` is the main agent's last text."""
+    """The result of a turn. `reason` is a `TurnFinished.reason`; `answer` is the main agent's last text.
+
+    `warning` is a sentence about a finished turn in which calls were denied.
+    """
 
     reason: str
     detail: str
     run_id: str
     session: str
     answer: str
+    warning: str = ""
 
     @property
     def status(self) -> str:
@@ -85,11 +90,17 @@ async def run_turn(
             turn.take(batch)
     finally:
         follower.close()
-    # If the model stops after a denied call and only explains why, the turn is "finished" in the log, but the task was
+    # If the model stops after denied calls and only explains why, the turn is "finished" in the log, but the task was
     # not done. A script must see a failure.
-    gave_up = turn.ended.reason == "finished" and turn.denial
-    reason, detail = ("denied", turn.denial) if gave_up else (turn.ended.reason, turn.ended.detail)
-    return Outcome(reason, detail, turn.run_id, session.id, answer)
+    ended, denials = turn.ended, list(turn.denials.values())
+    if ended.reason != "finished" or not denials:
+        return Outcome(ended.reason, ended.detail, turn.run_id, session.id, answer)
+    if turn.was_denied_at_last:
+        return Outcome("denied", denials[-1], turn.run_id, session.id, answer)
+    warning = (
+        f"{format_count(len(denials), 'call')} {'was' if len(denials) == 1 else 'were'} denied: {denials[-1]}"
+    )
+    return Outcome(ended.reason, ended.detail, turn.run_id, session.id, answer, warning)
 
 
 class _Turn:
@@ -103,8 +114,15 @@ class _Turn:
         self.ended: TurnFinished | None = None
         self.run_id = ""
         self.words: Sequence[LongText] = ()
-        self.denial = ""
-        """Why a call of the newest answer that has calls was denied; empty if no call was denied."""
+        self.denials: dict[CallId, str] = {}
+        """The calls that were denied, each with the reason."""
+        self._last_calls: set[CallId] = set()
+        """The calls of the newest answer that has calls."""
+
+    @property
+    def was_denied_at_last(self) -> bool:
+        """True if every call of the newest answer that has calls was denied."""
+        return bool(self._last_calls) and self._last_calls <= set(self.denials)
 
     def take(self, batch: Sequence[Record]) -> None:
         """Process records, and show those of this run: all records from its `run.started` on."""
@@ -138,10 +156,12 @@ class _Turn:
         match record.payload:
             case ModelResponded(parts=parts):
                 self.words = [part.text for part in parts if isinstance(part, TextPart)] or self.words
-                if any(isinstance(part, ToolCallPart) for part in parts):
-                    self.denial = ""
-            case PermissionDecided(decision="deny", reason=reason):
-                self.denial = reason
+                calls = {part.call_id for part in parts if isinstance(part, ToolCallPart)}
+                self._last_calls = calls or self._last_calls
+            case PermissionDecided(decision="deny", reason=reason, call_id=call_id):
+                self.denials[call_id] = reason
+            case PermissionDecided(call_id=call_id):
+                self.denials.pop(call_id, None)
             case TurnFinished() as finished:
                 self.ended = finished
             case CommandRejected(reason=reason, hint=hint, limit=limit) if record.cause == self._command:

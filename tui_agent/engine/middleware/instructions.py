@@ -62,13 +62,10 @@ class Instructions(api.BaseMiddleware):
         """Run the call, then add the instruction files of folders in which the call read or changed files."""
         open_calls = self._recorder.state_of(MAIN_AGENT).open_calls
         agent = next((item.agent for item in open_calls if item.call_id == call.call_id), MAIN_AGENT)
-        before = self._recorder.state_of(agent).read_files
         result = await call_next(call)
         after, arguments = self._recorder.state_of(agent), str(call.arguments)
         paths = [event.path for event in result.events if isinstance(event, api.FileRead)]
-        paths += [
-            path for path, read in after.read_files.items() if before.get(path) != read and path in arguments
-        ]
+        paths += [path for path in after.written_paths if path in arguments]
         # A read-only delegate gets no instructions at all.
         if after.settings is None or after.settings.policy != "read-only-delegate":
             await self._join(agent, [*paths, *await self._files.workspace_paths(self._touched(call))])

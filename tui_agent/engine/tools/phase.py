@@ -1,8 +1,8 @@
 """The tool phase: passes the calls of one answer through hooks, gate and runner.
 
 Invariant: calls keep their order. Consecutive parallel-safe calls run concurrently; a call that is not parallel-safe
-starts after all earlier calls and ends before all later ones. Every `tool.called` gets a `tool.finished`, here or when
-the turn is closed.
+starts after all earlier calls and ends before all later ones. After an edit that failed, no command of the answer runs.
+Every `tool.called` gets a `tool.finished`, here or when the turn is closed.
 """
 
 import json
@@ -25,10 +25,15 @@ from tui_agent.errors import EnvironmentFault, StoreError, ToolError
 from tui_agent.models.normalisation import tool_name
 from tui_agent.ports.tool import ArgumentSettler, Tool
 from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.workspace.local.granted_paths import grant_paths
+
+_EDIT_VERBS = frozenset({"edit", "write"})
+"""The verbs of tools that change a file, known even if a call's arguments are invalid."""
+_AFTER_FAILED_EDIT = "Not run: the edit before it in this answer failed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,10 @@ class _PlannedCall:
         if self.tool is None or not self.tool.spec.parallel_safe:
             return "call", self.call.call_id
         return "group", self.tool.spec.parallel_group
+
+    @property
+    def is_edit(self) -> bool:
+        return self.tool is not None and self.tool.spec.verb in _EDIT_VERBS
 
 
 _AllowedCall: TypeAlias = tuple[CheckedCall, Verdict]
@@ -71,11 +80,15 @@ class ToolPhase:
         for plan in planned:
             if plan.call.call_id not in recorded:
                 self._record_call(plan, agent)
+        edit_failed = False
         for _, group in groupby(planned, lambda plan: plan.parallel_key):
             if is_budget_exhausted(self._parts.recorder.state_of(agent)):
                 return
-            authorized = [await self._authorize(plan, agent) for plan in group]
-            await self._run_group([allowed for allowed in authorized if allowed is not None])
+            plans = list(group)
+            authorized = [await self._authorize(plan, agent, edit_failed=edit_failed) for plan in plans]
+            ends = await self._run_group([allowed for allowed in authorized if allowed is not None])
+            succeeded = [end for end in ends if end.status == "ok"]
+            edit_failed = edit_failed or (plans[0].is_edit and len(succeeded) < len(plans))
 
     def _plan(self, call: ToolCallPart) -> _PlannedCall:
         name = tool_name(call.name, self._parts.tools.names())
@@ -108,7 +121,9 @@ class ToolPhase:
         plan = self._plan(call)
         return plan.problem, "" if plan.tool is None or plan.args is None else plan.tool.target(plan.args)
 
-    async def _authorize(self, plan: _PlannedCall, agent: AgentId) -> _AllowedCall | None:
+    async def _authorize(
+        self, plan: _PlannedCall, agent: AgentId, *, edit_failed: bool
+    ) -> _AllowedCall | None:
         """Pass a call through hooks and gate. If the call may not run, record a result and return None."""
         hook_verdict = NO_VERDICT
         if plan.args is not None:
@@ -118,6 +133,9 @@ class ToolPhase:
         tool, args = plan.tool, plan.args
         if tool is None or args is None:
             self._close(plan.call, agent, "invalid", plan.problem, "invalid call")
+            return None
+        if edit_failed and any(isinstance(effect, RunEffect) for effect in tool.effects(args)):
+            self._close(plan.call, agent, "failed", _AFTER_FAILED_EDIT, "not run")
             return None
         if isinstance(tool, ArgumentSettler):
             try:
@@ -139,27 +157,30 @@ class ToolPhase:
             return None
         return checked, verdict
 
-    async def _run_group(self, ready: Sequence[_AllowedCall]) -> None:
+    async def _run_group(self, ready: Sequence[_AllowedCall]) -> Sequence[ToolFinished]:
         if len(ready) == 1:
-            await self._run_call(*ready[0])
-            return
+            return [await self._run_call(*ready[0])]
+        ends: list[ToolFinished] = []
         failures: list[StoreError] = []
+
+        async def run_guarded(allowed: _AllowedCall) -> None:
+            # Collect a `StoreError`, so that it is raised alone and not in an exception group.
+            try:
+                ends.append(await self._run_call(*allowed))
+            except StoreError as error:
+                failures.append(error)
+
         async with anyio.create_task_group() as group:
             for allowed in ready:
-                group.start_soon(self._run_guarded, allowed, failures)
+                group.start_soon(run_guarded, allowed)
         if failures:
             raise failures[0]
+        return ends
 
-    async def _run_guarded(self, allowed: _AllowedCall, failures: list[StoreError]) -> None:
-        """Run a call and collect its `StoreError`, so that it is raised alone and not in an exception group."""
-        try:
-            await self._run_call(*allowed)
-        except StoreError as error:
-            failures.append(error)
-
-    async def _run_call(self, checked: CheckedCall, verdict: Verdict) -> None:
+    async def _run_call(self, checked: CheckedCall, verdict: Verdict) -> ToolFinished:
         ended = await self._runner.run(checked, verdict)
         await self._hooks.after_tool(checked.call, ended, checked.agent)
+        return ended
 
     def _close(
         self, call: ToolCallPart, agent: AgentId, status: ToolStatus, for_model: str, summary: str

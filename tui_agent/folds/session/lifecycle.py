@@ -187,7 +187,7 @@ def _on_file_read(draft: Draft, ev: Envelope, payload: FileRead) -> None:
 
 @LIFECYCLE_HANDLERS.on(FileChanged)
 def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
-    """Record a changed file. Only a change by the agent itself updates the content that the agent knows."""
+    """Record a changed file. The agent knows the new content if it made the change and knew the old content."""
     earlier = draft.uncheckpointed.get(payload.path)
     by_session = payload.author != "human" or (earlier is not None and earlier.by_session)
     draft.uncheckpointed[payload.path] = UncheckpointedChange(payload, ev.time, by_session)
@@ -208,8 +208,10 @@ def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
         draft.read_files.pop(payload.path, None)
     elif payload.author == "agent":
         known = draft.read_files.get(payload.path)
-        is_complete = payload.disk_sha256_before is None or (known is not None and known.complete)
-        draft.read_files[payload.path] = ReadFile(payload.disk_sha256_after, is_complete)
+        if created:
+            draft.read_files[payload.path] = ReadFile(payload.disk_sha256_after, complete=True)
+        elif known is not None and known.digest == payload.disk_sha256_before:
+            draft.read_files[payload.path] = ReadFile(payload.disk_sha256_after, known.complete)
 
 
 @LIFECYCLE_HANDLERS.on(InstructionsLoaded)
