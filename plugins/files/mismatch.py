@@ -4,7 +4,7 @@ Invariant: at most `MAX_LINES` lines of the file are compared, each cut at `MAX_
 """
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from difflib import SequenceMatcher
 
@@ -99,7 +99,7 @@ def _find_similar(lines: list[str], old: list[str]) -> int | None:
     rows = [(row, line.strip()[:MAX_WIDTH]) for row, line in enumerate(old[:SHOWN_LINES])]
     wanted = max((line for _, line in rows), key=len)
     matcher = SequenceMatcher(None, "", wanted)
-    scores: Counter[int] = Counter()
+    scores: defaultdict[int, float] = defaultdict(float)
     compared = 0
     for index, line in enumerate(lines):
         piece = line.strip()[:MAX_WIDTH]
@@ -112,7 +112,7 @@ def _find_similar(lines: list[str], old: list[str]) -> int | None:
                     compared += 1
                     similarity = matcher.ratio()
                     scores[index - row] += len(part) * similarity if similarity > MIN_SIMILARITY else 0
-    start, score = max(scores.items(), key=lambda item: item[1], default=(0, 0))
+    start, score = max(scores.items(), key=lambda item: item[1], default=(0, 0.0))
     return max(start, 0) if score > MIN_SIMILARITY * len(wanted) else None
 
 
