@@ -212,7 +212,7 @@ def session(b: Bench) -> list[Row]:
         Row("gap between tool calls", "ms", gap, neighbour=tool_gap(others), at_most=10),
         Row("the same after 20,000 deltas", "ms", late, floor=gap, at_most_ratio=1.5),
         Row("CPU for a tool call", "ms", call, neighbour=call_beside, at_most=12),
-        Row("first request", "KB", asked[0]["size"] / 1000 if asked else NAN, neighbour=first, at_most=16),
+        Row("first request", "KB", asked[0]["size"] / 1000 if asked else NAN, neighbour=first, at_most=9),
     ]
     return rows
 

@@ -83,7 +83,7 @@ from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart, Usage, image_type
-from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.settings import ModelInfo, PolicyName
 from tui_agent.protocol.unicode_text import escape_unprintable, format_count
 from tui_agent.units import format_bytes
 
@@ -188,13 +188,16 @@ def load_spec(
     parallel_safe: bool = False,
     parallel_group: str = "",
     needs: Iterable[Service] = (),
+    policy: PolicyName | None = None,
 ) -> ToolSpec:
     """Return the spec of a tool whose description for the model is in the file `<name>.md` beside its module.
 
     `module_file` is the module's `__file__`; the other arguments are fields of `ToolSpec`.
     """
     description = Path(module_file).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
-    return ToolSpec(name, description, args, verb, timeout, parallel_safe, parallel_group, frozenset(needs))
+    return ToolSpec(
+        name, description, args, verb, timeout, parallel_safe, parallel_group, frozenset(needs), policy
+    )
 
 
 class BaseMiddleware:

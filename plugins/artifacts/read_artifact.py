@@ -18,7 +18,7 @@ class ReadArtifactArgs(api.FrozenModel):
     """Arguments of read_artifact."""
 
     artifact_id: str
-    offset: int = Field(default=1, ge=1, description="first line, counted from 1")
+    offset: int = Field(default=1, ge=1, description="first line")
     lines: int = Field(default=200, ge=1, le=MAX_LINES)
     pattern: str = ""
 

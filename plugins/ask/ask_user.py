@@ -13,7 +13,7 @@ class AskUserArgs(api.FrozenModel):
     """Arguments of ask_user."""
 
     question: str
-    options: tuple[str, ...] = Field(default=(), description="choices; the user may also answer freely")
+    options: tuple[str, ...] = Field(default=(), description="choices")
 
 
 class AskUser(api.SessionTool):

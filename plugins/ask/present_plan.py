@@ -22,7 +22,7 @@ class PresentPlan(api.SessionTool):
 
     def __init__(self) -> None:
         self.spec = api.load_spec(
-            "present_plan", __file__, PresentPlanArgs, verb="plan", timeout=None, needs={"ask"}
+            "present_plan", __file__, PresentPlanArgs, verb="plan", timeout=None, needs={"ask"}, policy="plan"
         )
 
     def target(self, args: PresentPlanArgs) -> str:

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from pydantic import Field
-
 import tui_agent.plugin_api as api
 
 from .file_changes import (
@@ -35,7 +33,7 @@ class EditFileArgs(api.FrozenModel):
     path: str
     old_text: str
     new_text: str
-    replace_all: bool = Field(default=False, description="replace every occurrence")
+    replace_all: bool = False
 
 
 class EditFile(api.BaseTool):

@@ -13,8 +13,8 @@ MAX_SECONDS = 20.0
 class GlobArgs(api.FrozenModel):
     """Arguments of glob."""
 
-    pattern: str = Field(description="e.g. src/**/*.py; without a slash it matches names in any folder")
-    path: str = Field(default="", description="folder to search")
+    pattern: str = Field(description="src/**/*.py; without a slash: names in any folder")
+    path: str = ""
 
 
 class Glob(api.BaseTool):

@@ -1,7 +1,5 @@
 """list_directory: the entries of one folder."""
 
-from pydantic import Field
-
 import tui_agent.plugin_api as api
 
 MAX_ENTRIES = 500
@@ -13,7 +11,7 @@ SKIPPED_FOLDERS = frozenset(
 class ListDirectoryArgs(api.FrozenModel):
     """Arguments of list_directory."""
 
-    path: str = Field(default=".", description="folder")
+    path: str = "."
 
 
 class ListDirectory(api.BaseTool):

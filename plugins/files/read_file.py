@@ -20,8 +20,8 @@ class ReadFileArgs(api.FrozenModel):
     """Arguments of read_file."""
 
     path: str
-    offset: int = Field(default=1, ge=1, description="first line, counted from 1")
-    limit: int = Field(default=MAX_LINES, ge=1, le=MAX_LINES, description="how many lines")
+    offset: int = Field(default=1, ge=1, description="first line")
+    limit: int = Field(default=MAX_LINES, ge=1, le=MAX_LINES)
 
 
 class ReadFile(api.BaseTool):

@@ -1,7 +1,5 @@
 """write_file: creates or replaces a file."""
 
-from pydantic import Field
-
 import tui_agent.plugin_api as api
 
 from .file_changes import (
@@ -21,7 +19,7 @@ class WriteFileArgs(api.FrozenModel):
 
     path: str
     content: str
-    overwrite: bool = Field(default=False, description="replace an existing file (read it first)")
+    overwrite: bool = False
 
 
 class ResolvedWrite(WriteFileArgs):

@@ -26,7 +26,9 @@ class SearchNotes(api.SessionTool):
     subject = "notes"
 
     def __init__(self, folder: Path) -> None:
-        self.spec = api.load_spec("search_notes", __file__, SearchNotesArgs, verb="notes", parallel_safe=True)
+        self.spec = api.load_spec(
+            "search_notes", __file__, SearchNotesArgs, verb="notes", parallel_safe=True, needs={"notes"}
+        )
         self._folder = folder
 
     def target(self, args: SearchNotesArgs) -> str:

@@ -22,7 +22,7 @@ class WriteNote(api.BaseTool):
     """Writes one note. The policy treats this as a write outside the workspace."""
 
     def __init__(self, folder: Path) -> None:
-        self.spec = api.load_spec("write_note", __file__, WriteNoteArgs, verb="note")
+        self.spec = api.load_spec("write_note", __file__, WriteNoteArgs, verb="note", needs={"ask"})
         self._folder = folder
 
     def target(self, args: WriteNoteArgs) -> str:

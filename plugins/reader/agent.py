@@ -2,7 +2,7 @@
 
 import tui_agent.plugin_api as api
 
-READING_TOOLS = ("read_file", "list_directory", "glob", "grep", "read_todos", "write_todos", "ask_user")
+READING_TOOLS = ("read_file", "list_directory", "glob", "grep", "write_todos", "ask_user")
 
 
 class Reader:

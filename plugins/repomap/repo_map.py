@@ -10,11 +10,9 @@ MAX_TOKENS = 8000
 class RepoMapArgs(api.FrozenModel):
     """Arguments of repo_map."""
 
-    query: str | None = Field(
-        default=None, description="question, task or names; omitted: the whole repository"
-    )
-    max_tokens: int = Field(default=1200, ge=100, le=MAX_TOKENS, description="length of the map")
-    refresh: bool = Field(default=False, description="wait until every file is in the index")
+    query: str | None = Field(default=None, description="omitted: the whole repository")
+    max_tokens: int = Field(default=1200, ge=100, le=MAX_TOKENS)
+    refresh: bool = Field(default=False, description="wait for the whole index")
 
 
 class RepoMapTool(api.BaseTool):

@@ -28,7 +28,7 @@ class GrepArgs(api.FrozenModel):
 
     pattern: str
     path: str = Field(default="", description="file or folder")
-    glob: str = Field(default="", description="only files like *.py or src/**/*.ts")
+    glob: str = Field(default="", description="e.g. src/**/*.ts")
     ignore_case: bool = False
     context: int = Field(default=0, ge=0, le=20, description="lines around each hit")
     max_results: int = Field(default=100, ge=1, le=MAX_RESULTS)

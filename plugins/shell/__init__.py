@@ -2,7 +2,7 @@
 
 from tui_agent.plugin_api import PluginApi
 
-from .jobs import ReadJobOutput, StopJob
+from .jobs import ReadJobOutput
 from .run_command import RunCommand
 from .run_tests import RunTests
 
@@ -11,5 +11,4 @@ def register(api: PluginApi) -> None:
     """Register the tools."""
     api.tool(RunCommand())
     api.tool(ReadJobOutput())
-    api.tool(StopJob())
     api.tool(RunTests())

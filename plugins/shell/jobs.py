@@ -1,4 +1,4 @@
-"""read_job_output and stop_job, and the tool result that describes a background job."""
+"""read_job_output, and the tool result that describes a background job."""
 
 from pydantic import Field
 
@@ -10,30 +10,18 @@ MAX_WAIT = 60
 READ_TIMEOUT_S = MAX_WAIT + 10.0
 
 
-class JobArgs(api.FrozenModel):
-    """Arguments of stop_job; read_job_output adds one."""
-
-    job_id: str = Field(description="from run_command, e.g. job-1")
-
-
-class ReadJobOutputArgs(JobArgs):
+class ReadJobOutputArgs(api.FrozenModel):
     """Arguments of read_job_output."""
 
-    wait: float = Field(default=0, ge=0, le=MAX_WAIT, description="seconds to wait for new output")
+    job_id: str
+    wait: float = Field(default=0, ge=0, le=MAX_WAIT, description="seconds to wait for output")
+    stop: bool = False
 
 
-class JobTool(api.SessionTool):
-    """Base class for tools that handle one background job."""
+class ReadJobOutput(api.SessionTool):
+    """Reads the new output of a background job, or stops the job and all processes that it started."""
 
     subject = "jobs"
-
-    def target(self, args: JobArgs) -> str:
-        """Return the job id."""
-        return args.job_id
-
-
-class ReadJobOutput(JobTool):
-    """Reads the new output of a background job."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec(
@@ -45,20 +33,15 @@ class ReadJobOutput(JobTool):
             needs={"jobs"},
         )
 
+    def target(self, args: ReadJobOutputArgs) -> str:
+        """Return the job id, with `stop` if the call stops the job."""
+        return f"{args.job_id} stop" if args.stop else args.job_id
+
     async def run(self, args: ReadJobOutputArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Wait up to `wait` seconds for new output; return the output and the job's state."""
-        return job_result(await background_jobs(ctx).read(args.job_id, args.wait), ctx)
-
-
-class StopJob(JobTool):
-    """Stops a job and all processes that it started."""
-
-    def __init__(self) -> None:
-        self.spec = api.load_spec("stop_job", __file__, JobArgs, verb="end", timeout=15.0, needs={"jobs"})
-
-    async def run(self, args: JobArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Stop the job and return its last output."""
-        return job_result(await background_jobs(ctx).stop(args.job_id), ctx)
+        """Wait up to `wait` seconds for new output, or stop the job; return the output and the job's state."""
+        jobs = background_jobs(ctx)
+        report = await (jobs.stop(args.job_id) if args.stop else jobs.read(args.job_id, args.wait))
+        return job_result(report, ctx)
 
 
 def background_jobs(ctx: api.ToolContext) -> api.Jobs:
@@ -93,7 +76,7 @@ def _describe_state(report: api.JobReport) -> str:
     seconds = f"{report.seconds:.0f} s"
     match report.state:
         case "running":
-            return f"has been running in the background for {seconds}; read_job_output reads more, stop_job stops it"
+            return f"has been running in the background for {seconds}; read_job_output reads more or stops it"
         case "failed":
             return f"could not start: {report.message}"
         case "exited" if report.exit_code is not None:

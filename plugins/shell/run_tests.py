@@ -19,8 +19,8 @@ MAX_TIMEOUT = 3600
 class RunTestsArgs(api.FrozenModel):
     """Arguments of run_tests."""
 
-    command: str = Field(default="", description="e.g. python -m pytest tests/test_a.py; omitted: detected")
-    path: str = Field(default="", description="file or folder to test")
+    command: str = Field(default="", description="omitted: detected")
+    path: str = Field(default="", description="file or folder")
     timeout: float = Field(default=600, gt=0, le=MAX_TIMEOUT, description="seconds")
 
 

@@ -2,8 +2,6 @@
 
 import asyncio
 
-from pydantic import Field
-
 import tui_agent.plugin_api as api
 
 MAX_CHARS = 60_000
@@ -13,7 +11,7 @@ class ReadSkillArgs(api.FrozenModel):
     """Arguments of read_skill."""
 
     name: str
-    file: str = Field(default="", description="a file in the skill's folder; empty: its instructions")
+    file: str = ""
 
 
 class ReadSkill(api.BaseTool):

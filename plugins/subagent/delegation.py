@@ -44,14 +44,12 @@ async def _delegate(task: api.DelegateTask, ctx: api.ToolContext) -> api.Delegat
 class SpawnSubtaskArgs(api.FrozenModel):
     """Arguments of spawn_subtask."""
 
-    prompt: str = Field(min_length=1, description="the whole task: paths, names, what counts as done")
+    prompt: str = Field(min_length=1, description="all it must know: paths, names, what counts as done")
     allowed_tools: tuple[str, ...] | None = Field(
         default=None,
-        description="tool names; default: read_file, write_file, edit_file, list_directory, glob, grep",
+        description="default: read_file, write_file, edit_file, list_directory, glob, grep",
     )
-    max_tokens: int = Field(
-        default=MAX_TOKENS, ge=256, le=65_536, description="maximum tokens of each of its answers"
-    )
+    max_tokens: int = Field(default=MAX_TOKENS, ge=256, le=65_536, description="of each answer")
     agent: str = Field(default="", description="a named agent")
 
 
@@ -87,7 +85,7 @@ class SpawnSubtask(DelegationTool):
 class DelegateReadonlyArgs(api.FrozenModel):
     """Arguments of delegate_readonly."""
 
-    task: str = Field(min_length=1, description="the question, and what is already known")
+    task: str = Field(min_length=1, description="the question, and what is known")
 
 
 class DelegateReadonly(DelegationTool):

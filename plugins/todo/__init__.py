@@ -2,10 +2,9 @@
 
 from tui_agent.plugin_api import PluginApi
 
-from .todos import ReadTodos, WriteTodos
+from .todos import WriteTodos
 
 
 def register(api: PluginApi) -> None:
-    """Register both tools."""
+    """Register the tool."""
     api.tool(WriteTodos())
-    api.tool(ReadTodos())

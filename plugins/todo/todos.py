@@ -1,4 +1,4 @@
-"""write_todos and read_todos: the todo list that the agent maintains while it works."""
+"""write_todos: the todo list that the agent maintains while it works."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ MAX_ITEMS = 100
 MAX_CONTENT = 500
 
 
-class Todo(api.FrozenModel):
-    """One item as the model writes it."""
+class Todo(api.FrozenModel, extra="ignore"):
+    """One item as the model writes it. Fields of other programs' lists, such as `activeForm`, are ignored."""
 
     content: str
     status: api.TodoStatus = "pending"
-    id: str = Field(default="", description="leave out to get a new id")
-    parent: str = Field(default="", description="id of another item")
+    id: str = Field(default="", description="omitted: a new one")
+    parent: str = Field(default="", description="id")
 
 
 class WriteTodosArgs(api.FrozenModel):
@@ -109,42 +109,11 @@ def _keep_one_in_progress(items: tuple[api.TodoItem, ...]) -> tuple[tuple[api.To
     return repaired, note
 
 
-class ReadTodosArgs(api.FrozenModel):
-    """Arguments of read_todos: none."""
-
-
-class ReadTodos(api.SessionTool):
-    """Shows the list with the items' ids."""
-
-    subject = "todos"
-
-    def __init__(self) -> None:
-        self.spec = api.load_spec(
-            "read_todos", __file__, ReadTodosArgs, verb="todos", parallel_safe=True, needs={"state"}
-        )
-
-    def target(self, args: ReadTodosArgs) -> str:
-        """Return an empty string: the call has no arguments to show."""
-        return ""
-
-    async def run(self, args: ReadTodosArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the list with ids."""
-        items = ctx.state.todo
-        if not items:
-            return api.text_result("There are no todos.", summary="none")
-        text = format_items(items, ids=True)
-        return api.text_result(
-            f"{format_progress(items)}\n{text}",
-            summary=format_progress(items),
-            display=(api.TextBlock(text=ctx.blobs.put_text(format_items(items))),),
-        )
-
-
 DONE = frozenset({"completed", "verified"})
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "verified": "[x]", "abandoned": "[-]"}
 
 
-def format_items(items: Sequence[api.TodoItem], *, ids: bool = False) -> str:
+def format_items(items: Sequence[api.TodoItem]) -> str:
     """Return one line per item, in order; subtasks are indented by two spaces below their parent."""
     known = {item.id for item in items}
     children: dict[str | None, list[api.TodoItem]] = {}
@@ -155,8 +124,7 @@ def format_items(items: Sequence[api.TodoItem], *, ids: bool = False) -> str:
     while pending:
         item, depth = pending.pop()
         word = " (verified)" if item.status == "verified" else ""
-        name = f"{item.id}: " if ids else ""
-        lines.append(f"{'  ' * depth}{_MARKS[item.status]} {name}{item.content}{word}")
+        lines.append(f"{'  ' * depth}{_MARKS[item.status]} {item.content}{word}")
         pending += [(child, depth + 1) for child in reversed(children.get(item.id, []))]
     return "\n".join(lines)
 

@@ -155,7 +155,7 @@ def work() -> list[Step]:
         ("read_artifact", {"pattern": "8765"}),
         *shops[READ_FIRST:],
         *(("grep", {"pattern": f"part_{at}_1", "path": "src"}) for at in range(10)),
-        ("read_todos", {}),
+        ("list_directory", {}),
     ]
 
 

@@ -290,6 +290,7 @@ async def running(
         clock=clock,
         ids=ids or SequentialIds(),
         interactive=interactive,
+        missing_services=() if interactive else ("ask",),
         remember_rule=remember,
         remember_readable=remember_readable,
         checkpoints=_store(checkpoints, workspace, log.folder),

@@ -11,7 +11,9 @@ from tui_agent.engine.middleware.sections import PromptTexts, prompt_sections
 from tui_agent.ports.model import FinishChunk, TextChunk, UsageChunk
 from tui_agent.protocol.commands import SetPolicy, SubmitPrompt
 from tui_agent.protocol.events.context import ContextPacked, ContextWarned
+from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.parts import Usage
+from tui_agent.protocol.settings import PolicyName
 
 TOOLS = ("write_todos", "write_file", "edit_file", "spawn_subtask")
 
@@ -69,20 +71,31 @@ async def test_every_request_has_its_manifest_and_the_sections_add_up(tmp_path: 
     assert packed[0].prefix_digest == packed[1].prefix_digest
 
 
-async def test_the_prompt_is_identity_sections_and_guidance_with_plan_rules_only_in_plan(
-    tmp_path: Path,
-) -> None:
-    texts = PromptTexts()
-    sections = prompt_sections(texts, "Linux", "bash", TOOLS)
-    async with running(tmp_path, [_using(0), _using(0)], middlewares=sections, policy_name="plan") as bench:
-        bench.submit(SubmitPrompt(text="go"))
-        await bench.until("turn.finished")
-        bench.submit(SetPolicy(policy="ask"))
-        bench.submit(SubmitPrompt(text="go"))
-        await bench.until("turn.finished", 2)
-        plan, ask = (request.system.split("\n\n---\n\n") for request in bench.model.requests)
-    assert plan[0] == ask[0] == texts.get("identity") and plan[-1] == texts.get("guidance")
-    assert texts.get("plan_mode") in plan and texts.get("plan_mode") not in ask
+async def _prompts(tmp_path: Path, *policies: PolicyName, attended: bool = True) -> list[list[str]]:
+    """The sections of a request under each policy, in a session with a sandbox."""
+    sections = prompt_sections(PromptTexts(), "Linux", "bash", TOOLS, attended=attended)
+    async with running(tmp_path, [_using(0)] * len(policies), middlewares=sections) as bench:
+        bench.recorder.append(EnvStarted(environment="local", root="/w", sandbox="bubblewrap"))
+        for count, policy in enumerate(policies, 1):
+            bench.submit(SetPolicy(policy=policy))
+            bench.submit(SubmitPrompt(text="go"))
+            await bench.until("turn.finished", count)
+        return [request.system.split("\n\n---\n\n") for request in bench.model.requests]
+
+
+async def test_the_prompt_ends_with_guidance_and_in_plan_mode_with_its_rules(tmp_path: Path) -> None:
+    get = PromptTexts().get
+    plan, ask, edits, bypass = await _prompts(tmp_path, "plan", "ask", "accept-edits", "bypass")
+    assert plan == [*bypass[:-1], get("plan_mode")]
+    assert ask == edits == [*bypass[:-1], get("sandbox"), get("guidance")]
+    assert bypass[0] == get("identity") and bypass[2:] == [get("planning"), get("subagents"), get("guidance")]
+
+
+async def test_without_a_user_the_prompt_says_so_and_a_plan_is_the_answer(tmp_path: Path) -> None:
+    get = PromptTexts().get
+    plan, ask = await _prompts(tmp_path, "plan", "ask", attended=False)
+    assert plan[-1] == get("plan_headless") and get("headless") not in plan
+    assert ask[-3:] == [get("sandbox"), get("headless"), get("guidance")]
 
 
 async def test_a_prompt_text_of_the_users_replaces_the_bundled_one(tmp_path: Path) -> None:

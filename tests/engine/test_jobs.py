@@ -38,7 +38,7 @@ def read(job_id: str = "job-1", wait: float = 0) -> list[Any]:
 
 
 def stop(job_id: str = "job-1") -> list[Any]:
-    return call(("stop_job", json.dumps({"job_id": job_id})))
+    return call(("read_job_output", json.dumps({"job_id": job_id, "stop": True})))
 
 
 def told(bench: Bench) -> list[str]:
@@ -217,9 +217,9 @@ async def test_what_a_missed_reading_lost_is_said(tmp_path: Path) -> None:
         assert any("were not kept" in said for said in told(bench))
 
 
-@pytest.mark.parametrize("tool", ["read_job_output", "stop_job"])
-async def test_a_job_that_is_not_there_is_named_with_those_that_are(tmp_path: Path, tool: str) -> None:
-    asked = call((tool, json.dumps({"job_id": "job-9"})))
+@pytest.mark.parametrize("stop", [False, True])
+async def test_a_job_that_is_not_there_is_named_with_those_that_are(tmp_path: Path, stop: bool) -> None:
+    asked = call(("read_job_output", json.dumps({"job_id": "job-9", "stop": stop})))
     async with serving(tmp_path, job(ENDLESS), asked) as bench:
         await turn(bench)
         assert "There is no job job-9" in told(bench)[1] and "job-1" in told(bench)[1]

@@ -91,17 +91,17 @@ async def test_middlewares_stand_around_calls_in_the_order_of_registration(tmp_p
     assert system == "Section of inner.\n\n---\n\nSection of outer."
 
 
-def test_the_prompt_plans_then_handles_files_then_delegates_between_identity_and_guidance() -> None:
+def test_the_prompt_plans_then_delegates_between_identity_and_guidance() -> None:
     sections = prompt_sections(PromptTexts(), "Linux", "bash", TOOLS)
     fragments = [each for section in sections for each in section.contribute(SessionStateView())]
     ordered = [each.id for each in sorted(fragments, key=lambda each: each.priority)]
-    assert ordered == ["identity", "workspace", "planning", "filesystem", "subagents", "guidance"]
+    assert ordered == ["identity", "workspace", "planning", "subagents", "guidance"]
 
 
 async def test_what_the_prompt_says_of_a_plugins_tools_goes_with_the_plugin(tmp_path: Path) -> None:
     script = tmp_path / "script.yaml"
     script.write_text("answers:\n  - text: Done.\n")
-    for disabled, gone in (("subagent", "subagents"), ("todo", "planning"), ("files", "filesystem")):
+    for disabled, gone in (("subagent", "subagents"), ("todo", "planning")):
         folder = tmp_path / disabled
         (folder / "work").mkdir(parents=True)
         config = folder / "config" / "tui-agent"
@@ -122,22 +122,20 @@ async def test_what_the_prompt_says_of_a_plugins_tools_goes_with_the_plugin(tmp_
             await run_turn(opened, "go", seen.append)
         payloads = [one.payload for one in seen if isinstance(one, Envelope)]
         (packed,) = [one for one in payloads if isinstance(one, ContextPacked)]
-        told = {"planning", "filesystem", "subagents"} & {one.id for one in packed.fragments}
-        assert told == {"planning", "filesystem", "subagents"} - {gone}, disabled
+        told = {"planning", "subagents"} & {one.id for one in packed.fragments}
+        assert told == {"planning", "subagents"} - {gone}, disabled
 
 
 def test_the_prompt_texts_say_what_they_are_for() -> None:
-    texts = PromptTexts()
-    identity, planning, files, delegation = (
-        texts.get(name) for name in ("identity", "planning", "filesystem", "subagents")
+    identity, planning, sandbox, delegation = (
+        PromptTexts().get(name) for name in ("identity", "planning", "sandbox", "subagents")
     )
-    assert "Before you act" in identity
-    assert "Mark an item in_progress before you start it and completed as soon as it is done" in planning
-    assert "Split big items" in planning
-    assert "Check whether a file exists before you write it" in files
-    assert "edit_file for changes, write_file for new files" in files and "small exact pieces" in files
-    assert "Delegate work that needs nothing from this conversation" in delegation
-    assert "Put everything the agent must know into the task" in delegation and "only a report" in delegation
+    assert "Before you act" in identity and "into one answer. They run in order" in identity
+    assert "Mark an item before you start it and as soon as it is done" in planning
+    assert "split big ones" in planning
+    assert "only the workspace and /tmp, and have no network" in sandbox
+    assert "Hand off work that needs none of this conversation" in delegation
+    assert "Put all it must know into the task, check its report" in delegation
 
 
 def test_every_prompt_text_is_documented() -> None:

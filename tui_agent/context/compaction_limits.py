@@ -15,7 +15,7 @@ from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessag
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart
 
 IMAGE_CHARS: Final = 4_800
-PROTECTED_TOOLS: Final[frozenset[str]] = frozenset(("write_todos", "read_todos", "present_plan", "ask_user"))
+PROTECTED_TOOLS: Final[frozenset[str]] = frozenset(("write_todos", "present_plan", "ask_user"))
 """Tools whose results are never offloaded: todo lists, plans and answers of the user."""
 TESTS: Final = "run_tests"
 READS: Final = "read_file"

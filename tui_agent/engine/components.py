@@ -1,6 +1,6 @@
 """The components that wiring passes to an engine."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tui_agent.context.compaction_limits import CompactionSettings
@@ -19,6 +19,7 @@ from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.policy import Policy
 from tui_agent.ports.repomap import RepoMaps
+from tui_agent.ports.tool import Service
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.settings import Effort, ModelInfo
 
@@ -50,6 +51,8 @@ class EngineParts:
     clock: Clock
     ids: Ids
     interactive: bool = True
+    missing_services: Collection[Service] = ()
+    """The services of tools that this run does not have."""
     remember_rule: Callable[[str], object] | None = None
     try_confined: bool = False
     """Run a command that the policy cannot analyse as a trial in the sandbox before asking the user."""

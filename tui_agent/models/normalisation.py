@@ -29,7 +29,6 @@ ALIASES = {
         "glob": "find_files find",
         "run_tests": "test",
         "write_todos": "todo_write update_todos todowrite",
-        "read_todos": "todo_read",
         "ask_user": "ask ask_question",
     }.items()
     for alias in aliases.split()

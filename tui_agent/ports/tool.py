@@ -19,6 +19,7 @@ from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content
+from tui_agent.protocol.settings import PolicyName
 
 Service: TypeAlias = Literal["ask", "delegate", "repomap", "notes", "skills", "state", "jobs"]
 
@@ -29,6 +30,8 @@ class ToolSpec:
 
     `verb` labels the tool's row on screen (at most 9 letters). `timeout` limits one call, in seconds (None: the tool
     limits itself). `parallel_safe` calls of one answer may run at the same time if their `parallel_group` is equal.
+    The model is not offered the tool while one of the services in `needs` is missing, or under another policy than
+    `policy` (None: any).
     """
 
     name: str
@@ -39,6 +42,7 @@ class ToolSpec:
     parallel_safe: bool = False
     parallel_group: str = ""
     needs: frozenset[Service] = frozenset()
+    policy: PolicyName | None = None
 
 
 @dataclass(frozen=True, slots=True)

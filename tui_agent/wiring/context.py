@@ -71,7 +71,9 @@ class ContextComposition:
             may_read=lambda path, real: denial_reason(policy, recorder.state, env.root, path, real),
         )
         return [
-            *prompt_sections(texts, system, "bash", tools.names(), roles),
+            *prompt_sections(
+                texts, system, "bash", tools.names(), roles, attended=self._base.options.is_attended
+            ),
             Instructions(
                 files,
                 recorder,

@@ -16,6 +16,7 @@ from pathlib import Path
 import anyio
 
 from tui_agent import __version__
+from tui_agent.config.note_files import list_note_locations, notes_folder
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.user_file import save_readable_files
 from tui_agent.context.compaction_limits import CompactionSettings
@@ -31,6 +32,7 @@ from tui_agent.models.factory import ModelFactory
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.policy.decision.rule_file import append_rule
 from tui_agent.ports.repomap import RepoMaps
+from tui_agent.ports.tool import Service
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionStarted, WorkspaceMoved
@@ -192,6 +194,7 @@ def _assemble(
         clock=base.clock,
         ids=base.ids,
         interactive=base.options.is_attended,
+        missing_services=_missing_services(base),
         try_confined=base.config.sandbox.try_confined,
         remember_rule=partial(append_rule, base.config.paths.config_dir / "policy.toml"),
         remember_readable=partial(save_readable_files, base.config.paths.user_config),
@@ -205,6 +208,16 @@ def _assemble(
     release = partial(_release, env, clients, maps)
     warm = partial(models.preload, settings.model)
     return LocalSession(log, recorder, Engine(parts, report_trouble), base.ids, run.run_id, release, warm)
+
+
+def _missing_services(base: StartupContext) -> frozenset[Service]:
+    """Return the services that the tools of this run do not have, so that their tools are not offered to the model."""
+    missing: set[Service] = set()
+    if not base.options.is_attended:
+        missing.add("ask")
+    if not list_note_locations(notes_folder(base.config)):
+        missing.add("notes")
+    return frozenset(missing)
 
 
 def _compaction_limits(base: StartupContext) -> CompactionSettings:

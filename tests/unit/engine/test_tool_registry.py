@@ -93,7 +93,6 @@ def test_schema_is_whole_without_references_or_titles() -> None:
         "default": [],
         "items": {
             "type": "object",
-            "description": "One thing to do.",
             "additionalProperties": False,
             "required": ["text"],
             "properties": {
@@ -125,6 +124,55 @@ def test_offers_keep_the_order_of_registration() -> None:
     assert [schema.name for schema in tools.schemas()] == ["read_file", "grep"]
     assert [schema.name for schema in tools.schemas(["grep", "nothing"])] == ["grep"]
     assert tools.owner("grep") == "search"
+
+
+def test_the_model_is_sent_neither_bounds_nor_defaults_and_calls_are_still_checked_against_them() -> None:
+    class Bounded(BaseModel):
+        default: int = Field(3, ge=1, le=9, description="a field of that name stays")
+        words: list[Item] = Field(default=[], max_length=2)
+
+    class BoundedTool(ReadTool):
+        spec: ClassVar[ToolSpec] = ToolSpec("bounded", "Counts.", Bounded, "count")
+
+    tools = ToolRegistry()
+    tools.add("test", BoundedTool())
+    [schema] = tools.schemas()
+    properties = {"text": {"type": "string"}, "status": {"type": "string", "enum": ["pending", "done"]}}
+    assert schema.parameters == {
+        "type": "object",
+        "properties": {
+            "default": {"type": "integer", "description": "a field of that name stays"},
+            "words": {
+                "type": "array",
+                "items": {"type": "object", "properties": properties, "required": ["text"]},
+            },
+        },
+    }
+    wrong = tools.parse("bounded", {"default": 12})
+    assert isinstance(wrong, InvalidArguments) and "less than or equal to 9; got 12" in wrong.message
+    assert isinstance(tools.parse("bounded", {"words": [{"text": "a", "more": 1}] * 3}), InvalidArguments)
+
+
+def test_only_tools_that_can_be_used_are_offered() -> None:
+    class PlanTool(GrepTool):
+        spec: ClassVar[ToolSpec] = ToolSpec("plan", "Plans.", Arguments, "plan", policy="plan")
+
+    class AskTool(GrepTool):
+        spec: ClassVar[ToolSpec] = ToolSpec(
+            "ask", "Asks.", Arguments, "ask", needs=frozenset({"ask", "state"})
+        )
+
+    tools = registry()
+    tools.add("test", PlanTool())
+    tools.add("test", AskTool())
+
+    def offered(**limits: Any) -> list[str]:
+        return [schema.name for schema in tools.schemas(**limits)]
+
+    assert offered() == ["read_file", "grep", "ask"]
+    assert offered(policy="plan", missing={"notes"}) == ["read_file", "grep", "plan", "ask"]
+    assert offered(policy="bypass", missing={"ask"}) == ["read_file", "grep"]
+    assert offered(names=["plan", "ask"], policy="plan", missing={"ask"}) == ["plan"]
 
 
 def test_a_name_is_registered_once() -> None:

@@ -83,12 +83,11 @@ async def test_a_list_that_makes_no_sense_is_refused(bench, items, words):
     assert bench.events == []
 
 
-async def test_the_list_can_be_read_with_its_ids(bench):
-    assert text(await bench.run("read_todos")) == "There are no todos."
-    await bench.run("write_todos", todos=[todo("a", "completed"), todo("b")])
-    result = await bench.run("read_todos")
-    assert text(result) == "1/2 done\n[x] 1: a\n[ ] 2: b"
-    assert result.events == ()
+async def test_items_get_ids_and_fields_of_other_programs_are_ignored(bench):
+    item = {**todo("b"), "activeForm": "Doing b", "priority": "high"}
+    result = await bench.run("write_todos", todos=[todo("a", "completed"), item])
+    assert text(result) == "1/2 done\n[x] a\n[ ] b"
+    assert [(item.id, item.content) for item in bench.state.todo] == [("1", "a"), ("2", "b")]
 
 
 async def test_the_list_can_be_emptied(bench):
@@ -99,4 +98,3 @@ async def test_the_list_can_be_emptied(bench):
 
 def test_todos_touch_only_the_session(bench):
     assert bench.effects("write_todos", todos=[]) == (InternalEffect(subject="todos"),)
-    assert bench.effects("read_todos") == (InternalEffect(subject="todos"),)

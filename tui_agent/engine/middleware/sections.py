@@ -4,7 +4,8 @@ Invariant: each text is a Markdown file. Users can override it with a file of th
 searched before the bundled folder.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +13,11 @@ from tui_agent.errors import ConfigError
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment
 from tui_agent.ports.delegate import Role
-from tui_agent.protocol.settings import PolicyName
 
 BUNDLED = Path(__file__).parent / "prompts"
 MAX_BYTES = 100_000
 SECTION_TOOLS: Final = {
     "planning": frozenset(("write_todos",)),
-    "filesystem": frozenset(("write_file", "edit_file")),
     "subagents": frozenset(("spawn_subtask",)),
 }
 """Maps a section to the tools that it describes. A section is left out if none of its tools is available."""
@@ -44,17 +43,32 @@ class PromptTexts:
 
 
 class PromptSection(BaseMiddleware):
-    """A section with constant text. If `policy` is given, the section is included only under that policy."""
+    """A section with constant text, which is included while `applies` returns True."""
 
-    def __init__(self, name: str, text: str, priority: int, policy: PolicyName | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        priority: int,
+        applies: Callable[[SessionStateView], bool] = lambda state: True,
+    ) -> None:
         self.name = name
-        self._policy = policy
+        self._applies = applies
         self._fragments = (Fragment(id=name, text=text, priority=priority),)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the text, or nothing if the section belongs to a policy other than the session's."""
-        present = state.settings.policy if state.settings is not None else None
-        return self._fragments if self._policy in (None, present) else ()
+        """Return the text if the section applies."""
+        return self._fragments if self._applies(state) else ()
+
+
+def _is_planning(state: SessionStateView) -> bool:
+    return state.settings is not None and state.settings.policy == "plan"
+
+
+def _is_confined(state: SessionStateView) -> bool:
+    """Return True if the sandbox limits what a command can do. Under `plan` it could only read anyway."""
+    policy = state.settings.policy if state.settings is not None else None
+    return bool(state.sandbox) and policy in ("ask", "accept-edits")
 
 
 class WorkspaceSection(BaseMiddleware):
@@ -67,27 +81,45 @@ class WorkspaceSection(BaseMiddleware):
         self._shell = shell
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the facts. They have no date, because it would invalidate the provider's prompt cache every day."""
-        text = f"Workspace: {state.workspace}\nSystem: {self._system}, shell {self._shell}"
-        return (Fragment(id=self.name, text=text, priority=150),)
+        """Return the facts.
+
+        The date is that of the session's start, because another one would invalidate the provider's prompt cache.
+        """
+        lines = [
+            f"Workspace: {state.workspace} (paths are relative to it)",
+            f"System: {self._system}, shell {self._shell}",
+        ]
+        if state.started_at is not None:
+            lines.append(f"Date: {datetime.fromtimestamp(state.started_at, UTC).astimezone():%Y-%m-%d}")
+        return (Fragment(id=self.name, text="\n".join(lines), priority=150),)
 
 
 def prompt_sections(
-    texts: PromptTexts, system: str, shell: str, tools: Collection[str], roles: Sequence[Role] = ()
+    texts: PromptTexts,
+    system: str,
+    shell: str,
+    tools: Collection[str],
+    roles: Sequence[Role] = (),
+    *,
+    attended: bool = True,
 ) -> list[BaseMiddleware]:
     """Return the built-in sections in order. A section is left out if none of its `SECTION_TOOLS` is in `tools`.
 
-    `roles` are the named agents that the model can delegate to.
+    `roles` are the named agents that the model can delegate to. `attended`: a user can answer.
     """
+    plan_text = texts.get("plan_mode" if attended else "plan_headless")
     sections = [
         PromptSection("identity", texts.get("identity"), 100),
         WorkspaceSection(system, shell),
         PromptSection("planning", texts.get("planning"), 200),
-        PromptSection("filesystem", texts.get("filesystem"), 210),
         PromptSection("subagents", delegation_prompt(texts.get("subagents"), roles), 220),
-        PromptSection("plan_mode", texts.get("plan_mode"), 350, policy="plan"),
-        PromptSection("guidance", texts.get("guidance"), 900),
+        PromptSection("sandbox", texts.get("sandbox"), 300, _is_confined),
+        PromptSection("plan_mode", plan_text, 350, _is_planning),
+        PromptSection("headless", texts.get("headless"), 400, lambda state: not _is_planning(state)),
+        PromptSection("guidance", texts.get("guidance"), 900, lambda state: not _is_planning(state)),
     ]
+    if attended:
+        sections = [section for section in sections if section.name != "headless"]
     return [
         section
         for section in sections

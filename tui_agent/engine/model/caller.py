@@ -29,7 +29,8 @@ from tui_agent.models.pricing import cost
 from tui_agent.models.retry import next_wait
 from tui_agent.ports.agent import ModelQuery
 from tui_agent.ports.middleware import Fragment, Middleware
-from tui_agent.ports.model import ModelFault, ModelNext, ModelReply, ModelRequest
+from tui_agent.ports.model import ModelFault, ModelNext, ModelReply, ModelRequest, ToolSchema
+from tui_agent.ports.tool import Service
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.context import ContextPacked, ContextWarned, ContextWindowInferred
 from tui_agent.protocol.events.model import (
@@ -191,13 +192,22 @@ class ModelCaller:
             settings.model,
             self._fragments(ask, state),
             messages,
-            self._parts.tools.schemas(ask.tools),
+            self._offered_tools(ask, state, settings),
             answer=ask.max_tokens or settings.model.max_output or _default_max_tokens(window),
             mode=settings.context_mode,
             session_context=state.session_context,
             learnt=learnt,
             pinned=frozenset(self._parts.recorder.model_messages(self._history_agent).removed.pinned),
         )
+
+    def _offered_tools(
+        self, ask: ModelQuery, state: SessionStateView, settings: SessionSettings
+    ) -> tuple[ToolSchema, ...]:
+        """Return the tools that can be used now. Constant between two changes of skills or of the policy."""
+        missing: set[Service] = set(self._parts.missing_services)
+        if not any(not skill.fault for skill in state.skills):
+            missing.add("skills")
+        return self._parts.tools.schemas(ask.tools, policy=settings.policy, missing=missing)
 
     async def _ask_once(self, ask: ModelQuery, room: Compactor | None) -> ModelReply:
         recorder = self._parts.recorder

@@ -5,22 +5,23 @@ prefix and the provider's cache is used.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
 
 from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
-from tui_agent.engine.tools.schema import json_schema
+from tui_agent.engine.tools.schema import json_schema, sent_schema
 from tui_agent.errors import PluginError
 from tui_agent.models.normalisation import similar_names
 from tui_agent.ports.model import ToolSchema
-from tui_agent.ports.tool import Tool
+from tui_agent.ports.tool import Service, Tool
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.effects import Effect, RunEffect
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
+from tui_agent.protocol.settings import PolicyName
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
 AnyTool: TypeAlias = Tool[BaseModel]
@@ -72,7 +73,9 @@ class ToolRegistry:
             raise PluginError(
                 f"The verb {spec.verb!r} of tool {spec.name} must have 1 to {_MAX_VERB} letters."
             )
-        self._schemas[spec.name] = ToolSchema(spec.name, spec.description, json_schema(spec.args))
+        self._schemas[spec.name] = ToolSchema(
+            spec.name, spec.description, sent_schema(json_schema(spec.args))
+        )
         self._tools[spec.name] = cast(AnyTool, tool)
         self._owners[spec.name] = owner
 
@@ -88,17 +91,32 @@ class ToolRegistry:
         """Return all names in the order of registration."""
         return tuple(self._tools)
 
-    def schemas(self, names: Sequence[str] | None = None) -> tuple[ToolSchema, ...]:
-        """Return the schemas of all tools, or of those in `names` that exist, in the order of registration."""
+    def schemas(
+        self,
+        names: Sequence[str] | None = None,
+        *,
+        policy: PolicyName | None = None,
+        missing: Collection[Service] = (),
+    ) -> tuple[ToolSchema, ...]:
+        """Return the schemas of the usable tools, or of those in `names` that exist, in the order of registration.
+
+        A tool is usable if none of its services is `missing` and its policy, if it has one, is `policy`.
+        """
         chosen = None if names is None else frozenset(names)
-        return tuple(schema for name, schema in self._schemas.items() if chosen is None or name in chosen)
+        return tuple(
+            schema
+            for name, schema in self._schemas.items()
+            if (chosen is None or name in chosen)
+            and self._tools[name].spec.policy in (None, policy)
+            and self._tools[name].spec.needs.isdisjoint(missing)
+        )
 
     def parse(self, name: str, arguments: JsonMap) -> BaseModel | InvalidArguments:
         """Return a call's arguments as the tool's own model, or a message for the model."""
         tool = self._tools.get(name)
         if tool is None:
             return self.unknown_tool_message(name)
-        return parse_arguments(name, tool.spec.args, self._schemas[name].parameters, arguments)
+        return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
     def unknown_tool_message(self, name: str) -> InvalidArguments:
         """Return the message that tells the model that there is no tool `name`."""

@@ -185,7 +185,7 @@ class CallRunner:
             progress=partial(merger.add, "output"),
             deadline=None if timeout is None else parts.clock.monotonic() + timeout,
             state=parts.recorder.state_of(agent),
-            ask=partial(self._asker.ask, agent=agent) if "ask" in needs else None,
+            ask=partial(self._asker.ask, agent=agent) if "ask" in needs and parts.interactive else None,
             skills=parts.knowledge.skills if "skills" in needs else None,
             jobs=self._jobs.for_call(call.call_id, agent, granted) if "jobs" in needs else None,
             may_read=partial(may_read, parts, agent, call.name),

@@ -1,6 +1,7 @@
-"""Conversion of a pydantic arguments model to the compact JSON schema that the model gets.
+"""Conversion of a pydantic arguments model to a compact JSON schema for validation, and to a shorter one for the model.
 
-Invariant: no `$ref`, no titles, `additionalProperties` false in every object with named fields.
+Invariant: no `$ref`, no titles, `additionalProperties` false in every object with named fields. The schema for the
+model has none of the keys in `_NOT_SENT`.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,11 @@ from pydantic import BaseModel, JsonValue
 from tui_agent.protocol.base import JsonMap
 
 _DROPPED = frozenset({"title", "$defs"})
+_NOT_SENT = frozenset(
+    """additionalProperties default examples minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength
+    maxLength minItems maxItems uniqueItems""".split()  # noqa: SIM905 - read as prose
+)
+"""Keys that cost bytes in every request; a call that violates them gets a message that names the limit."""
 
 
 @lru_cache(maxsize=256)
@@ -18,7 +24,8 @@ def json_schema(args: type[BaseModel]) -> JsonMap:
     """Return the schema of an arguments model, always of type object. A recursive reference becomes `{}`.
 
     The same object is returned for the same class, because pydantic takes milliseconds for each: do not change it.
-    The class's docstring is left out because it is for readers of the code; the model reads `ToolSpec.description`.
+    Docstrings of classes are left out because they are for readers of the code; the model reads the descriptions of
+    the tool and of its fields.
     """
     raw = args.model_json_schema()
     defs = raw.get("$defs")
@@ -30,6 +37,25 @@ def json_schema(args: type[BaseModel]) -> JsonMap:
     schema.setdefault("additionalProperties", False)
     schema.pop("description", None)
     return schema
+
+
+def sent_schema(schema: JsonMap) -> JsonMap:
+    """Return a schema without the keys in `_NOT_SENT`. Fields of these names stay."""
+    short: JsonMap = {}
+    for key, value in schema.items():
+        if key in _NOT_SENT:
+            continue
+        if key == "properties" and isinstance(value, dict):
+            short[key] = {name: _sent_node(field) for name, field in value.items()}
+        else:
+            short[key] = value if key in ("const", "enum") else _sent_node(value)
+    return short
+
+
+def _sent_node(node: JsonValue) -> JsonValue:
+    if isinstance(node, list):
+        return [_sent_node(item) for item in node]
+    return sent_schema(node) if isinstance(node, dict) else node
 
 
 def _inline_references(
@@ -45,6 +71,8 @@ def _inline_references(
         if name in inside or name not in definitions:
             return {}
         target = _inline_references(definitions[name], definitions, (*inside, name))
+        if isinstance(target, dict):
+            target.pop("description", None)
         extra = {key: value for key, value in node.items() if key != "$ref"}
         return {**target, **_simplify(extra, definitions, inside)} if isinstance(target, dict) else target
     return _simplify(node, definitions, inside)

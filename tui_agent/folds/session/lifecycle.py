@@ -39,6 +39,7 @@ LIFECYCLE_HANDLERS: Handlers[Draft] = Handlers()
 @LIFECYCLE_HANDLERS.on(SessionStarted)
 def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> None:
     draft.workspace, draft.settings, draft.title = payload.workspace, payload.settings, payload.title
+    draft.started_at = ev.time
 
 
 @LIFECYCLE_HANDLERS.on(SessionForked)

@@ -33,6 +33,7 @@ class Draft:
 
     seq: int = -1
     workspace: str = ""
+    started_at: float | None = None
     title: str = ""
     run_id: RunId | None = None
     settings: SessionSettings | None = None

@@ -114,6 +114,8 @@ class SessionStateView:
 
     seq: int = -1
     workspace: str = ""
+    started_at: float | None = None
+    """Time of the session's start."""
     title: str = ""
     run_id: RunId | None = None
     settings: SessionSettings | None = None
