@@ -17,7 +17,7 @@ from tui_agent.units import format_elapsed
 MAX_WAIT_S = 60.0
 """Longest wait before a request is sent again; if the provider asks for more, the request fails."""
 TRANSIENT: frozenset[FaultKind] = frozenset(
-    ("rate_limit", "overloaded", "transport", "timeout", "cut", "empty")
+    ("rate_limit", "overloaded", "server_error", "transport", "timeout", "cut", "empty")
 )
 ORIGINAL_LIMIT = 4_000
 OVERFLOW = re.compile(
@@ -89,7 +89,8 @@ _HINTS: Mapping[FaultKind, str] = {
     "auth": "Check the key and the variable that holds it (tui-agent doctor).",
     "rate_limit": "You reached the provider's rate limit: try again later, or choose another model.",
     "overflow": "Use /compact, or a model with a larger window.",
-    "transport": "Check the base URL and the network, or try again later.",
+    "server_error": "The fault is on the provider's side: try again later, or choose another model.",
+    "transport": "Check the base URL and the network.",
     "invalid_request": "Check the model's name and its options (tui-agent models check).",
     "refusal": "Rephrase the request, or choose another model.",
     "empty": "A second request also got no answer: rephrase it, or choose another model.",
@@ -168,7 +169,7 @@ def classify_fault(status: int, text: str) -> FaultKind:
         return "refusal" if _REFUSAL.search(text) else "invalid_request"
     if status == 0 and _REFUSAL.search(text):
         return "refusal"
-    return "transport"
+    return "server_error"
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -107,6 +107,7 @@ async def test_a_queued_message_comes_back_into_the_prompt() -> None:
 
 MODELS = """
 {"profile": "fast", "provider": "openai-chat", "model": "qwen3", "window": 32000, "input_price": null}
+{"profile": "mimo", "model": "mimo-v2.5", "fault": "models.mimo needs MIMO_API_KEY"}
 {"profile": "demo:bugfix", "provider": "scripted", "model": "bugfix", "window": 0}
 not json
 """
@@ -123,6 +124,7 @@ async def test_the_model_picker_lists_what_was_found_and_takes_any_name() -> Non
         await driven.press("escape", "enter")
         assert "qwen3" in driven.text() and "Other provider…" in driven.text()
         assert "scripted, in a throw-away workspace" in driven.text() and "demo:bugfix" not in driven.text()
+        assert "mimo" not in driven.text()
         await driven.type("qwen3")
         await driven.press("enter")
         await driven.type("/model")
@@ -132,6 +134,34 @@ async def test_the_model_picker_lists_what_was_found_and_takes_any_name() -> Non
         first, second = driven.session.submitted
         assert isinstance(first, SetModel) and first.model == "fast"
         assert isinstance(second, SetModel) and second.model == "zzz/none"
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "level"),
+    [
+        (0, "anthropic/x answers: 'ready' (1.2 s, 9+1 tokens)", "done"),
+        (5, "tui-agent: anthropic/x does not answer: The provider answered 401: invalid x-api-key", "error"),
+    ],
+)
+async def test_a_typed_key_is_tested_with_one_question_and_the_answer_is_shown(
+    status: int, answer: str, level: str
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    async def programs(*words: str) -> tuple[int, str]:
+        asked.append(words)
+        return (status, answer) if words[:2] == ("models", "check") else (0, "")
+
+    async with open_app(golden("night_shift"), outside=programs) as driven:
+        await driven.type("/provider anthropic/x")
+        await driven.press("escape", "enter")
+        await driven.type("sk-ant-1")
+        await driven.press("enter", "enter", "enter")
+        await driven.until(lambda: ("models", "check") in [words[:2] for words in asked])
+        await driven.until(lambda: answer.removeprefix("tui-agent: ") in driven.app.note.text)
+        assert driven.app.note.level == level
+        [check] = [words for words in asked if words[:2] == ("models", "check")]
+        assert check[2] == "anthropic/x" and "sk-ant-1" not in " ".join(check)
 
 
 @pytest.mark.slow_variants

@@ -224,7 +224,7 @@ def every_state() -> Samples:
     s.notice(
         "model_failed",
         "error",
-        "The model server failed or could not be reached.",
+        "The model server cannot be reached.",
         "http://localhost:11434 refused the connection: Ollama is not running.",
         "Your message and 1 tool result are kept. No file was changed in this turn.",
         "Enter try again · /model switch to another model · /trace see the 4 tries · Esc leave it",

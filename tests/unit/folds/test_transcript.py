@@ -168,7 +168,7 @@ def test_a_model_that_failed_says_why_and_what_to_do() -> None:
     notice = chat.only(NoticeEntry)[0]
     assert (notice.kind, notice.level) == ("model_failed", "error")
     assert notice.lines == (
-        "The model server failed or could not be reached.",
+        "The model server cannot be reached.",
         "refused",
         "Tried 4 times.",
         "Start it.",

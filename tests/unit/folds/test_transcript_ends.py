@@ -107,7 +107,7 @@ def test_a_failure_takes_the_place_of_its_tries_and_says_what_is_kept() -> None:
     (notice,) = chat.only(NoticeEntry)
     assert (notice.kind, notice.level, notice.command) == ("model_failed", "error", MODEL.model)
     assert notice.lines[:3] == (
-        "The model server failed or could not be reached.",
+        "The model server cannot be reached.",
         "refused",
         "Tried 2 times.",
     )

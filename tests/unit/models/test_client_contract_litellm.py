@@ -127,7 +127,7 @@ async def test_a_rate_limit_is_asked_once_and_carries_the_providers_wish(make: M
         (400, "invalid_request"),
         (401, "auth"),
         (404, "invalid_request"),
-        (500, "transport"),
+        (500, "server_error"),
         (529, "overloaded"),
     ],
 )

@@ -76,7 +76,7 @@ def test_numbers_of_another_failure_are_no_window() -> None:
         (400, '{"error":{"message":"The response was filtered due to content management policy"}}', "refusal"),
         (400, '{"error":{"message":"Unknown parameter: foo"}}', "invalid_request"),
         (500, '{"error":{"type":"overloaded_error","message":"Overloaded"}}', "overloaded"),
-        (500, "<html><body>Internal Server Error</body></html>", "transport"),
+        (500, "<html><body>Internal Server Error</body></html>", "server_error"),
         (504, "upstream timed out", "timeout"),
     ],
 )  # fmt: skip
@@ -109,7 +109,15 @@ def test_a_wait_that_is_too_long_is_said() -> None:
 
 
 def test_transient_faults_are_the_six() -> None:
-    assert {"rate_limit", "overloaded", "transport", "timeout", "cut", "empty"} == faults.TRANSIENT
+    assert {
+        "rate_limit",
+        "overloaded",
+        "server_error",
+        "transport",
+        "timeout",
+        "cut",
+        "empty",
+    } == faults.TRANSIENT
 
 
 def test_waits_double_within_a_quarter_and_respect_the_provider() -> None:

@@ -47,7 +47,8 @@ ASKING_TOOLS = frozenset({"ask_user", "present_plan"})
 _FAULTS = {
     "rate_limit": "The provider's rate limit was reached.",
     "overloaded": "The provider is overloaded.",
-    "transport": "The model server failed or could not be reached.",
+    "server_error": "The provider's server failed.",
+    "transport": "The model server cannot be reached.",
     "timeout": "The model took too long to answer.",
     "cut": "The answer was cut off.",
     "empty": "The model gave an empty answer.",

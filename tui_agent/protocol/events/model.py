@@ -13,6 +13,7 @@ FaultKind: TypeAlias = Literal[
     "overloaded",
     "overflow",
     "auth",
+    "server_error",
     "transport",
     "timeout",
     "cut",
@@ -22,7 +23,9 @@ FaultKind: TypeAlias = Literal[
     "invalid_request",
     "script",
 ]
-"""`rate_limit`, `overloaded`, `transport`, `timeout`, `cut` and `empty` are transient and retried; the rest are not."""
+"""`rate_limit`, `overloaded`, `server_error`, `transport`, `timeout`, `cut` and `empty` are transient and retried; the rest
+are not. `server_error` is an HTTP status of 500 or more; `transport` is a server that cannot be reached.
+"""
 
 Purpose: TypeAlias = Literal["answer", "compaction"]
 

@@ -10,6 +10,7 @@ from tui_agent.config.api_keys import Keys
 from tui_agent.config.providers import PROVIDERS, key_variable, profile_key
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.commands import SetModel
+from tui_agent.tui.cli_client import beside_json, place
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.model_picker import ACT, choose_model
@@ -138,6 +139,16 @@ async def use_provider(context: AppContext, given: Provider) -> None:
         await context.use_key(name, given.key)
     context.default_model.note_choice(keep=given.keep_model)
     context.submit(SetModel(model=given.model, base_url=given.base_url))
+    if given.key:
+        await _test_model(context, given)
+
+
+async def _test_model(context: AppContext, given: Provider) -> None:
+    """Send the model one short question with the new key, and show its answer or the error."""
+    context.app.say(f"Testing {given.model} with one short question …")
+    address = ["--base-url", given.base_url] if given.base_url else []
+    status, output = await context.ask("models", "check", given.model, *address, *place(context.app.options))
+    context.app.say(beside_json(output), "error" if status else "done", stays=bool(status))
 
 
 def keep_model(context: AppContext, argument: str) -> None:

@@ -36,7 +36,8 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
     context.app.push_screen(picker, lambda value: then(value) if value is not None else None)
 
     async def load() -> None:
-        loaded = [_loaded_item(row) for row in await context.reader.models_here()]
+        rows = await context.reader.models_here()
+        loaded = [_loaded_item(row) for row in rows if "fault" not in row]
         if picker.is_attached:
             picker.set_items(offered_items(loaded))
 

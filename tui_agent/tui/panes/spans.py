@@ -77,7 +77,8 @@ def label(span: "Span", *, folded: bool, full: bool = False) -> str:
 def fault_words(text: str) -> str:
     """Replace the name of a model error by plain words: `transport, try 2` → `no connection, try 2`."""
     kind, comma, rest = text.partition(",")
-    return FAULTS.get(kind.replace("_", " "), kind) + comma + rest
+    words = kind.replace("_", " ")
+    return FAULTS.get(words, words) + comma + rest
 
 
 def short_target(target: str) -> str:
