@@ -3,10 +3,13 @@
 Invariant: nothing depends on a certain engine or model; any `Session` can be used.
 """
 
+import asyncio
+import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from types import FrameType
+from typing import Final, TypeAlias
 
 import anyio
 
@@ -199,18 +202,53 @@ async def join_texts(session: Session, texts: Sequence[LongText]) -> str:
     return "".join(pieces).strip()
 
 
+STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+MAX_BLOCKED_S: Final = 5.0
+"""Seconds that the event loop may be blocked once the process was asked to stop."""
+_HEARTBEAT_S: Final = 0.5
+_BLOCKED: Final = b"tui-agent: Stopped in the middle of a long computation. The session is saved.\n"
+
+
 async def interrupt_on_signal(session: Session) -> None:
     """Wait for signals until cancelled: interrupt the turn at the first Ctrl+C or SIGTERM.
 
     Raises KeyboardInterrupt at the second.
     """
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
+        end_if_blocked(asyncio.get_running_loop())
         interrupted = False
         async for _ in signals:
             if interrupted:
                 raise KeyboardInterrupt
             interrupted = True
             session.submit(Interrupt())
+
+
+def end_if_blocked(loop: asyncio.AbstractEventLoop) -> None:
+    """From the first Ctrl+C or SIGTERM on, end the process if its event loop is blocked for `MAX_BLOCKED_S`.
+
+    Replaces the handlers in Python, which run even in an endless loop; the loop's own receivers still get the signals.
+    """
+    exit_status = 0
+
+    def start(number: int, frame: FrameType | None) -> None:
+        nonlocal exit_status
+        if not exit_status:
+            exit_status = 128 + number
+            signal.signal(signal.SIGALRM, end)
+            loop.call_soon_threadsafe(postpone)
+            signal.setitimer(signal.ITIMER_REAL, MAX_BLOCKED_S)
+
+    def postpone() -> None:
+        signal.setitimer(signal.ITIMER_REAL, MAX_BLOCKED_S)
+        loop.call_later(_HEARTBEAT_S, postpone)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        os.write(2, _BLOCKED)
+        os._exit(exit_status)
+
+    for signal_number in STOP_SIGNALS:
+        signal.signal(signal_number, start)
 
 
 def result_lines(outcome: Outcome) -> str:
