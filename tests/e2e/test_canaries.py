@@ -1,7 +1,7 @@
 """A secret that is everywhere in a session stands in no file that the program writes, and in nothing that it prints.
 
-But for the contents and names of files: `checkpoints.git`, a bundle and an archive hold those as they were, or they
-could not be put back. What else these hold is looked at too.
+But for `checkpoints.git`: it holds the files as they were, and their names, or they could not be put back. What is exported
+of it warns, or is redacted.
 """
 
 import base64
@@ -63,14 +63,18 @@ def git(*words: str) -> bytes:
     return subprocess.run(["git", *words], capture_output=True, check=True).stdout
 
 
-def test_no_secret_stands_in_any_file_or_output(program: Program, tmp_path: Path) -> None:
+def recorded(program: Program, tmp_path: Path) -> "subprocess.CompletedProcess[str]":
     (program.workspace / "notes.txt").write_text(f"{CANARY} {ISSUED}\n")
     (tmp_path / "script.yaml").write_text(SCRIPT)
     config = program.home / ".config" / "tui-agent"
     config.mkdir(parents=True)
     (config / "config.toml").write_text(CONFIG)
     model = ("--model", f"scripted:{tmp_path / 'script.yaml'}", "--policy", "bypass")
-    printed = [call(program, "run", f"Use {CANARY} and {ISSUED}.", "--json", *model)]
+    return call(program, "run", f"Use {CANARY} and {ISSUED}.", "--json", *model)
+
+
+def test_no_secret_stands_in_any_file_or_output(program: Program, tmp_path: Path) -> None:
+    printed = [recorded(program, tmp_path)]
     assert printed[0].returncode == 0, printed[0].stderr
     kinds = [json.loads(line)["payload"]["kind"] for line in printed[0].stdout.splitlines()]
     assert "tool.progress" in kinds and "hook.ran" in kinds and "model.delta" in kinds
@@ -105,27 +109,42 @@ def test_no_secret_stands_in_any_file_or_output(program: Program, tmp_path: Path
     )
 
 
-def test_a_bundle_and_an_archive_hold_secrets_only_as_files_of_the_workspace(
-    program: Program, tmp_path: Path
-) -> None:
-    (program.workspace / "notes.txt").write_text(f"{CANARY} {ISSUED}\n")
-    (tmp_path / "script.yaml").write_text(SCRIPT)
-    model = ("--model", f"scripted:{tmp_path / 'script.yaml'}", "--policy", "bypass")
-    assert call(program, "run", f"Use {CANARY} and {ISSUED}.", *model).returncode == 0
-    bundle, archive = tmp_path / "s.bundle", tmp_path / "s.tar.gz"
-    for path, kind in ((bundle, "bundle"), (archive, "archive")):
-        done = call(program, "sessions", "export", "latest", "--format", kind, "-o", str(path))
-        assert (done.returncode, found(done.stdout + done.stderr)) == (0, []), done.stderr
-    git("clone", "-q", str(bundle), str(tmp_path / "clone"))
-    assert (tmp_path / "clone" / "notes.txt").read_text() == f"{CANARY} {ISSUED}\n"
-    with tarfile.open(archive) as packed:
-        packed.extractall(tmp_path / "packed", filter="data")
-    members = {path.name: path for path in (tmp_path / "packed").rglob("*") if path.is_file()}
-    assert {"events.jsonl", "repo.bundle"} <= set(members)
-    assert {
-        name: what
-        for name, path in members.items()
-        if name != "repo.bundle" and (what := found(path.read_bytes()))
-    } == {}
-    git("clone", "-q", str(members["repo.bundle"]), str(tmp_path / "again"))
-    assert (tmp_path / "again" / "notes.txt").read_text() == f"{CANARY} {ISSUED}\n"
+WARNING = "tui-agent: This export contains the workspace's files as they were, with any keys in them. To remove secrets, add --redact.\n"
+
+
+def content_of(export: Path, folder: Path) -> bytes:
+    """Everything in an export: its members, and every object and path of its checkpoints."""
+    folder.mkdir()
+    bundle, texts = export, []
+    if export.suffix == ".gz":
+        with tarfile.open(export) as archive:
+            archive.extractall(folder, filter="data")
+        bundle = folder / "repo.bundle"
+        texts = [path.read_bytes() for path in folder.rglob("*") if path.is_file() and path != bundle]
+    subprocess.run(["git", "clone", "-q", "--mirror", str(bundle), str(folder / "git")], check=True)
+    objects = subprocess.run(
+        ["git", "-C", str(folder / "git"), "cat-file", "--batch-all-objects", "--batch", "--unordered"],
+        capture_output=True,
+        check=True,
+    )
+    return b"".join((*texts, objects.stdout))
+
+
+@pytest.mark.parametrize("form", ["archive", "bundle"])
+def test_exports_of_files_warn_or_are_redacted(program: Program, tmp_path: Path, form: str) -> None:
+    assert recorded(program, tmp_path).returncode == 0
+    names = {"archive": "x.tar.gz", "bundle": "x.bundle"}
+    plain, redacted = program.home / names[form], program.home / f"clean-{names[form]}"
+    export = ("sessions", "export", "latest", "--format", form)
+    assert call(program, *export, "-o", str(plain)).stderr == WARNING
+    assert call(program, *export, "--redact", "-o", str(redacted)).stderr == ""
+    assert set(found(content_of(plain, tmp_path / "plain"))) >= {CANARY, ISSUED}
+    assert found(content_of(redacted, tmp_path / "redacted")) == []
+    if form == "archive":
+        imported = call(program, "sessions", "import", str(redacted))
+        assert (imported.returncode, imported.stderr) == (0, "")
+        session = imported.stdout.split(":")[0].split()[0]
+        assert call(program, "sessions", "verify", session).returncode == 0
+        out = tmp_path / "out"
+        assert call(program, "checkout-part", session, "-1", str(out)).returncode == 0
+        assert (out / "notes.txt").read_text() == "[redacted: MY_LOGIN_TOKEN] [redacted: github token]\n"

@@ -49,20 +49,26 @@ class Manifest(FrozenModel):
     files: tuple[Member, ...]
 
 
-async def export_archive(folder: Path, redactor: Redactor, dest: Path, *, files: bool = True) -> Manifest:
-    """Write a session's log, blobs and (with `files`) checkpoints to a `.tar.gz`; return its manifest."""
+async def export_archive(
+    folder: Path, redactor: Redactor, dest: Path, *, files: bool = True, redact_files: bool = False
+) -> Manifest:
+    """Write a session's log, blobs and (with `files`) checkpoints to a `.tar.gz`; return its manifest.
+
+    With `redact_files` the checkpoints are redacted as well, and so get new names.
+    """
     with TemporaryDirectory(prefix="tui-agent-export-") as temporary_folder, create_file(dest) as draft:
         staged = Path(temporary_folder)
         checkpoint_stores = find_checkpoint_stores(folder)
+        renamed: dict[str, str] = {}
         if files and checkpoint_stores:
-            await open_store(checkpoint_stores[0]).export_bundle(staged / BUNDLE)
-        manifest = _stage(folder, redactor, staged)
+            redact = redactor.redact_content if redact_files else None
+            renamed = await open_store(checkpoint_stores[0]).export_bundle(staged / BUNDLE, redact)
+        manifest = _stage(RedactedLog(folder, redactor, renamed=renamed), folder, redactor, staged)
         _pack(staged, manifest, draft)
     return manifest
 
 
-def _stage(folder: Path, redactor: Redactor, staged: Path) -> Manifest:
-    outgoing = RedactedLog(folder, redactor)
+def _stage(outgoing: RedactedLog, folder: Path, redactor: Redactor, staged: Path) -> Manifest:
     (staged / BLOBS).mkdir()
     members = []
     for name, data in outgoing.blobs():

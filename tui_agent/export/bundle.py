@@ -1,6 +1,6 @@
 """Export of a session's checkpoints: a file for `git clone`, or the workspace after a part.
 
-Invariant: the session and its workspace are only read. Files are exported as they were, without redaction.
+Invariant: the session and its workspace are only read. Files are exported as they were, unless a redactor is given.
 """
 
 from pathlib import Path
@@ -13,6 +13,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.store.lineage import load_lineage
 from tui_agent.store.log_reader import read_records
+from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 STORE = "checkpoints.git"
@@ -40,12 +41,12 @@ def own_store(folder: Path) -> Path:
     return session_stores[0]
 
 
-async def export_bundle(folder: Path, dest: Path) -> None:
+async def export_bundle(folder: Path, dest: Path, redactor: Redactor | None = None) -> None:
     """Write all checkpoints to one file for `git clone`: a commit for each part (see `Parts`) that changed files."""
     store = own_store(folder)
     with create_file(dest) as draft:
         draft.unlink()
-        await open_store(store).export_bundle(draft)
+        await open_store(store).export_bundle(draft, redactor.redact_content if redactor else None)
 
 
 async def checkout_part(folder: Path, part: int, dest: Path) -> str:

@@ -35,13 +35,20 @@ def default_name(place: Path, folder: Path, form: str) -> Path:
 
 
 async def export(
-    folder: Path, redactor: Redactor, form: str, dest: Path, everything: bool = False, files: bool = True
+    folder: Path,
+    redactor: Redactor,
+    form: str,
+    dest: Path,
+    *,
+    everything: bool = False,
+    files: bool = True,
+    redact_files: bool = False,
 ) -> None:
     """Write one session to `dest`. Raises `UsageError` if it exists, `StoreFull`, `CheckpointError`."""
     if form in TEXT_FORMATS:
         text = await run_sync(export_text, folder, redactor, form, everything)
         await run_sync(write_new, dest, text.encode())
     elif form == "bundle":
-        await export_bundle(folder, dest)
+        await export_bundle(folder, dest, redactor if redact_files else None)
     else:
-        await export_archive(folder, redactor, dest, files=files)
+        await export_archive(folder, redactor, dest, files=files, redact_files=redact_files)

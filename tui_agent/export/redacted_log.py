@@ -5,7 +5,7 @@ blob a new name, and all references use the new name.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -22,7 +22,15 @@ from tui_agent.store.redaction.redactor import Redactor
 class RedactedLog:
     """The redacted log and blobs of one session. A fork's export includes the parts of its parents that it uses."""
 
-    def __init__(self, folder: Path, redactor: Redactor, *, branch: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        redactor: Redactor,
+        *,
+        branch: bool = False,
+        renamed: Mapping[str, str] | None = None,
+    ) -> None:
+        """`renamed` are the new names of checkpoints."""
         self._folder = folder
         self._redactor = redactor
         self._wanted = (
@@ -31,8 +39,8 @@ class RedactedLog:
         self._blobs: BlobStore = open_blobs(folder)
         self._changed: dict[str, bytes] = {}
         """The new content of each redacted blob, by its old name."""
-        self._names: dict[str, str] = {}
-        """The new name of each redacted blob, by its old name."""
+        self._names = dict(renamed or {})
+        """The new name of each redacted blob and checkpoint, by its old name."""
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the log, each with its newline."""

@@ -1,6 +1,7 @@
 """Write a session to a file (`sessions export`), or create a session from an archive (`sessions import`)."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -22,7 +23,7 @@ examples:
   tui-agent sessions import ~/ses_01.tar.gz
 
 Secrets are removed from all texts, but not from files: a bundle and an archive contain checkpoints of the workspace's
-files. To export an archive without them, add --no-files.
+files. To remove secrets from these too, add --redact. To export an archive without them, add --no-files.
 """
 
 
@@ -39,6 +40,11 @@ def add_verbs(verbs: Verbs) -> None:
     )
     out.add_argument("--all", action="store_true", help="for jsonl: also events of abandoned branches")
     out.add_argument("--no-files", action="store_true", help="for archive: leave out the checkpoints")
+    out.add_argument(
+        "--redact",
+        action="store_true",
+        help="for archive and bundle: also remove secrets from the workspace's files",
+    )
     importer = verbs.add("import", import_session, "create a session from an archive", examples=EXAMPLES)
     importer.add_argument("file", metavar="FILE", type=Path, help="an archive written by sessions export")
 
@@ -54,7 +60,16 @@ def export_session(arguments: argparse.Namespace) -> int:
         say_text(export_text(folder, base.redactor, form, arguments.all))
         return 0
     dest = Path(output).expanduser() if output else default_name(base.options.cwd, folder, form)
-    anyio.run(export, folder, base.redactor, form, dest, arguments.all, not arguments.no_files)
+    options_of_export = {
+        "everything": arguments.all,
+        "files": not arguments.no_files,
+        "redact_files": arguments.redact,
+    }
+    anyio.run(partial(export, folder, base.redactor, form, dest, **options_of_export))
+    if form not in TEXT_FORMATS and not arguments.redact and not (form == "archive" and arguments.no_files):
+        warn(
+            "This export contains the workspace's files as they were, with any keys in them. To remove secrets, add --redact."
+        )
     say_result(
         {"session": folder.name, "format": form, "path": str(dest.absolute())},
         f"{dest}  {format_bytes(dest.stat().st_size)}",

@@ -54,6 +54,8 @@ def check_terminal(app: SessionApp) -> tuple[str, str]:
 
 FORMATS: Final = ("html", "markdown", "jsonl", "bundle", "archive")
 """Export formats; the first one is the default."""
+FILE_FORMATS: Final = ("bundle", "archive")
+"""Formats that contain the workspace's files."""
 
 
 def export(context: AppContext, argument: str) -> None:
@@ -71,6 +73,8 @@ def export(context: AppContext, argument: str) -> None:
 
     async def write() -> None:
         notice, level = await run_export(context.ask, *words)
+        if level == "done" and export_format in FILE_FORMATS:
+            notice += ". It contains your files, with any keys in them; to remove these: tui-agent sessions export --redact"
         context.app.say(notice, level, stays=True)
 
     context.app.say(f"Writing the session as {export_format} to {clean_line(folder)} …")

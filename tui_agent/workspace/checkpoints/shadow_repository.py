@@ -6,6 +6,7 @@ Invariant: the user's repository is only read, as files; no program from its con
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import anyio
@@ -24,6 +25,7 @@ from tui_agent.workspace.checkpoints.change_detection import changed_after, find
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits, find_git, unavailable_reason
 from tui_agent.workspace.checkpoints.file_modes import Modes
 from tui_agent.workspace.checkpoints.git_runner import Git, RunProgram, run_program, split_names
+from tui_agent.workspace.checkpoints.redacted_history import Redact, copy_redacted
 from tui_agent.workspace.checkpoints.rooted_files import LINK
 from tui_agent.workspace.checkpoints.store_state import CheckpointStore, disk_error, measure_folder
 
@@ -252,10 +254,22 @@ class GitCheckpoints:
                 files = {path: entry.git_mode for path, entry in tracked.items() if entry.git_mode != LINK}
                 await run_sync(_set_bits, dest, files, modes)
 
-    async def export_bundle(self, dest: Path) -> None:
-        """Write all checkpoints into one file that `git clone` accepts."""
+    async def export_bundle(self, dest: Path, redact: Redact | None = None) -> dict[str, str]:
+        """Write all checkpoints into one file that `git clone` accepts.
+
+        `redact` is applied to files, names and messages. Return the new names of the commits that it changed.
+        """
         async with self._read_access() as shadow:
-            await maintenance.export_bundle(shadow, dest)
+            if redact is None:
+                await maintenance.export_bundle(shadow, dest)
+                return {}
+            with TemporaryDirectory(prefix="tui-agent-redacted-") as folder:
+                copy = GitCheckpoints(Path(folder), Path(folder) / "copy.git")
+                async with copy._exclusive(begun=False) as redacted:
+                    await store_setup.open_store(redacted)
+                    renamed = await copy_redacted(shadow, redacted, redact)
+                    await maintenance.export_bundle(redacted, dest)
+            return renamed
 
     async def import_bundle(self, bundle: Path) -> None:
         """Create the store from a bundle, which is verified completely. The store must not exist yet."""
