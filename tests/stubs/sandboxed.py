@@ -61,6 +61,7 @@ def confinement(
         hidden=guarded.hidden,
         read_only=guarded.kept,
         absent=guarded.absent,
+        renamed=guarded.renamed,
         guarded_folders=guarded.trees,
         is_guarded=guarded_outside(more.get("own_folders", ())),
         is_secret=may_hold_secrets,

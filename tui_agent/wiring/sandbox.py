@@ -36,6 +36,7 @@ def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
         hidden=(*guarded.hidden, str(paths.secrets), *map(str, _private_paths(base))),
         read_only=guarded.kept,
         absent=guarded.absent,
+        renamed=guarded.renamed,
         own_folders=own_folders,
         writable=tuple(map(str, config.sandbox.writable)),
         guarded_folders=guarded.trees,

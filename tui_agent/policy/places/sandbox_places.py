@@ -19,12 +19,13 @@ class GuardedPlaces:
     """Places that a sandbox guards.
 
     `hidden` are absolute paths; their last name may be a pattern. `kept` are names at the top of a workspace that
-    commands must not write, `absent` names that they must not create. `trees` are absolute folders that no agent writes.
+    commands must not write, `absent` names that they must not create, and `renamed` those that are renamed if they appear. `trees` are absolute folders that no agent writes.
     """
 
     hidden: tuple[str, ...]
     kept: tuple[str, ...]
     absent: tuple[str, ...]
+    renamed: tuple[str, ...]
     trees: tuple[str, ...]
 
 
@@ -41,6 +42,7 @@ def guarded_places(home: str) -> GuardedPlaces:
         hidden=tuple(dict.fromkeys((*named, *more["hidden"]))),
         kept=tuple(dict.fromkeys((*written, *more["kept"]))),
         absent=tuple(more["absent"]),
+        renamed=tuple(more["renamed"]),
         trees=tuple(f"{home.rstrip('/')}/{tree}" for tree in (*protected["outside_trees"], *secret["trees"])),
     )
 

@@ -130,7 +130,10 @@ class Reaper:
         try:
             self._line.close()
             adopts = become_reaper() if self._is_subreaper else False
-            killed = Warden(socket.socket(fileno=control), order, self._options, adopts).run(given)
+            warden = Warden(socket.socket(fileno=control), order, self._options, adopts)
+            killed = warden.run(given)
+            if warden.is_abandoned and order["cleanup"]:
+                os.execv(order["cleanup"][0], order["cleanup"])
             os._exit(min(killed, 100))
         finally:
             os._exit(101)
@@ -158,6 +161,8 @@ class Warden:
         self._buffer = b""
         self._kill_at: float | None = None
         self._killed: set[int] = set()
+        self.is_abandoned = False
+        """True if the program was gone before its command."""
         self._groups = ControlGroups(options["groups"], order["name"], options["processes"])
 
     def run(self, given: list[int]) -> int:
@@ -240,6 +245,7 @@ class Warden:
         except OSError:
             data = b""
         if not data:
+            self.is_abandoned = True
             self._kill_at = time.monotonic()
             return False
         *lines, self._buffer = (self._buffer + data).split(b"\n")

@@ -191,12 +191,14 @@ class ReaperClient:
         child_descriptors: Mapping[int, int],
         *,
         wrapped: bool = False,
+        cleanup: Sequence[str] = (),
     ) -> Child | StartFailure:
         """Start a command in the folder of a descriptor. Blocking: call it in a thread.
 
         `child_descriptors` maps the descriptor numbers that the command expects to our descriptors. `wrapped`: the
-        program only runs another program, to which SIGTERM is sent instead. Raises `ReaperError`, and `OSError` if
-        there are no free descriptors or memory.
+        program only runs another program, to which SIGTERM is sent instead. `cleanup`: a program to run at the
+        end if this process is gone by then. Raises `ReaperError`, and `OSError` if there are no free descriptors or
+        memory.
         """
         own_end, warden_end = socket.socketpair()
         child = Child(own_end)
@@ -210,6 +212,7 @@ class ReaperClient:
                     "places": list(child_descriptors),
                     "name": f"{self._name}-{self._count}",
                     "wrapped": wrapped,
+                    "cleanup": list(cleanup),
                 }
                 data = json.dumps(order).encode()
                 descriptors = [warden_end.fileno(), folder, *child_descriptors.values()]

@@ -51,6 +51,8 @@ class Command:
     """Additional descriptors, keyed by the number that the program expects."""
     is_wrapper: bool = False
     """True if the program only runs another program and ends with it. SIGTERM is then sent to the other program."""
+    cleanup: tuple[str, ...] = ()
+    """A program to run after the end if this process is gone by then."""
 
 
 class OutputCollector:
@@ -176,7 +178,14 @@ def _start(command: Command, write_ends: Sequence[int], reaper: ReaperClient) ->
     program, stdin = command.argv[0], _input_descriptor(command.stdin)
     given = {0: stdin, 1: write_ends[0], 2: write_ends[-1], **command.descriptors}
     try:
-        started = reaper.launch(command.argv, command.folder, command.env, given, wrapped=command.is_wrapper)
+        started = reaper.launch(
+            command.argv,
+            command.folder,
+            command.env,
+            given,
+            wrapped=command.is_wrapper,
+            cleanup=command.cleanup,
+        )
     except (ReaperError, OSError) as error:
         return start_failure("failed", f"{program} could not be started: {error}")
     finally:

@@ -50,7 +50,10 @@ async def run_confined(
     else:
         text = result.output.decode("utf-8", "replace").strip().removeprefix("bwrap: ")
         return _refused_result(f"The command was not run: the sandbox could not be created: {text[:500]}")
-    if result.outcome != "exited" or confined_command is None:
+    if confined_command is None:
+        return result
+    result = replace(result, notes=tuple(confined_command.renaming_notes))
+    if result.outcome != "exited":
         return result
     denial = SecretDenial()
     if result.exit_code:
@@ -79,7 +82,7 @@ async def run_confined(
             is_read_only=spec.show_secrets_as_empty,
         )
         noted = await to_thread.run_sync(tuple, found)
-    return replace(result, blocked=denial.reason, needed_secrets=denial.files, notes=noted)
+    return replace(result, blocked=denial.reason, needed_secrets=denial.files, notes=(*noted, *result.notes))
 
 
 class _OutputFilter:
@@ -134,7 +137,12 @@ async def _run_once(
         return _refused_result(f"The command was not run: it cannot run in the sandbox: {error}"), False, None
     try:
         started = replace(
-            command, argv=prepared.argv, env=prepared.env, descriptors=prepared.descriptors, is_wrapper=True
+            command,
+            argv=prepared.argv,
+            env=prepared.env,
+            descriptors=prepared.descriptors,
+            is_wrapper=True,
+            cleanup=prepared.cleanup,
         )
         result = await run(started, sink)
         return result, prepared.has_started(), prepared

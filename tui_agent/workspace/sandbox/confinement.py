@@ -13,8 +13,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -39,6 +40,7 @@ from tui_agent.workspace.sandbox.mounts import (
     is_private,
     list_home_entries,
 )
+from tui_agent.workspace.sandbox.new_settings import rename_new
 from tui_agent.workspace.sandbox.placeholders import Placeholders
 from tui_agent.workspace.sandbox.variables import confined_variables, with_stat_comparison
 
@@ -61,6 +63,10 @@ class ConfinedCommand:
     """Workspace files that the command cannot read."""
     placeholders: tuple[str, ...] = ()
     """Paths with empty placeholders for files that must not be created."""
+    renaming_notes: Sequence[str] = ()
+    """Notes on settings of other programs that appeared meanwhile; complete after the end of the run."""
+    cleanup: tuple[str, ...] = ()
+    """The command that removes the placeholders if this process is killed."""
 
     def has_started(self) -> bool:
         """Return True if the command itself was started, not only the sandbox. Call this after the end of the run."""
@@ -119,12 +125,16 @@ class Confinement:
             can_create = not (spec.show_secrets_as_empty or spec.read_only) and os.access(
                 self.bounds.root, os.W_OK
             )
-            bare_parts = bare_repository_paths(self.bounds.root) if can_create else BareRepositoryPaths()
+            has_repository = bool(find_git_places(self.bounds.root).folder)
+            # Git takes the folder itself for a repository only if it has no `.git`.
+            is_open = can_create and not has_repository
+            bare_parts = bare_repository_paths(self.bounds.root) if is_open else BareRepositoryPaths()
             sealed = spec.repository_read_only
             missing_paths = (
                 [] if spec.read_only else self._missing_paths(bare_parts, sealed_repository=sealed)
             )
             with (
+                self._rename_new(has_repository) if can_create else nullcontext([]) as renaming_notes,
                 self._placeholders.hold(missing_paths, bare_parts.parts) as placeholders,
                 open_paths(self.bounds, spec.writable_paths) as extra,
             ):
@@ -132,34 +142,40 @@ class Confinement:
                 kept = bare_parts.read_only_paths(placeholders)
                 mounts = self._mounts(argv, env, extra_paths, kept, spec)
                 masked = self._masked_files(mounts, spec)
-                replacements = {}
-                if self._support.machine is not None and not spec.show_secrets_as_empty:
-                    replacements = _unchanged_copies(
-                        masked, Path(private.unreadable_file).with_name("unchanged")
-                    )
-                mounts = replace(
-                    mounts,
-                    masked=tuple(file.path for file in masked),
-                    masked_as_empty=spec.show_secrets_as_empty,
-                    replacements=replacements,
-                    read_only=spec.read_only,
-                )
+                mounts = self._mask(mounts, masked, Path(private.unreadable_file), spec)
                 temporary = private.temporary if self._support.machine is None else "/tmp"
                 env = confined_variables(env, temporary, read_only=spec.read_only)
-                env = with_stat_comparison(env) if replacements else env
+                env = with_stat_comparison(env) if mounts.replacements else env
+                cleanup = self._placeholders.removal_command() if placeholders else ()
+                report = partial(
+                    ConfinedCommand,
+                    masked=masked,
+                    placeholders=placeholders,
+                    renaming_notes=renaming_notes,
+                    cleanup=cleanup,
+                )
                 if self._support.machine is None:
                     options = seatbelt.seatbelt_arguments(
                         mounts, private.temporary, network=spec.allow_network
                     )
-                    yield ConfinedCommand((*options, *argv), env, masked=masked, placeholders=placeholders)
+                    yield report((*options, *argv), env)
                 else:
                     context = self._bubblewrap_command(
                         self._support.machine, mounts, private, folder, extra, network=spec.allow_network
                     )
                     with context as (words, given, status):
-                        yield ConfinedCommand((*words, *argv), env, given, status, masked, placeholders)
+                        yield report((*words, *argv), env, given, status)
         except OSError as error:
             raise ConfinementError(f"{error.filename or 'A file'}: {error.strerror}.") from error
+
+    def _rename_new(self, has_repository: bool) -> AbstractContextManager[list[str]]:
+        root = self.bounds.root
+
+        def find_more() -> list[str]:
+            """Return what makes the folder itself a repository, if the command destroyed the one in `.git`."""
+            return ["HEAD"] if has_repository and not find_git_places(root).folder else []
+
+        return rename_new(root, self.bounds.renamed, find_more)
 
     def secret_files(self) -> tuple[SecretFile, ...]:
         """Return the workspace files that may hold secrets now."""
@@ -210,6 +226,19 @@ class Confinement:
             and file.path not in spec.readable_secrets
             and file.path.rstrip("/") not in hidden
             and (file.path.startswith(prefix) or not is_private(file.path))
+        )
+
+    def _mask(self, mounts: Mounts, masked: Sequence[SecretFile], unreadable: Path, spec: ExecSpec) -> Mounts:
+        """Return the mounts with covers for the files that a command must not read."""
+        replacements = {}
+        if self._support.machine is not None and not spec.show_secrets_as_empty:
+            replacements = _unchanged_copies(masked, unreadable.with_name("unchanged"))
+        return replace(
+            mounts,
+            masked=tuple(file.path for file in masked),
+            masked_as_empty=spec.show_secrets_as_empty,
+            replacements=replacements,
+            read_only=spec.read_only,
         )
 
     def _mounts(

@@ -28,7 +28,8 @@ class Bounds:
     """Rules for all commands of an environment.
 
     - `hidden` are absolute paths of secrets; the last component may be a glob.
-    - `read_only` are names at the top of the workspace that no command may write, `absent` names that no command may create.
+    - `read_only` are names at the top of the workspace that no command may write, `absent` names that no command may create,
+      and `renamed` those that are renamed if they appear while a command runs.
     - `own_folders` are tui-agent's own folders; `writable` are further folders that the user made writable.
     - `is_guarded` returns True for an outside path that may never be written; `guarded_folders` are guarded folders below
       the home folder, existing or not.
@@ -42,6 +43,7 @@ class Bounds:
     hidden: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    renamed: tuple[str, ...] = ()
     own_folders: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     guarded_folders: tuple[str, ...] = ()

@@ -65,7 +65,7 @@ def find_output_notes(
     reported = [
         name
         for name in replaced
-        if re.search(rf"^(?: ?[MADT]{{1,2}} |\s*modified:\s+){re.escape(name)}$", text, re.M)
+        if re.search(rf"^(?: ?[MADT]{{1,2}} |[ \t]*+modified:[ \t]+){re.escape(name)}$", text, re.M)
     ]
     if reported:
         yield f"{_join_names(reported)} may hold secrets and cannot be read here: git could not show the changes."

@@ -1,9 +1,9 @@
 """Placeholders at names that must not be created while a command runs.
 
 A sandbox can protect only existing paths. Therefore an empty folder is created at each free name, and removed when no
-process runs a command in the workspace any more. Placeholders of a killed process are removed by the next process.
+process runs a command in the workspace any more. Those of a killed process are removed by this file, run as a program.
 
-Invariant: a placeholder is removed only if it is unchanged.
+Invariant: a placeholder is removed only if it is unchanged. Uses only the standard library.
 """
 
 import fcntl
@@ -53,6 +53,21 @@ class Placeholders:
         finally:
             with self._registry_lock():
                 self._remove_if_unused(descriptor)
+                os.close(descriptor)
+
+    def removal_command(self) -> tuple[str, ...]:
+        """Return the command that removes what a killed process left."""
+        program = (os.path.realpath(sys.executable), "-I", "-S", "-B", __file__)
+        return (*program, self._root or "/", str(self._file.parent))
+
+    def remove_unused(self) -> None:
+        """Remove the placeholders unless a process still holds them."""
+        with suppress(FileNotFoundError):
+            descriptor = os.open(self._file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                with self._registry_lock():
+                    self._remove_if_unused(descriptor)
+            finally:
                 os.close(descriptor)
 
     def _content_of(self, path: str) -> bytes | None:
@@ -141,3 +156,7 @@ def _write_record(descriptor: int, paths: Sequence[str]) -> None:
     os.ftruncate(descriptor, 0)
     if paths:
         os.pwrite(descriptor, json.dumps(list(paths)).encode(), 0)
+
+
+if __name__ == "__main__":
+    Placeholders(sys.argv[1], Path(sys.argv[2])).remove_unused()

@@ -32,8 +32,23 @@ DENIED_CALLS: Final = tuple(
     modify_ldt vm86 uselib ustat sysfs _sysctl""".split()  # noqa: SIM905 - read as a list of words
 )
 """Calls denied with EPERM, if the architecture has them."""
-UNSUPPORTED_CALLS: Final = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
+UNSUPPORTED_CALLS: Final = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register")
 """Calls denied with ENOSYS, so that programs use older calls, whose arguments a filter can check."""
+SET_USER_ID: Final = 0o4000
+"""Mode bit with which a program would later run as this user, whoever starts it."""
+_CREATES: Final = 0x400040
+"""Flags `O_CREAT` and `O_TMPFILE` of a call that opens a file; without them its mode has no meaning."""
+_MODE_ARGUMENTS: Final = {
+    "chmod": 1,
+    "fchmod": 1,
+    "fchmodat": 2,
+    "fchmodat2": 2,
+    "creat": 1,
+    "mknod": 1,
+    "mknodat": 2,
+}
+_OPENING_CALLS: Final = {"open": (1, 2), "openat": (2, 3)}
+"""Positions of the flags and of the mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +69,20 @@ def _table(text: str) -> dict[str, int]:
 # Numbers that newer system calls have on every architecture.
 _COMMON: Final = """
     io_uring_setup 425 io_uring_enter 426 io_uring_register 427 open_tree 428 move_mount 429 fsopen 430 fsconfig 431
-    fsmount 432 fspick 433 clone3 435 pidfd_getfd 438 mount_setattr 442 quotactl_fd 443 open_tree_attr 467
+    fsmount 432 fspick 433 clone3 435 openat2 437 pidfd_getfd 438 mount_setattr 442 quotactl_fd 443 fchmodat2 452
+    open_tree_attr 467
 """
 _X86_64: Final = """
-    ioctl 16 socket 41 socketpair 53 clone 56 ptrace 101 syslog 103 uselib 134 ustat 136 sysfs 139 vhangup 153
+    open 2 ioctl 16 socket 41 socketpair 53 clone 56 creat 85 chmod 90 fchmod 91 ptrace 101 syslog 103 mknod 133 uselib 134 ustat 136 sysfs 139 vhangup 153
     modify_ldt 154 pivot_root 155 _sysctl 156 adjtimex 159 chroot 161 acct 163 settimeofday 164 mount 165 umount2 166
     swapon 167 swapoff 168 reboot 169 sethostname 170 setdomainname 171 iopl 172 ioperm 173 init_module 175
     delete_module 176 quotactl 179 nfsservctl 180 lookup_dcookie 212 clock_settime 227 kexec_load 246 add_key 248
-    request_key 249 keyctl 250 unshare 272 perf_event_open 298 fanotify_init 300 name_to_handle_at 303
+    request_key 249 keyctl 250 openat 257 mknodat 259 fchmodat 268 unshare 272 perf_event_open 298 fanotify_init 300 name_to_handle_at 303
     open_by_handle_at 304 clock_adjtime 305 setns 308 process_vm_readv 310 process_vm_writev 311 kcmp 312
     finit_module 313 kexec_file_load 320 bpf 321 userfaultfd 323
 """
 _AARCH64: Final = """
-    lookup_dcookie 18 ioctl 29 umount2 39 mount 40 pivot_root 41 nfsservctl 42 chroot 51 vhangup 58 quotactl 60
+    lookup_dcookie 18 ioctl 29 mknodat 33 umount2 39 mount 40 pivot_root 41 nfsservctl 42 chroot 51 fchmod 52 fchmodat 53 openat 56 vhangup 58 quotactl 60
     acct 89 unshare 97 kexec_load 104 init_module 105 delete_module 106 clock_settime 112 syslog 116 ptrace 117
     reboot 142 sethostname 161 setdomainname 162 settimeofday 170 adjtimex 171 socket 198 socketpair 199 add_key 217
     request_key 218 keyctl 219 clone 220 swapon 224 swapoff 225 perf_event_open 241 fanotify_init 262
@@ -114,7 +130,20 @@ def _instructions(machine: Architecture) -> list[bytes]:
             for index, family in enumerate(ALLOWED_FAMILIES)
         ]
         code += _match_call(numbers[name], [*_load_argument(0), *allowed_families, _deny(EAFNOSUPPORT)])
+    for name, position in _MODE_ARGUMENTS.items():
+        if name in numbers:
+            code += _match_call(numbers[name], _deny_set_user_id(position))
+    for name, (flags, mode) in _OPENING_CALLS.items():
+        if name in numbers:
+            checks = _deny_set_user_id(mode)
+            skip = _instruction(_ANY_BIT, _CREATES, 0, len(checks))
+            code += _match_call(numbers[name], [*_load_argument(flags), skip, *checks])
     return [*code, _instruction(_RETURN, _ALLOW)]
+
+
+def _deny_set_user_id(position: int) -> list[bytes]:
+    """Return instructions that refuse a mode with the set-user-id bit."""
+    return [*_load_argument(position), _instruction(_ANY_BIT, SET_USER_ID, 0, 1), _deny(EPERM)]
 
 
 def _match_call(number: int, checks: list[bytes]) -> list[bytes]:

@@ -88,18 +88,20 @@ async def test_who_writes_to_a_closed_pipe_ends_in_silence_as_outside(base: Path
     assert inside.output == outside.output and inside.output.startswith(b"y\nyes: ")
 
 
-async def test_nothing_outlives_a_program_that_is_killed(base: Path) -> None:
+async def test_nothing_outlives_a_program_that_is_killed_nor_stays_in_the_workspace(base: Path) -> None:
     command = (sys.executable, "-c", KILLED, str(base))
     with anyio.fail_after(60):
         async with await anyio.open_process(command, stderr=None, cwd=Path(__file__).parents[4]) as holder:
             assert holder.stdout is not None
             assert await holder.stdout.receive() == b"ready\n"
+            assert sorted(path.name for path in (base / "work").iterdir()) == [".git", "commondir", "refs"]
             left = [os.pidfd_open(pid) for pid in below(holder.pid)]
             holder.send_signal(signal.SIGKILL)
             for handle in left:
                 await anyio.wait_readable(handle)
                 os.close(handle)
     assert len(left) >= 5
+    assert list((base / "work").iterdir()) == []
 
 
 def below(root: int) -> list[int]:

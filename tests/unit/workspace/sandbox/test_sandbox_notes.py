@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stubs.sandboxed import World, elsewhere, git, require_sandbox
+from tests.stubs.sandboxed import World, elsewhere, require_sandbox
 from tui_agent.ports.environment import SecretFile
 from tui_agent.workspace.sandbox.output_notes import find_output_notes
 
@@ -15,18 +15,6 @@ def world() -> Iterator[World]:
     require_sandbox()
     with elsewhere() as folder, World(folder) as made:
         yield made
-
-
-async def test_a_stash_that_only_stand_ins_kept_from_ending_well_is_not_offered_outside(world: World) -> None:
-    (world.workspace / "new.txt").write_text("new\n")
-    result = await world.attempt("git -c user.name=A -c user.email=a@b.c stash -u")
-    await world.env.aclose()
-    assert git(world.workspace, "stash", "list")
-    assert result.blocked == ""
-    assert any(
-        note.startswith("The command could not remove empty placeholders of the sandbox (")
-        for note in result.notes
-    )
 
 
 async def test_a_file_that_a_link_with_a_secret_name_leads_to_is_said_to_be_covered_for_that(

@@ -76,6 +76,27 @@ def test_arguments_are_judged_where_they_matter(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_no_call_sets_the_set_user_id_bit(machine: str) -> None:
+    numbers, creating, temporary = ARCHITECTURES[machine].numbers, 0o101, 0o20200001
+    calls = {
+        "chmod": (0,),
+        "fchmod": (3,),
+        "fchmodat": (0, 0),
+        "fchmodat2": (0, 0),
+        "creat": (0,),
+        "mknod": (0,),
+        "mknodat": (0, 0),
+    }
+    calls |= {"open": (0, creating), "openat": (0, 0, creating)}
+    for name, before in calls.items():
+        if name in numbers:
+            assert judged(machine, numbers[name], *before, 0o4755) == EPERM, name
+            assert judged(machine, numbers[name], *before, 0o102755) == ALLOW, name
+    assert judged(machine, numbers["openat"], 0, 0, temporary, 0o4755) == EPERM
+    assert judged(machine, numbers["openat"], 0, 0, 0o1, 0o4755) == ALLOW  # no mode is read
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
 def test_calls_of_another_architecture_end_the_process(machine: str) -> None:
     assert judged(machine, 1, audit=0x40000003) == KILL
     assert judged("x86_64", 0x40000000 + 39) == KILL
@@ -204,8 +225,11 @@ def test_what_the_policy_guards_by_name_the_sandbox_guards_by_place() -> None:
         ".mozilla",
     ):
         assert f"/home/ada/{name}" in found.hidden
-    assert {".tui_agent", ".mcp.json", ".vscode", ".idea"} <= set(found.kept)
-    assert ".git" in found.absent
+    assert {".tui_agent", ".mcp.json", ".vscode", ".idea", ".claude", ".envrc", ".devcontainer"} <= set(
+        found.kept
+    )
+    assert {".tui_agent", ".mcp.json"} <= set(found.renamed) <= {*found.kept, ".husky", ".githooks"}
+    assert found.absent == (".git",)
 
 
 REFUSED_WORDS = {

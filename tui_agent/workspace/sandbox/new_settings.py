@@ -1,0 +1,43 @@
+"""Settings that other programs obey unasked (`.claude`, `.vscode`), if they appear while a confined command runs.
+
+Nothing stops a program from creating a name in a folder that it may write, and a placeholder at each name would be visible
+to everybody. Such a name is therefore renamed when the command and all that it started has ended.
+
+Invariant: nothing is deleted, and nothing that existed before the command is touched.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import count
+
+SUFFIX = ".sandboxed"
+
+
+@contextmanager
+def rename_new(root: str, names: Iterable[str], more: Callable[[], Iterable[str]]) -> Iterator[list[str]]:
+    """Rename those of the names at the top of the workspace that appear during the `with` block.
+
+    `more` returns names that only become harmful by what happened meanwhile. Yields a list that is filled at the end, with
+    a note on each name.
+    """
+    before = set(os.listdir(root))  # noqa: PTH208 - only names are needed
+    notes: list[str] = []
+    try:
+        yield notes
+    finally:
+        for name in (*names, *more()):
+            path = f"{root.rstrip('/')}/{name}"
+            if name not in before and os.path.lexists(path):
+                notes.append(f"{name} appeared while the command ran. {_rename(path)}")
+
+
+def _rename(path: str) -> str:
+    """Rename a file or folder; return what happened, as a sentence."""
+    free = next(free for number in count() if not os.path.lexists(free := f"{path}{SUFFIX}{number or ''}"))
+    try:
+        os.rename(path, free)  # noqa: PTH104 - a link is renamed, not followed
+    except OSError as error:
+        return f"It could not be renamed ({error.strerror}), although other programs obey it unasked."
+    new_name = free.rpartition("/")[2]
+    return f"It was renamed to {new_name}, because other programs obey it unasked: only the user may rename it back."
