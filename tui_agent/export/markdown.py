@@ -185,8 +185,11 @@ def _without_html(text: str) -> str:
 
 
 def _neutralise(line: str) -> str:
-    """Return a line of untrusted Markdown with tags escaped, and with links only to the web, mail or nearby files."""
-    return _LINK_TARGET.sub(_neutralise_link, _TAG_START.sub("&lt;", line))
+    """Return a line of untrusted Markdown with tags escaped, and with links only to the web, mail or nearby files.
+
+    An image becomes a link, because a viewer would load it from wherever it is.
+    """
+    return _LINK_TARGET.sub(_neutralise_link, _TAG_START.sub("&lt;", line.replace("![", "&#33;[")))
 
 
 def _neutralise_link(match: re.Match[str]) -> str:

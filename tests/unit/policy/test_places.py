@@ -56,6 +56,7 @@ PROTECTED = [
 BY_THEMSELVES = [
     ".vscode/tasks.json", "sub/.vscode/settings.json", ".husky/pre-commit", ".githooks/pre-push", ".pre-commit-config.yaml",
     ".devcontainer/devcontainer.json", "sitecustomize.py", "lib/x.pth", ".cargo/config.toml", ".npmrc", ".bashrc",
+    ".mise.toml", ".sequelizerc", "opencode.json", ".aider.conf.yml", ".venv/bin/python", "web/node_modules/.bin/eslint",
     "rust-toolchain.toml", "sub/rust-toolchain",
 ]  # fmt: skip
 SPELLINGS = [
