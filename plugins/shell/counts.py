@@ -77,13 +77,13 @@ def _cargo(output: str) -> TestCounts:
     results = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", output)
     if results:
         passed, failed, skipped = (sum(int(row[column]) for row in results) for column in range(3))
-        names = re.findall(r"^test (\S+).* \.\.\. FAILED", output, re.MULTILINE)
+        names = re.findall(r"^test (\S++).* \.\.\. FAILED", output, re.MULTILINE)
         return TestCounts(passed, failed, skipped, _first(names))
-    nextest = re.findall(r"(\d+) tests? run: (.*)", output)
+    nextest = re.findall(r"(?<!\d)(\d++) tests? run: (.*)", output)
     if not nextest:
         return TestCounts()
     counts = _count_words("passed|failed|skipped", nextest[-1][1])
-    names = re.findall(r"^\s*FAIL \[.*?\] +(.+)$", output, re.MULTILINE)
+    names = re.findall(r"^[ \t]*+FAIL \[[^\]\n]*+\] +(.+)$", output, re.MULTILINE)
     return TestCounts(counts["passed"], counts["failed"], counts["skipped"], _first(names))
 
 
@@ -108,7 +108,7 @@ def _npm(output: str) -> TestCounts:
 
 
 def _jest(output: str) -> TestCounts:
-    return _summary_line(r"^Tests: +(.*\d+ total.*)$", r"^ +● (.+)$", output)
+    return _summary_line(r"^Tests: +(.*\d total.*)$", r"^ +● (.+)$", output)
 
 
 def _vitest(output: str) -> TestCounts:
@@ -160,7 +160,7 @@ _READERS: dict[str, Callable[[str], TestCounts]] = {
 
 def _count_words(words: str, text: str) -> Counter[str]:
     """Return the number before each word in a text such as `1 failed, 2 passed`. `words` is a regex alternation."""
-    return Counter({word: int(count) for count, word in re.findall(rf"(\d+) ({words})\b", text)})
+    return Counter({word: int(count) for count, word in re.findall(rf"(?<!\d)(\d++) ({words})\b", text)})
 
 
 def _last(pattern: str, output: str) -> int | None:

@@ -19,7 +19,7 @@ _LOCK_FILES = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun"}
 _PACKAGE_MANAGERS = frozenset({"npm", *_LOCK_FILES.values()})
 _TEST_FILE = re.compile(r"(test_.*|.*_test|tests?)\.py")
 _PYTEST_SIGNS = re.compile(
-    rb"^\s*(import pytest|from pytest)|^def test_|^class Test\w*(\(\s*\))?:", re.MULTILINE
+    rb"^[ \t]*+(?:import|from) pytest|^def test_|^class Test\w*(\(\s*\))?:", re.MULTILINE
 )
 
 

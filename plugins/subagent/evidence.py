@@ -18,13 +18,12 @@ MAX_TEXT_CHARS = 400
 TRAILING_LINES = 1
 """Evidence may be this many lines past the end, because editors number the empty line after the last line feed."""
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
-_PLACE = re.compile(
-    r"(?<![\w/.:-])((?:[\w.@+-]+/)*[\w.@+-]*\.?[\w+-]+\.[A-Za-z]\w{0,7}):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?"
-)
+_PLACE = re.compile(r"(?<![\w./:@+-])([\w.@+-][\w./@+-]*+):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
+_FILE_NAME = re.compile(r"[\w.@+-]*[\w+-]\.[A-Za-z]\w{0,7}")
 _LINES = re.compile(r"(\d{1,9})\s*(?:[-–:,]|to)?\s*L?(\d{1,9})?")
 _CONFIDENCE = re.compile(r"confidence\W{0,6}(high|medium|moderate|low)\b", re.IGNORECASE)
 _OPEN = re.compile(r"^\W*open questions?\b\W*$", re.IGNORECASE)
-_FENCED = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +139,8 @@ def _parse_object(raw: dict[str, object]) -> Findings | None:
 def _parse_text(text: str) -> Findings:
     places: dict[tuple[str, str], Evidence] = {}
     for match in _PLACE.finditer(text):
+        if "//" in match[1] or not _FILE_NAME.fullmatch(match[1].rpartition("/")[2]):
+            continue
         lines = f"{match[2]}-{match[3]}" if match[3] else match[2]
         places.setdefault((match[1], lines), Evidence(match[1], lines))
     levels = _CONFIDENCE.findall(text)

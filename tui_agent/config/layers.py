@@ -265,9 +265,9 @@ def _find_line(text: str, loc: list[str]) -> int | None:
     table = ""
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
-        header = re.fullmatch(r"\[+\s*([^\]]+?)\s*\]+\s*(?:#.*)?", line)
+        header = re.fullmatch(r"\[++([^\]]++)\]++\s*+(?:#.*)?", line)
         if header:
-            table = header[1].replace('"', "").replace(" ", "")
+            table = header[1].replace('"', "").replace(" ", "").strip()
             if table == ".".join(loc):
                 return number
             continue

@@ -130,7 +130,8 @@ def _commands_end(lines: list[str]) -> int:
 def _is_mentioned(command: str, text: str) -> bool:
     """Return True if the text contains the command, with any arguments and any runner such as `uv run`."""
     core = _STARTED.sub("", command)
-    core = re.sub(r"( \.(/\.\.\.)?)+$", "", core)
+    while core.endswith((" .", " ./...")):
+        core = core.removesuffix(" ./...").removesuffix(" .")
     return re.search(rf"(?<![\w-]){re.escape(core)}(?![\w-])", text) is not None
 
 

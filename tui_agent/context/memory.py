@@ -35,8 +35,8 @@ MIN_QUESTION_WORDS = 5
 _LINE = 200
 _QUESTION = 120
 _DEFINES = re.compile(
-    r"^\s*(?:\d+[\t|:]\s*)?(?:export\s+|public\s+|private\s+|pub\s+|async\s+|static\s+|abstract\s+)*"
-    r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|type|module)\s+(?:\([^)]*\)\s*)?([A-Za-z_]\w{2,60})",
+    r"^[ \t]*+(?:\d++[\t|:][ \t]*+)?(?:(?:export|public|private|pub|async|static|abstract)[ \t]++)*+"
+    r"(?:def|class|func|fn|function|interface|struct|enum|trait|impl|type|module)[ \t]++(?:\([^)\n]*+\)[ \t]*+)?([A-Za-z_]\w{2,60})",
     re.MULTILINE,
 )
 _WORDS = re.compile(r"[^\W_]+")

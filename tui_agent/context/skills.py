@@ -25,8 +25,8 @@ MAX_SKILLS: Final = 100
 MAX_FILES: Final = 200
 MAX_DESCRIPTION_CHARS: Final = 1_024
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_QUOTED: Final = re.compile(r"""(["'])(.*)\1[ \t]*(?:\#.*)?""")
-_KEY: Final = re.compile(r"([A-Za-z][\w-]*)[ \t]*:[ \t]*(.*)")
+_QUOTED: Final = re.compile(r"""(["'])(.*)\1[ \t]*+(?:\#.*)?""", re.DOTALL)
+_KEY: Final = re.compile(r"([A-Za-z][\w-]*+)[ \t]*+:[ \t]*+(.*)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ that are not a complete JSON object, and those of a call cut off by the length l
 never completed.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -27,6 +28,8 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCallPart, Usage
 
 UNNAMED_TOOL = "unnamed_tool"
+_STRUCTURE = re.compile(r"""["{}]|\\.?""", re.DOTALL)
+"""Characters of JSON that open or close a text or an object, and what an escape hides."""
 
 IGNORED_AFTER_FINISH = ("cut", "timeout")
 """Faults that are ignored once the provider has reported a complete answer."""
@@ -60,10 +63,29 @@ class _Call:
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     size: int = 0
+    _read: int = 0
+    """Number of pieces that `is_unfinished` has read."""
+    _depth: int = 0
+    _in_string: bool = False
+    _escapes: bool = False
+    """True if the last piece ended with a backslash that escapes the next character."""
 
     @property
     def raw(self) -> str:
         return "".join(self.pieces)
+
+    def is_unfinished(self) -> bool:
+        """Return True if the arguments are certainly not complete yet. Reads each piece once, however often it is called."""
+        new, start = "".join(self.pieces[self._read :]), int(self._escapes)
+        self._escapes = self._escapes and not new
+        for match in _STRUCTURE.finditer(new, start):
+            self._escapes = match[0] == "\\"
+            if match[0] == '"':
+                self._in_string = not self._in_string
+            elif not self._in_string:
+                self._depth += {"{": 1, "}": -1}.get(match[0], 0)
+        self._read = len(self.pieces)
+        return self.pieces[0].lstrip().startswith("{") and (self._in_string or self._depth > 0)
 
 
 class Assembler:
@@ -244,7 +266,10 @@ class Assembler:
             return False
         named = bool(chunk.name)
         complete = (
-            call.size > 0 and (named or bool(chunk.call_id)) and normalise.arguments(call.raw) is not None
+            call.size > 0
+            and (named or bool(chunk.call_id))
+            and not call.is_unfinished()
+            and normalise.arguments(call.raw) is not None
         )
         if chunk.call_id and call.call_id and chunk.call_id != call.call_id:
             return named or complete

@@ -85,6 +85,6 @@ def normalise_url(url: str) -> str:
     path = re.sub(r"/{2,}", "/", parts.path).rstrip("/")
     for route in _ROUTES:
         path = path.removesuffix(route)
-    if not re.search(r"/(v\d+\w*|openai|compatible-mode|openapi)(/|$)", path):
+    if not re.search(r"/(v\d\w*|openai|compatible-mode|openapi)(/|$)", path):
         path += "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))

@@ -43,7 +43,8 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 MAX_BRACES = 200
 
 _TAGGED = re.compile(r"<(tool_call|function_call)>(.*?)(?:</\1>|\Z)", re.DOTALL)
-_FENCED = re.compile(r"```(?:json|tool_call|tool_code)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_FENCE = "```"
+_OPENING_FENCE = re.compile(r"```(?:json|tool_call|tool_code)?[^\S\n]*\n")
 
 
 def tool_name(name: str, offered: Collection[str]) -> str:
@@ -123,9 +124,7 @@ def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None
     `<tool_call>` tag, or is in a code fence at the end. If there are several calls, only the first counts.
     """
     tagged = _TAGGED.search(text)
-    fenced = _FENCED.search(text)
-    candidate = tagged[2] if tagged else fenced[1] if fenced else text
-    candidate = candidate.strip()
+    candidate = (tagged[2] if tagged else _fenced_text(text.rstrip())).strip()
     if not candidate.startswith("{"):
         return None
     match = next(_objects(candidate), None)
@@ -135,6 +134,13 @@ def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None
     if rest and not rest.startswith("{"):
         return None
     return _as_call(match[0], offered)
+
+
+def _fenced_text(text: str) -> str:
+    """Return what is between the first opening fence and the fence that ends the text; the text if there is none."""
+    opening = _OPENING_FENCE.search(text) if text.endswith(_FENCE) else None
+    end = len(text) - len(_FENCE)
+    return text[opening.end() : end] if opening and opening.end() <= end else text
 
 
 def _as_call(value: JsonMap, offered: Collection[str]) -> tuple[str, JsonMap] | None:

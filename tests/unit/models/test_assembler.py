@@ -1,5 +1,6 @@
 """Streamed chunks to parts: the shapes that real servers send, and what is never run."""
 
+import json
 import re
 
 import pytest
@@ -53,6 +54,26 @@ def test_a_new_id_on_a_used_index_opens_a_new_call() -> None:
 def test_an_id_that_is_repeated_with_every_chunk_stays_one_call() -> None:
     found = calls(*(call(0, "x", "read_file", piece) for piece in ('{"path"', ': "a', '"}')))
     assert found == [("x", "read_file", AA)]
+
+
+@pytest.mark.parametrize("chars", [1, 2, 3, 5, 100])
+def test_a_name_or_a_fresh_id_with_every_chunk_is_read_in_linear_time_however_it_is_cut(chars: int) -> None:
+    text = '{"path": "a{\\\\", "x": {"y": "}\\"{"}}' if chars < 100 else '{"path": "' + "a " * 500_000 + '"}'
+    pieces = [text[at : at + chars] for at in range(0, len(text), chars)]
+    wanted = [("x0", "read_file", json.loads(text))]
+    assert (
+        calls(
+            *(
+                call(0, f"x{number}", None if number else "read_file", piece)
+                for number, piece in enumerate(pieces)
+            )
+        )
+        == wanted
+    )
+    assert calls(*(call(0, "x0", "read_file", piece) for piece in pieces)) == wanted
+    second = [call(0, f"y{number}", None if number else "grep", piece) for number, piece in enumerate(pieces)]
+    both = calls(*(call(0, "x0", "read_file", piece) for piece in pieces), *second)
+    assert both == [*wanted, ("y0", "grep", json.loads(text))]
 
 
 def test_a_fresh_id_with_every_chunk_stays_one_call() -> None:

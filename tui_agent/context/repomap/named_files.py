@@ -14,7 +14,7 @@ MOST_NAMES = 200
 MOST_ALIKE = 5
 """A name without a folder is ignored if more files than this have it."""
 _NAME = re.compile(
-    r"(?P<ahead>[`'\"@]*)"
+    r"(?<![`'\"@])(?P<ahead>[`'\"@]*+)"
     r"(?:(?<=@\")(?P<quoted>[^\"\n]{1,300})|(?P<bare>[\w.+@~/\\$\[\]:#-]{2,300}|\b(?:Make|Docker|Rake|Gem|Proc|Just)file\b))"
 )
 _QUOTES = ("`", "'", '"')

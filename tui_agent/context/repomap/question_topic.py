@@ -14,13 +14,13 @@ _HEADING = re.compile(
 _TICKED_BOX = re.compile(r"\s*[-*+] \[(?:[xX]\]|\s?\]\s+I\b)")
 """A ticked box, or an empty box with a statement by the author ("I ..."). Boxes of a plan do not match."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
-_LABELLED = re.compile(r"(?P<label>[A-Za-z][\w ./()+-]{0,40}?)[* ]*(?P<sign>[:=])[=* ]*(?P<value>.*)$")
+_LABELLED = re.compile(r"(?P<label>[A-Za-z][\w ./()+-]{0,40}?)[* ]*(?P<sign>[:=])[=* ]*(?P<value>.*)")
 _VERSION = re.compile(r"\W*(?:[A-Za-z][\w.+-]*\s+){0,3}(?:[vV]\d+\.\d|\d+\.\d+\.\d)[\w.+-]*")
 _BRACKET = re.compile(r"\([^()]*\)")
 _TOKEN = re.compile(r"[nN]/[aA]\b|\w[\w.+-]*")
 _CODE = re.compile(
-    r"\s*(?:(?:async |export |pub(?:lic)? |static |private )*(?:class|const|def|fn|from|func|function|import|let|return|var"
-    r"|export|package|using|if|for|while|#include)\b.*[\w)\]}'\":;{>]|[\w.]+\(.*\)|[\w.]+ ?= ?[A-Za-z_'\"\[{(].*|.*[;{}])\s*$"
+    r"\s*+(?:(?:async |export |pub(?:lic)? |static |private )*(?:class|const|def|fn|from|func|function|import|let|return|var"
+    r"|export|package|using|if|for|while|#include)\b.*[\w)\]}'\":;{>]|[\w.]+\(.*\)|[\w.]+ ?= ?[A-Za-z_'\"\[{(].*|.*[;{}])$"
 )
 """A line of code. The line above it is then a comment and not a heading."""
 _FORM_DEFAULT = re.compile(
@@ -142,7 +142,7 @@ def _relevant_lines(section: _Section) -> list[str]:
 def _is_comment(section: _Section) -> bool:
     """Return True if the heading is really a comment in code without a fence."""
     outside = (line for index, line in enumerate(section.lines) if index not in section.code)
-    return section.heading.lstrip().startswith("# ") and any(map(_CODE.match, outside))
+    return section.heading.lstrip().startswith("# ") and any(_CODE.match(line.rstrip()) for line in outside)
 
 
 def _lines_without_asides(section: _Section) -> Iterator[str]:

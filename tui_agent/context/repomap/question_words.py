@@ -6,9 +6,9 @@ from itertools import islice, pairwise
 from tui_agent.context.repomap.question_topic import strip_boilerplate, strip_stack_frames
 from tui_agent.folds.text.word_forms import find_words, split_identifier, split_text, stem
 
-_TICKED = re.compile(r"`+([^`\n]{1,200})`+")
+_TICKED = re.compile(r"(?<!`)`++([^`\n]{1,200})`++")
 _IDENTIFIER = re.compile(
-    r"[A-Za-z0-9_$.]*(?:[a-z0-9][A-Z]|[A-Za-z0-9]_+[A-Za-z0-9])[\w$]*|\b[A-Z][A-Z0-9]{2,}\b"
+    r"(?<![A-Za-z0-9_$.])[A-Za-z0-9_$.]*(?:[a-z0-9][A-Z]|[A-Za-z0-9]_+[A-Za-z0-9])[\w$]*|\b[A-Z][A-Z0-9]{2,}\b"
 )
 _CALLED = re.compile(r"\b([A-Za-z_]\w+)\(")
 _HASH = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")

@@ -14,7 +14,7 @@ from tui_agent.ports.redaction import RedactionOptions
 
 FREE_TEXT_KINDS = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
 """Kinds of symbols whose names can be any text."""
-_VALUE = re.compile(r"[\"'`=\d](?:(?<=[\"'`])|(?<==) ?\S*\d|(?<=\d)\w*\d\w*\d)")
+_VALUE = re.compile(r"[\"'`=\d](?:(?<=[\"'`])|(?<==) ?[^\s=]*\d|(?<=\d)\w*\d\w*\d)")
 """Matches a signature that contains a value; others contain only names.
 
 The pattern starts with the characters that can start a value, which makes it fast.

@@ -28,7 +28,8 @@ MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_fact
 """Maximum number of items in each block that grows; the newest are kept."""
 MAX_CHANGED_FILES: Final = 200
 _PLACES_SUFFIX = re.compile(r" \[([^\[\]]*)\]$")
-_CHANGED_SUFFIX = re.compile(r"; \S.* was changed since$")
+_CHANGED_SUFFIX = " was changed since"
+_NOTE_START = re.compile(r"; (?=\S)")
 
 
 def command_fact(command: str, result: str) -> str:
@@ -88,7 +89,7 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
 
 def strip_change_note(fact: str) -> str:
     """Return a fact without the note that a file was changed since."""
-    return _CHANGED_SUFFIX.sub("", fact)
+    return _NOTE_START.split(fact, maxsplit=1)[0] if fact.endswith(_CHANGED_SUFFIX) else fact
 
 
 def block_items(memory: JsonMap, block: str) -> list[str]:

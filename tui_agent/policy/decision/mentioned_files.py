@@ -34,7 +34,7 @@ _READS: Final[tuple[What, ...]] = ("read",)
 _CHANGES: Final[tuple[What, ...]] = ("edit", "remove")
 _DISK: Final = re.compile(r"/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|md|dm-|mapper/|disk/|loop|sr)")
 _OUTPUT_OPTION: Final = re.compile(
-    r"-[odtPCBwDO]|of|[\w-]*(?:out|dir|dest|target|prefix|report|xml|save|cache|path|root|log|dump)[\w-]*",
+    r"-[odtPCBwDO]|of|(?=[\w-]+\Z)[\w-]*?(?:out|dir|dest|target|prefix|report|xml|save|cache|path|root|log|dump).*",
     re.IGNORECASE,
 )
 """Options whose value is probably a file to write."""

@@ -14,7 +14,7 @@ from tui_agent.policy.interpreter.report import CommandReport
 
 _CHANGING: Final = frozenset({Effect.RUNS, Effect.WRITES, Effect.DELETES})
 _PATCH: Final = re.compile(
-    r"-\d*\w*[puUcLWv].*|--(?:pat|unif|cc|func|word-diff|color-words|verb|binary|rem|diff-m).*", re.DOTALL
+    r"-\w*[puUcLWv].*|--(?:pat|unif|cc|func|word-diff|color-words|verb|binary|rem|diff-m).*", re.DOTALL
 )
 _FILE_OF_REVISION: Final = re.compile(r"[\w./~^@,+-]*:[^:/][^:]*")
 

@@ -183,7 +183,7 @@ def _matches_a_folder(path: str, folders: Iterable[str]) -> bool:
 
 def _matches_every_name(name: str) -> bool:
     """Return True if a pattern matches nearly every name: `*`, `?*`, `[a-z]*`."""
-    return "*" in name and not re.sub(r"\[[^\]]*\]|[*?]", "", name)
+    return "*" in name and not re.sub(r"\[[^\]]*+\]?|[*?]", "", name)
 
 
 def spellings(path: str) -> set[str]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from tui_agent.policy.places.pattern_overlap import names_overlap
 
 _IN_FRONT = re.compile(r"\A[^*?\[]*")
-_CLASS = re.compile(r"\[[!^]?\]?[^\]]*\]")
+_CLASS = re.compile(r"\[[!^]?\]?[^\]]*+\]?")
 _ANY = "\0"
 """A character that only a wildcard matches."""
 _SHARED_ENDING = re.compile(r".(\.json|\.toml|\.ya?ml)\Z")

@@ -16,12 +16,14 @@ from functools import lru_cache
 from tui_agent.errors import ConfigError
 
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\Z")
-_WITH_PORT = re.compile(r"(?:\[([^]]*:[^]]*)]|([^\[:]+))(?::([0-9]{1,5}))?|([^\[]*:[^\[]*:[^\[]*)", re.DOTALL)
+_WITH_PORT = re.compile(
+    r"(?:\[([^]:]*+:[^]]*+)]|([^\[:]+))(?::([0-9]{1,5}))?|([^\[:]*+:[^\[:]*+:[^\[]*+)", re.DOTALL
+)
 """`[::1]:80`, `name:80`, either without a port, or `::1`."""
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
 _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
 """An option before an address, and the scheme of the address."""
-_ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]*:[/\\]{2}[^\s'"`<>()]+""")
+_ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]{0,60}:[/\\]{2}[^\s'"`<>()]+""")
 """An address within a text."""
 _NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?![\w-])")
 _MAX_FOUND = 50

@@ -17,7 +17,7 @@ from tui_agent.tui.prompt.symbols import FindSymbols, Symbol, can_be_symbol
 
 MAX_SYMBOLS: Final = 20
 _KEYWORDS: Final = "def|class|function|func|fn|struct|enum|trait|interface|type|module|const|record"
-_LINE: Final = re.compile(rf"\b(?:{_KEYWORDS})\s+(?:\([^)]*\)\s*)?(\w+)")
+_LINE: Final = re.compile(rf"\b(?:{_KEYWORDS})\s+(?:\([^()]*\)\s*)?(\w+)")
 
 
 def find_definitions(root: Path, query: str) -> list[Symbol]:

@@ -12,7 +12,7 @@ Kind: TypeAlias = Literal["para", "item", "fence", "table", "heading", "rule", "
 
 PARAGRAPH_LIMIT: Final = 4_096
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)$")
+_FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)([^`]*)$")
 _INDENTED = re.compile(r"    |\t")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
@@ -25,7 +25,7 @@ _STARTS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = (
     ("rule", _RULE),
     ("quote", _QUOTE),
 )
-_DELIMITER = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_DELIMITER = re.compile(r" {0,3}\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*$")
 _PIPE = re.compile(r"(?<!\\)\|")
 
 

@@ -148,7 +148,7 @@ MAX_MATCHES = 200
 MAX_REPOSITORIES = 200
 _HOOK = "post-index-change"
 """The only hook that a read-only git command runs."""
-_TRUSTED_FOLDER = re.compile(r"""(?im)^[ \t]*directory[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t]*$""")
+_TRUSTED_FOLDER = re.compile(r"(?im)^[ \t]*+directory[ \t]*+=(.*)$")
 """A line of `safe.directory`."""
 _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 
@@ -193,7 +193,8 @@ def _is_trusted_by_user(work_tree: str) -> bool:
     trusted: set[str] = set()
     for path in (f"{home}/.gitconfig", f"{config_home}/git/config", "/etc/gitconfig"):
         with suppress(OSError):
-            trusted.update(_TRUSTED_FOLDER.findall(Path(path).read_text("utf-8", "replace")))
+            folders = _TRUSTED_FOLDER.findall(Path(path).read_text("utf-8", "replace"))
+            trusted.update(folder.strip(' \t"') for folder in folders)
     return not trusted.isdisjoint({"*", work_tree})
 
 

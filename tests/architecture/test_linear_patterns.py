@@ -1,0 +1,163 @@
+"""No regular expression of the product takes more than linear time, whatever text it meets.
+
+Each is fed 1 MB of what costs it the most (`tests.stubs.pattern_attacks`). A quadratic one needs an hour for that and runs
+into the test's time limit. A pattern that only ever meets short texts is fed as much as it can meet (`BOUNDS`).
+"""
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from plugins.shell.counts import read_counts
+from tests.stubs.pattern_attacks import apply, worst_attack
+from tui_agent.engine.model import delta_merge
+from tui_agent.models.normalisation import text_call
+from tui_agent.policy.bash import cursor, loose_reading
+
+ROOT = Path(__file__).resolve().parents[2]
+CHARS = 1_000_000
+METHODS = frozenset({"search", "match", "fullmatch", "sub", "subn", "finditer", "findall", "split"})
+BOUNDS: dict[str, tuple[int, str]] = {
+    "tui_agent.context.repomap.question_topic:_HEADING": (120, "longer lines are no headings"),
+    "tui_agent.engine.model.delta_merge:": (delta_merge.MAX_HELD_CHARS, "more is not held back"),
+    "tui_agent.models.faults:'<[^>]*>|\\\\s+'": (2_000, "the rest of an error page is cut first"),
+    "tui_agent.store.redaction.examples:": (2_000, "an example of a rule"),
+    "tui_agent.policy.bash.": (cursor.MAX_CHARS, "a longer line is refused"),
+    "tui_agent.policy.decision.": (loose_reading.MAX_CHARS, "a longer line is refused"),
+    "tui_agent.policy.interpreter.": (cursor.MAX_CHARS, "a longer line is refused"),
+}
+"""Beginnings of names of patterns that meet short texts only: the most characters, and why."""
+MATCHED_WHERE_IT_STANDS = ("tui_agent.policy.bash.", "tui_agent.policy.interpreter.languages.")
+"""Modules that hand their patterns to a cursor, which matches them at its position."""
+A_TEXT, ON_ONE_LINE = "a text, escaped", "on one line, from its beginning"
+DYNAMIC = {
+    "plugins.files.edit_file: pattern": "lines of text, escaped",
+    "plugins.files.edit_file: re.escape(wanted)": A_TEXT,
+    r"plugins.shell.counts: f'(?<!\\d)(\\d++) ({words})\\b'": "below, with its reader",
+    "plugins.shell.counts: failure": "below, with its reader",
+    "plugins.shell.counts: pattern": "below, with its reader",
+    r"tui_agent.config.user_file: f'{key}\\s*='": A_TEXT,
+    r"tui_agent.context.init_guide: f'(?<![\\w-]){re.escape(core)}(?![\\w-])'": A_TEXT,
+    "tui_agent.context.repomap.query: re.escape(sought) + b'(?![0-9])'": A_TEXT,
+    r'''tui_agent.policy.catalog.fault_lines: f"""(?:^|[\\[.{{,\\s])["']?{re.escape(key)}["']?\\s*[\\].=]"""''': A_TEXT,
+    "tui_agent.tui.modals.exact_command: f'(?<=[^ ]) {{{inner + 1},}}+'": "possessive",
+    "tui_agent.tui.modals.exact_command: f'^ {{{indent + 1},}}+'": "possessive",
+    "tui_agent.tui.prompt.files: start + rest": "each line is a path, of 4,096 bytes at most",
+    "tui_agent.tui.screens.sessions.rendering: f'({pattern})'": "texts, escaped",
+    r'''tui_agent.workspace.sandbox.confined_run: f"^.*failed to remove '?(?:{names})\\b.*$"''': ON_ONE_LINE,
+    r"tui_agent.workspace.sandbox.denials: f'(?<![\\w.-]){re.escape(name)}(?![\\w.-])'": A_TEXT,
+    r'''tui_agent.workspace.sandbox.output_notes: f"(?:^|[\\s/]){re.escape(name)}$|[ \\t/]{re.escape(name)}/$|'{re.escape(name)}'"''': A_TEXT,
+    r'''tui_agent.workspace.sandbox.output_notes: f"failed to remove '?{re.escape(name)}\\b"''': A_TEXT,
+    r"tui_agent.workspace.sandbox.output_notes: f'^(?: ?[MADT]{{1,2}} |[ \\t]*+modified:[ \\t]+){re.escape(name)}$'": ON_ONE_LINE,
+    r"tui_agent.workspace.sandbox.output_notes: f'^(?:d[rwx-]{{9}}.* |\\S*/)?{re.escape(name)}/?$'": ON_ONE_LINE,
+}
+"""Calls of `re` with a pattern that is made there: why it is linear."""
+
+
+class Use(NamedTuple):
+    """A pattern and a way in which it is used."""
+
+    name: str
+    pattern: "re.Pattern[Any]"
+    method: str
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for folder in ("tui_agent", "plugins"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if re.search(r"^(?:import re|from re import)\b", path.read_text(), re.MULTILINE):
+                name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+                yield name, ast.parse(path.read_text())
+
+
+@cache
+def uses() -> tuple[list[Use], list[str]]:
+    """Return all uses of patterns, and the calls of `re` whose pattern is not a constant."""
+    known: list[Use] = []
+    dynamic: list[str] = []
+    for name, tree in modules():
+        module = importlib.import_module(name)
+        methods: dict[str, set[str]] = {}
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            method, owner = node.func.attr, node.func.value
+            if method not in METHODS or not isinstance(owner, ast.Name):
+                continue
+            if owner.id != "re":
+                methods.setdefault(owner.id, set()).add(method)
+            elif isinstance(node.args[0], ast.Constant):
+                flags = [part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)]
+                combined = 0
+                for flag in ("MULTILINE", "IGNORECASE", "DOTALL", "M", "I", "S"):
+                    combined |= getattr(re, flag) if flag in flags else 0
+                source = node.args[0].value
+                known.append(Use(f"{name}:{source!r}", re.compile(source, combined), method))
+            else:
+                dynamic.append(f"{name}: {ast.unparse(node.args[0])}")
+        for variable, value in vars(module).items():
+            for index, pattern in enumerate(value if isinstance(value, tuple | list) else [value]):
+                if isinstance(pattern, re.Pattern):
+                    label = f"{name}:{variable}" + (f"[{index}]" if pattern is not value else "")
+                    is_matched = pattern is not value or name.startswith(MATCHED_WHERE_IT_STANDS)
+                    used = methods.get(variable) or ({"match"} if is_matched else {"finditer"})
+                    known += [Use(label, pattern, method) for method in sorted(used)]
+    return known, dynamic
+
+
+PACKAGES = sorted({".".join(name.split(".")[:2]) for name, _ in modules()})
+
+
+def test_every_pattern_is_known() -> None:
+    known, dynamic = uses()
+    assert len(known) > 300
+    assert sorted(set(dynamic)) == sorted(DYNAMIC)
+    assert all(any(use.name.startswith(name) for use in known) for name in BOUNDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_megabyte_of_its_worst_case_takes_linear_time(package: str) -> None:
+    for use in uses()[0]:
+        if f"{use.name}.".startswith(f"{package}.") or use.name.startswith(f"{package}:"):
+            bounds = (chars for name, (chars, _) in BOUNDS.items() if use.name.startswith(name))
+            chars = next(bounds, CHARS)
+            apply(use.pattern, use.method, worst_attack(use.pattern, use.method).text(chars))
+
+
+OUTPUTS = [
+    "\n",
+    "0",
+    "Tests: 0",
+    "test a",
+    " ... FAILED",
+    "Tests  0 (0",
+    " FAIL [",
+    "not ok 1 - (0",
+    "1) a",
+    "OK a",
+    "FAILED (failures=0",
+]
+
+
+@pytest.mark.parametrize("framework", ["pytest", "unittest", "cargo", "go", "npm"])
+def test_the_output_of_tests_is_read_in_linear_time(framework: str) -> None:
+    endings = "\ntest result: ok. 1 passed; 0 failed; 0 ignored\nTests: 1 passed, 1 total\n1 tests run: 1 passed\nRan 1 test in 1s\nOK\n"
+    for piece in OUTPUTS:
+        assert read_counts(framework, piece * (CHARS // len(piece)) + endings).passed <= 1
+
+
+def test_a_call_is_read_out_of_an_answer_in_linear_time() -> None:
+    call = '{"name": "run_command", "arguments": {"command": "ls"}}'
+    for filling in ("```\n", "```", "\n", "``` \n", "<tool_call>", "{", "{}", '{"a":', "x"):
+        text = filling * (CHARS // len(filling))
+        assert text_call(text, ("run_command",)) is None
+        assert text_call(f"{text}\n```json\n", ("run_command",)) is None
+    fenced = f"Some words.\n```json\n{call}{' ' * CHARS}\n```{' ' * CHARS}"
+    assert text_call(fenced, ("run_command",)) == ("run_command", {"command": "ls"})
