@@ -52,7 +52,7 @@ _MAX_FILE_BYTES = 100_000
 _MAX_FILES = 5
 _GIT_ADD_FAILED = re.compile(r"unable to index file|adding files failed")
 _VARIABLE = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*_[A-Z0-9_]+(?![A-Za-z0-9_])")
-_ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*)\s*=", re.MULTILINE)
+_ASSIGNMENT = re.compile(r"^[ \t]*+(?:export[ \t]++)?([A-Z][A-Z0-9_]*+)[ \t]*+=", re.MULTILINE)
 _COMMON_VARIABLES = frozenset({"NODE_ENV", "LOG_LEVEL", "FLASK_ENV", "RAILS_ENV", "APP_ENV"})
 """Variable names that are too common to indicate a missing settings file."""
 _BAD_SYSTEM_CALL = 128 + 31

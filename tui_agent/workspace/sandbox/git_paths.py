@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _MAX_FILE_BYTES = 1_000_000
-_HOOKS_PATH = re.compile(r"^\s*hookspath\s*=\s*\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
-_WORKTREE = re.compile(r"^\s*worktree\s*=\s*\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
+_HOOKS_PATH = re.compile(r"^[ \t]*+hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
+_WORKTREE = re.compile(r"^[ \t]*+worktree[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _BARE_PARTS = ("refs", "objects", "HEAD")
 """Names that together make a folder without `.git` a repository. The first free name gets a placeholder."""
 _COMMON_DIR = "commondir"
