@@ -13,7 +13,7 @@ MAX_TABS: Final = 12
 """Limit for tabs in a row; more could push the rest of the line out of sight."""
 
 DELIMITER: Final = r"(?=[ \t\n;&|<>()]|\Z)"
-"""The end of a word."""
+"""Pattern that matches the end of a word."""
 _DELIMITER = re.compile(DELIMITER)
 _BLANKS_AND_COMMENT = re.compile(r"[ \t]*(#[^\n]*)?")
 _FOREIGN_BLANK = re.compile(r"[^\S\x00-\x7f]")
@@ -99,7 +99,7 @@ class Cursor:
             self.skip_blanks()
 
     def check_body(self) -> None:
-        """Refuse a quoted text or word that extends past the line break before a here-document body."""
+        """Refuse a quoted text or word that continues past the line break after which a here-document body starts."""
         if self.awaits_body and self.position > self._body_line:
             raise self.refusal("quoted text continues past the line in which a here-document begins")
 

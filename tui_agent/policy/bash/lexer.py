@@ -68,7 +68,7 @@ class WordReader:
         self._brace_words = 0
 
     def read(self, role: Role) -> tuple[syntax.Word, ...]:
-        """Read one word and return it, or several words if it has braces. A `VALUE` may be empty."""
+        """Read one word and return it, or several words if it has braces. It may be empty only for the role `VALUE`."""
         cursor, start = self._cursor, self._cursor.position
         variants = self._read_parts(role)
         source = cursor.text[start : cursor.position]
@@ -77,7 +77,7 @@ class WordReader:
         if role is Role.COMMAND and (sign := _SIGN_IN_COMMAND.search(source)):
             raise cursor.refusal(f"`{sign[0]}` is not allowed in a command's name", start)
         if cursor.character in ("<", ">") and (source[-1:] == "}" or source.isdigit()):
-            raise cursor.refusal("a redirection follows a word that may be a part of it")
+            raise cursor.refusal("a redirection follows a word that bash may read as its descriptor")
         kept = variants if len(variants) == 1 else filter(None, variants)
         return tuple(syntax.Word(source, start, self._check_tildes(pieces, start)) for pieces in kept)
 

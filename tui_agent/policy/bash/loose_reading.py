@@ -93,7 +93,7 @@ def loose_commands(text: str) -> LooseReading:
 
 
 def _suffixes(words: Words) -> Iterator[Words]:
-    """Yield the command, and again without each leading word that may be only a prefix (`if`, `!`, `name=value`)."""
+    """Yield the command, then its rest after each leading word that may be a prefix (`if`, `!`, `name=value`)."""
     for place, word in enumerate(words):
         yield words[place:]
         if word is not None and _PREFIX.fullmatch(word) is None:

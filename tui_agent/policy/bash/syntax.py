@@ -1,4 +1,4 @@
-"""The syntax tree of the bash subset. Only a command line inside the subset can run unasked.
+"""The syntax tree of the bash subset. Only a command line inside the subset can run without approval.
 
 Invariant: frozen data. A tree covers the whole text: syntax without a node here is outside the subset.
 """
@@ -165,7 +165,7 @@ Connector: TypeAlias = Literal["&&", "||", ";", "&", ""]
 
 @dataclass(frozen=True, slots=True)
 class ScriptItem:
-    """A pipeline and the connector after it. A newline counts as `;`; the end of the list is ""."""
+    """A pipeline and the connector after it. A newline is stored as `;`, the end of the list as ""."""
 
     pipeline: Pipeline
     connector: Connector

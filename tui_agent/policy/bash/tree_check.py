@@ -51,7 +51,7 @@ def disagreement(text: str, script: Script) -> Refusal | None:
 
 
 def _seen_words(spans: Sequence[Span], *, is_test: bool) -> "set[_SeenWord]":
-    """Return the words of a command. All words after `[` or `[[` count as one."""
+    """Return the words of a command. All words after `[` or `[[` are joined into one."""
     if is_test:
         spans = [spans[0], (spans[0][1], spans[-1][1])]
     return {(span, span == spans[0]) for span in spans}

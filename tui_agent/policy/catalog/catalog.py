@@ -1,7 +1,7 @@
 """The catalog: looks up program entries in the product's files and in additional tables.
 
 Invariant: a file is read when its program is first looked up. A user's entry replaces the product's. A plugin's entry
-counts only if no other table has the program. For known programs, a project's or plugin's table can only add effects.
+is used only if no other table has the program. For known programs, a project's or plugin's table can only add effects.
 """
 
 import tomllib
@@ -96,7 +96,7 @@ class Catalog:
         return next(filter(None, found), None)
 
     def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
-        """Build the entry of the first of `names` that a shelf has, following `like` at most `likes` times."""
+        """Build the entry of the first name that is on a shelf. The key `like` is followed at most `likes` times."""
         for name, (place, shelf) in product(names, enumerate(shelves, 1)):
             found = shelf(name)
             if found is None:
@@ -127,7 +127,7 @@ class Catalog:
         """Add a table and yield its faults. Raises `TableFault` if it cannot be read at all."""
         tables, harmless = read_tables(layer.text)
         if harmless and layer.origin != "user":
-            yield TableFault(("environment",), "only your own file may call variables harmless")
+            yield TableFault(("environment",), "only your own file may declare variables harmless")
         self.variables = self.variables.with_harmless(harmless)
         own: dict[str, tuple[Table, str]] = {}
         for name, table in tables.items():
@@ -178,7 +178,7 @@ def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:
     environment = _as_table(("environment",), data.get("environment", {}))
     harmless = environment.get("harmless", [])
     if set(environment) - {"harmless"} or not isinstance(harmless, list):
-        raise TableFault(("environment",), "it may only hold a list of names, harmless")
+        raise TableFault(("environment",), "its only key may be `harmless`, a list of names")
     tables: dict[str, Table] = {}
     for name, table in _as_table(("programs",), data.get("programs", {})).items():
         tables[name] = _as_table(("programs", name), table)

@@ -1,6 +1,6 @@
 """The schema of the catalog: models of programs, options, operands and examples.
 
-Invariant: an unknown key or word is refused; options and operands that an entry does not list are not allowed unasked.
+Invariant: an unknown key or word is refused; a call with unlisted options or operands needs approval.
 """
 
 from enum import StrEnum
@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 
 class Effect(StrEnum):
-    """The effects of a command on the world. A command runs unasked only if it `READS` and nothing else."""
+    """The effects of a command on the world. A command runs without approval only if `READS` is its only effect."""
 
     READS = "reads"
     WRITES = "writes"

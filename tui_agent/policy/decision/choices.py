@@ -186,7 +186,8 @@ def _why_unnameable(command: CommandReport) -> str:
 def _command_rule(command: CommandReport, prefix: Words) -> str:
     """Return the words of a rule for a command, or "" if no rule can express it.
 
-    Usually these are the program and subcommand with `*` (`git log *`). If options precede the subcommand, they are all words.
+    Usually these are the program and subcommand with `*` (`git log *`). If options precede the subcommand, the rule
+    lists every word.
     """
     words = [word or "" for word in words_of(command)]
     front = [word or "" for word in prefix]

@@ -34,7 +34,7 @@ UNPROVEN = "tui-agent cannot tell exactly what this command does."
 FETCHES_CODE = "It uses the network and may run downloaded code."
 
 _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
-"""Matches a refusal by our parser because of a shell keyword where bash also accepts none."""
+"""Matches our parser's refusal of a shell keyword in a place where bash does not accept a keyword either."""
 
 SHADOWED = "guard.workspace-program"
 """The escalation of a program from the workspace; a sandbox confines it like any other program."""
@@ -96,7 +96,7 @@ class CommandJudge:
     ) -> Iterator[Finding]:
         """Yield guard findings for commands that no profile runs, such as `rm -rf ~`.
 
-        `inner` are the commands that the line may run although they are not proven.
+        `inner` are the commands that the line may run, but not certainly.
         """
         texts = (line.line, *(text for command in line.commands for text in command.code))
         reasons = [starts_without_end(text) for text in texts]
@@ -110,15 +110,15 @@ class CommandJudge:
     def _refused(self, line: LineReport) -> Iterator[Finding]:
         """Judge a line outside the subset of bash.
 
-        The line's readings count only with a profile that runs every command, or in a sandbox. Even then the user is asked if
-        it is not certain which program runs.
+        The commands in its readings are judged only with a profile that runs every command, or in a sandbox. Even
+        then the user is asked if it is not certain which program runs.
         """
         doubts = (doubt for command in line.commands for doubt in command.doubts)
         hidden = line.unreadable or any(doubt.hides_command for doubt in doubts) or _is_broken(line)
         if (self.profile.commands == "allow" or self._relies_on_sandbox) and not hidden:
             return
         if self.profile.unproven == "deny":
-            why = f"policy {self.facts.policy} allows only commands that certainly only read: {line.refusal}"
+            why = f"policy {self.facts.policy} allows only commands that are proven to only read: {line.refusal}"
             yield Finding("deny", f"{self.facts.policy}.unproven", why)
         else:
             yield replace(self._unproven(line.refusal), not_understood=True)
@@ -173,7 +173,7 @@ class CommandJudge:
             bounded = verdict == "ask" and not _is_of_git(command)
             return self._unproven(hidden[0]) if hidden else self._allowed(bounded=bounded)
         if verdict == "deny":
-            why = f"policy {policy} allows only commands that certainly only read: {_because(command)}"
+            why = f"policy {policy} allows only commands that are proven to only read: {_because(command)}"
             return Finding("deny", f"{policy}.commands", why)
         no = next((finding for finding in asked if finding.default_no), None)
         return Finding(
@@ -305,7 +305,7 @@ def _is_not_understood(command: CommandReport) -> bool:
 def _is_of_git(command: CommandReport) -> bool:
     """Return True if the command is fully understood and runs no program except git.
 
-    Such a command may write the repository, except for settings that name programs for git to run.
+    Such a command may write to the repository, except for settings that name programs for git to run.
     """
     of_git = command.name.startswith("git ") and not command.name.startswith("git config")
     runs_code = Effect.RUNS in command.effects and (command.code or not of_git)

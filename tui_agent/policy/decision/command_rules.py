@@ -25,7 +25,7 @@ _BLANK = re.compile(r"\s")
 
 
 def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
-    """Yield the findings of rules that ask or deny about the commands and hosts of a line."""
+    """Yield the findings of the ask and deny rules that match a command or a host of a line."""
     if rules.against_commands:
         for command in line.commands:
             yield from _against_command(rules, command, refused=bool(line.refusal))
@@ -41,16 +41,16 @@ def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
 
 
 def _rules_against(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Finding]:
-    """Yield the rules against commands that mean one of the readings."""
+    """Yield a finding for each rule against commands that matches one of the readings."""
     for rule in rules.against_commands:
         if any(fits_words(rule.rest, words, certain=False) for words in readings if words):
             yield rule_finding(rule)
 
 
 def _against_text(rules: RuleIndex, text: str) -> Iterator[Finding]:
-    """Yield the findings of rules about any command in a text, also after other words.
+    """Yield the findings of rules against commands that match words anywhere in a text.
 
-    One of its commands may print a script for another: `echo git push | tee log | sh`.
+    The text may print a script and then run it: `echo git push | tee log | sh`.
     """
     readings = loose_commands(text).commands
     ends = {words[start:] for words in readings for start in range(min(len(words), _MOST_SUFFIXES))}
@@ -102,7 +102,7 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
 
 @cache
 def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
-    """Map each program to pairs: words of a subcommand, and the words of another command that does the same."""
+    """Map each program to pairs: the words of a subcommand, and an equivalent command as words."""
     found: dict[str, list[tuple[Words, Words]]] = {}
     for text in word_list("same_as"):
         (program, *names), _, meant = map(str.split, text.partition(" = "))
@@ -190,7 +190,7 @@ def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Finding
         yield Finding(
             "ask",
             "rules.host",
-            "tui-agent cannot tell which host it connects to, and your rules restrict some",
+            "tui-agent cannot tell which host it connects to, and your rules restrict some hosts",
         )
 
 

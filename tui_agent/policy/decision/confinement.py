@@ -27,7 +27,7 @@ MAX_WRITTEN: Final = 200
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
 """Kinds of doubts with which the words of a command may mean anything."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
-"""Effects that count even if the text may be prose."""
+"""Effects that a command in a text must have to be reported if the text may be prose."""
 _CUTS = re.compile(r"[=:]+")
 _BLANK = re.compile(r"\s")
 _CODE_SIGN = re.compile(r"[\s(]")
@@ -155,7 +155,8 @@ def runs_written_file(command: CommandReport, line: LineReport) -> bool:
 def _word_parts(word: str) -> Sequence[str]:
     """Return the parts of a word that may name an action: `--mode=delete x` gives `mode` and `delete`.
 
-    Leading dashes are dropped, and the word is cut at `=` and `:`. Only the first word of a value and the last name of a path count.
+    Leading dashes are dropped, and the word is cut at `=` and `:`. Only the first word of a value and
+    the last name of a path are returned.
     """
     name, *values = _CUTS.split(word.lstrip("-"), maxsplit=2)
     firsts = [value.split(maxsplit=1)[0] for value in values if value.strip()]

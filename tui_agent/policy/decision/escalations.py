@@ -161,7 +161,7 @@ def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
 
 
 def _names_below(start: str, path: str) -> Sequence[str]:
-    """Return the names of a path after those that `start` (a path or pattern) covers; none if that is not certain."""
+    """Return the names of `path` below `start`, a path or a pattern; nothing if `start` contains `**`."""
     shapes = start.split("/") if start else []
     return () if "**" in shapes else path.rstrip("/").split("/")[len(shapes) :]
 

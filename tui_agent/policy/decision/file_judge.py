@@ -97,10 +97,10 @@ class FileJudge:
         return guard or ("secret" if pattern and self._matches_secret(at) else "")
 
     def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Finding | None:
-        """Return the strictest finding of rules that ask or deny about a file, or None.
+        """Return the strictest finding of ask and deny rules for a file, or None.
 
-        Rules about the file itself come first, then rules that its pattern may match, then rules about files below it. `whats` are
-        the kinds of rules; if empty, those for the action of the use.
+        Rules for the file itself come first, then rules that its pattern may match, then rules for files below it.
+        `whats` are the kinds of rules; if empty, those for the action of the use.
         """
         whats = whats or _RULES[use.action]
         rules = [rule for what in whats for rule in self.rules.about_file(at, what, self.facts)]

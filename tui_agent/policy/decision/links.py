@@ -45,12 +45,12 @@ def _link_reason(link: WorkspaceLink, relative: str, use: FileUse, follows: bool
     base = "" if pattern else relative
     elsewhere = follows and bool(base) and not f"{inside}/".startswith(f"{base}/")
     if elsewhere or (pattern and through and "**" not in relative.split("/")):
-        return f"it continues through the link {link.name}"
+        return f"it reaches files through the link {link.name}"
     return ""
 
 
 def _ends_at(relative: str, name: str, use: FileUse) -> bool:
-    """Return True if a use may mean the link itself, or a folder above it with everything below."""
+    """Return True if a use may include the link itself: by its path, or by a folder above it with everything below."""
     if use.certainty is Certainty.BOUNDED:
         return matches_path(relative, name, below=use.below)
     return relative == "" or f"{name}/".startswith(f"{relative}/")

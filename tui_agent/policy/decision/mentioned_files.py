@@ -49,7 +49,7 @@ class MentionedFileJudge:
     facts: PolicyFacts
 
     def judge(self, command: CommandReport, uses: Uses, cwd: str) -> Iterator[Finding]:
-        """Yield the findings of guards, and of rules that ask or deny, about a command.
+        """Yield the findings of guards and of ask and deny rules for a command.
 
         `uses` are its files relative to the workspace; `cwd` is the working folder of the call.
         """

@@ -19,7 +19,8 @@ _MAX_CHOICES: Final = 20
 def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
     """Return True if a shell pattern matches a path.
 
-    `**` matches any number of folders; only a dot matches a leading dot. With `below`, paths below a match count too.
+    `**` matches any number of folders; only a dot matches a leading dot. With `below`, the pattern also
+    matches every path below a match.
     """
     names = path.rstrip("/").split("/")
     reached = {0}
@@ -58,7 +59,8 @@ def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
 def means_name(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool:
     """Return True if an exclusion pattern certainly matches one of the names.
 
-    A pattern with a trailing `/` is compared with `folders`. Other patterns with `/` differ between programs: False.
+    A pattern with a trailing `/` is compared with `folders`. For any other pattern with `/` the result is False,
+    because programs interpret it differently.
     """
     plain = shape.removesuffix("/")
     meant = names if shape == plain else folders

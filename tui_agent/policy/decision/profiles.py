@@ -16,7 +16,7 @@ class Profile:
 
     `commands`: commands that do more than read. `unproven`: a line outside the subset of bash, or one that hides which
     program runs. `confined_commands` replaces `commands` in a sandbox that limits everything the command can do.
-    `hears_allow_rules`: allow rules count. `asks`: if False, a question counts as a denial.
+    `hears_allow_rules`: allow rules are applied. `asks`: if False, calls that need approval are denied.
     """
 
     reads_outside: Verdict

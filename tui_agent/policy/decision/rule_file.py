@@ -1,7 +1,8 @@
 """The rule file `policy.toml`: saved rules, each with examples that are checked when the file is loaded.
 
-Invariant: a file with one wrong rule or example is refused as a whole, with its place. Of a project's file only the
-trusted text counts; the file itself is not read. `append_rule` is called only when the user answers "always".
+Invariant: a file with one wrong rule or example is refused as a whole, with its place. Only the
+trusted text of a project's file is used; the file itself is not read. `append_rule` is called only when the user
+answers "always".
 
     [[rule]]
     allow = "run pytest *"
@@ -135,7 +136,7 @@ def _fits(rule: Rule, example: str) -> bool:
 
 
 def _stops(rule: Rule, example: str) -> bool:
-    """Return True if a rule that asks or denies about files applies to a shell pattern or a command line."""
+    """Return True if an ask or deny rule for files applies to `example`, a shell pattern or a command line."""
     facts = PolicyFacts("/workspace", "bypass")
     if " " not in example:
         return bool(RuleIndex([rule]).about_pattern(place(example, facts), [rule.what], facts))

@@ -33,10 +33,10 @@ class RuleIndex:
         for rule in self.rules:
             self._by_what.setdefault(rule.what, []).append(rule)
         self.against_commands = self.against("run")
-        """Rules that ask or deny about commands."""
+        """Ask and deny rules for commands."""
         fixed = (grammar.fixed_part(rule.rest) for rule in self.against("read", "edit", "remove"))
         self.fixed_paths = tuple(dict.fromkeys(filter(None, fixed)))
-        """The fixed beginnings of paths in rules that ask or deny about files; keys for `PolicyFacts.resolved`."""
+        """The fixed beginnings of paths in ask and deny rules for files; keys for `PolicyFacts.resolved`."""
         self.program_names = tuple(
             dict.fromkeys(grammar.first_word(rule.rest) for rule in self.against_commands)
         )
@@ -59,7 +59,7 @@ class RuleIndex:
         return [rule for rule in rules if _means_file(rule, names, facts)]
 
     def about_below(self, at: Place, whats: Sequence[What], facts: PolicyFacts) -> list[Rule]:
-        """Return the rules that ask or deny about files that may lie below a folder."""
+        """Return the ask and deny rules for files that may lie below a folder."""
         file = _SOURCE_FILE.search(at.absolute) is not None
         if f"{facts.workspace}/".startswith(f"{at.absolute.rstrip('/')}/"):
             at = Place(at.given, at.absolute, "")
@@ -73,9 +73,9 @@ class RuleIndex:
     def about_pattern(
         self, at: Place, whats: Sequence[What], facts: PolicyFacts, *, below: bool = False
     ) -> list[Rule]:
-        """Return the rules that ask or deny about a name that a shell pattern may match.
+        """Return the ask and deny rules for a name that a shell pattern may match.
 
-        With `below`, also those about a path below such a name.
+        With `below`, also the rules for a path below such a name.
         """
         against = self.against(*whats)
         places = dict.fromkeys((at, lexical_place(at.given, facts.workspace))) if against else ()
@@ -119,7 +119,7 @@ def stopping_finding(rules: Sequence[Rule]) -> Finding | None:
 
 
 def has_fixed_place(rule: Rule) -> bool:
-    """Return True if a rule about files names their folder (`private/**`, but not `**/*.lock`)."""
+    """Return True if a rule for files names their folder (`private/**`, but not `**/*.lock`)."""
     return not rule.rest.startswith(("*", "?", "["))
 
 

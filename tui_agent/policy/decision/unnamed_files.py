@@ -1,4 +1,4 @@
-"""Commands that may use files not named in their report. Rules against files ask about them.
+"""Commands that may use files not named in their report. If there are rules against files, they need approval.
 
 Invariant: pure; returns True whenever a command may use files outside its report.
 """

@@ -26,7 +26,7 @@ _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "count": (re.compile(r"[+-]?(\d{1,4}|10000)(\.\d+)?"), "may be so large that the command runs too long"),
     "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "may be so large that the command runs too long"),
 }
-"""The form of numbers with each meaning, and the reason of the doubt about any other word."""
+"""Maps a meaning to the pattern of its numbers, and to the reason of the doubt about a word that does not match."""
 _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
     "awk": awk.find_doubt,
     "jq": jq.find_doubt,
@@ -49,9 +49,9 @@ _ONLY_ITSELF: Final = FileUse("", "read")
 class Draft:
     """A report under construction.
 
-    `reach` is a template of how named files are used (its path is empty). `scripts` are bash texts that the command runs.
-    `printed` are patterns of the files that it reads or lists, as named, with a trailing slash if everything below is
-    included; an entry is empty if a file is not certain.
+    `reach` describes how the command uses each named file (its path is empty). `scripts` are bash texts that the
+    command runs. `printed` are patterns of the files that it reads or lists, as named, with a trailing slash if
+    everything below is included; an entry is empty if a file is not certain.
     """
 
     catalog: Catalog
@@ -102,7 +102,7 @@ class Draft:
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Return the doubt; if its pattern is not matched in this command's folders, file names cannot disprove the doubt."""
+        """Return the doubt, without its value if its pattern is matched in folders other than this command's."""
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)
         return doubt if here else replace(doubt, value=None)
 
@@ -259,7 +259,7 @@ class Draft:
         self.add_file(value, self.reach.action if action == "read" else action, reach)
         if action == "read" and self.entry.program.added_suffixes:
             if value.known is not None and set(value.known) & set("*?["):
-                self.doubt("value", f"{value.source} may mean other files to {self.name}")
+                self.doubt("value", f"{self.name} may read other files for {value.source}")
             # If the file is missing, the program may read one with such a suffix.
             for suffix in (
                 self.entry.program.added_suffixes if value.certainty is not Certainty.UNKNOWN else ()
@@ -287,7 +287,7 @@ class Draft:
             self.printed.append("")
             self._add_unknown(reach, word.doubt)
         elif value.certainty is Certainty.BOUNDED and not value.content:
-            self.doubt("value", f"{value.source} may mean something else to git", value=value)
+            self.doubt("value", f"git may interpret {value.source} differently", value=value)
 
     def _use_host(self, value: Value) -> None:
         self.effects.add(Effect.CONNECTS)

@@ -60,12 +60,12 @@ def _read_uncertain_revision(value: Value, *, may_be_path: bool) -> GitWord:
 
 
 def read_path_filter(value: Value) -> GitWord:
-    """Return the files that a path filter selects. One that only excludes files selects none."""
+    """Return the files that a path filter selects. A filter that only excludes files selects none."""
     text = value.known
     if text is None:
         if value.certainty is Certainty.BOUNDED and not value.text.startswith(":"):
             return GitWord((_file(value.text),))
-        return GitWord(doubt=f"it is not certain which files {value.source} is")
+        return GitWord(doubt=f"it is not certain which files {value.source} selects")
     signs, path = _split_magic(text)
     if "exclude" in signs:
         return GitWord()

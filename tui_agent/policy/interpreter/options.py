@@ -32,7 +32,7 @@ class ParsedOption:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
-    """The words after a program's name, parsed by its `entry`. `guarded` is the number of operands before `--`, or of all."""
+    """The words after a program's name, parsed by its `entry`. `guarded` counts operands before `--` (or all)."""
 
     entry: Entry
     words: tuple[Value, ...]
@@ -174,7 +174,8 @@ class _Parser:
     def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
         """Add a doubt about a word that may be an option.
 
-        `by_name`: if all options are harmless, it is settled when no file name in the workspace looks like an option.
+        `by_name`: if all options are harmless, the doubt is dropped unless a file name in the workspace looks like an
+        option.
         """
         settled = value if by_name and self.entry.program.options_are_harmless else None
         reason = f"{value.source} may become an option of {self.entry.name}"

@@ -33,7 +33,7 @@ def read_redirects(
 ) -> tuple[Value, Value | None]:
     """Note the effects of redirections.
 
-    Return the standard input after them, and the output that the next command in a pipe gets if they replace it.
+    Return the standard input after them and, if they redirect the output, what the next command in the pipe reads.
     """
     output: Value | None = None
     for redirect in redirects:

@@ -1,8 +1,8 @@
 """The place of a path, and the guards for the file that it names.
 
-Invariant: the disk is not accessed; the code that fills `PolicyFacts.resolved` follows links. Both the real path and the
-given one count: a guard applies if either is secret or protected, in any spelling that some file system considers the same
-name, even if the file does not exist.
+Invariant: the disk is not accessed; the code that fills `PolicyFacts.resolved` follows links. The real path and
+the given path are checked: a guard applies if one of them is secret or protected, in any spelling that some file system
+considers the same name, even if the file does not exist.
 """
 
 import posixpath
@@ -165,7 +165,7 @@ class Guards:
 
 
 def _adds_nothing(at: Place) -> bool:
-    """Return True if the real path ends with the given path, so that both have the same names."""
+    """Return True if the real path ends with the given path, so checking the given path too would add nothing."""
     return at.absolute.endswith(f"/{at.given}")
 
 
@@ -288,7 +288,7 @@ class _NamePatterns:
         self._by_count = {count: re.compile("|".join(found)) for count, found in by_count.items()}
 
     def matches(self, path: str) -> bool:
-        """Return True if the end of the path matches one of them."""
+        """Return True if the end of the path matches one of the patterns."""
         names = path.split("/")
         return any(pattern.match("/".join(names[-count:])) for count, pattern in self._by_count.items())
 

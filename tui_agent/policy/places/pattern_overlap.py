@@ -118,7 +118,7 @@ def _share_letter(left: _Chars, right: _Chars) -> bool:
 
 @lru_cache(maxsize=4096)
 def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
-    """Split a name's pattern into tokens. A non-ASCII letter has several encodings, so it counts as any text."""
+    """Split a name's pattern into tokens. A non-ASCII letter has several encodings, so its token matches any text."""
     out: list[_Token] = []
     at = 0
     while at < len(name):

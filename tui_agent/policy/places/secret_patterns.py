@@ -1,7 +1,7 @@
 """The distinction between shell patterns that are made to find secret files and those that only happen to match one.
 
 Invariant: pure. A pattern is made for a secret name if it contains enough of the name's own letters (`*.pe*` for `*.pem`).
-Letters for a variable part (`x` in `x.pem`), or for a common ending such as `.json`, do not count.
+Letters for a variable part (`x` in `x.pem`), or for a common ending such as `.json`, are ignored.
 """
 
 import re
@@ -72,6 +72,6 @@ def _has_enough_letters(pattern: str, letters: str, name: str) -> bool:
 
 
 def _plain_letters(pattern: str) -> str:
-    """Return the literal letters of a pattern; a class with one letter counts as that letter."""
+    """Return the literal letters of a pattern; a class with one letter is replaced by that letter."""
     plain = _CLASS.sub(lambda found: found[0][1] if len(found[0]) == 3 else "", pattern)
     return plain.replace("*", "").replace("?", "")

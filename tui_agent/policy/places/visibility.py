@@ -1,4 +1,4 @@
-"""The decision which workspace files may be shown to a model unasked, by path alone.
+"""The decision, by path alone, which workspace files may be shown to a model without approval.
 
 Invariant: uses the same table as the guards; no file is opened.
 """

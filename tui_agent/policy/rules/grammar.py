@@ -11,8 +11,8 @@
     tool NAME      every call of a tool; `mcp_*` for several tools
 
 In PATH, `*` and `?` match within one name, and `**` matches any number of folders. In WORDS, `*` and `?` match within one
-word. A rule that allows needs certain words and exact file names. For a rule that denies or asks it is enough that it may
-apply, in any letter case.
+word. An allow rule applies only to words and file names that are exactly known. An ask or deny rule already applies if
+it may match, in any letter case.
 Invariant: parsing `text` gives the same rule again; matching never raises.
 """
 
@@ -132,7 +132,7 @@ def _shapes(pattern: str, certain: bool) -> tuple[str | None, ...]:
 
 
 def first_word(pattern: str) -> str:
-    """Return the program name of a rule about commands, in lower case, or "" if it is a pattern."""
+    """Return the program name of a rule for commands, in lower case, or "" if it is a pattern."""
     shapes = _words(pattern)
     return "" if not shapes or not _SIGNS.isdisjoint(shapes[0]) else shapes[0].lower()
 
@@ -140,8 +140,8 @@ def first_word(pattern: str) -> str:
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
     """Return True if a rule matches a command.
 
-    If `certain`, an unknown word (None) matches nothing. Otherwise it may be any number of words (as the program's name,
-    exactly one), and the program's name is compared without letter case.
+    If `certain`, an unknown word (None) matches nothing. Otherwise it may be any number of words (exactly one in place
+    of the program's name), and the program's name is compared without letter case.
     """
     shapes: list[str | None] = [*_words(pattern)]
     if not shapes or (certain and None in words):

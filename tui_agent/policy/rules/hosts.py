@@ -1,8 +1,8 @@
 """Host names and addresses in every spelling, and the host patterns of rules.
 
-Invariant: if programs may understand a text as different hosts, each of them is a reading (`127.1` is also `127.0.0.1`). A
-rule that allows must match all readings; for one that denies or asks, one is enough. A text that cannot be a host is
-refused.
+Invariant: if programs may understand a text as different hosts, each of them is a reading (`127.1` is also
+`127.0.0.1`). An allow rule must match all readings, a deny or ask rule only one of them. A text that cannot be a host
+is refused.
 """
 
 import ipaddress
@@ -19,7 +19,7 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\Z")
 _WITH_PORT = re.compile(
     r"(?:\[([^]:]*+:[^]]*+)]|([^\[:]+))(?::([0-9]{1,5}))?|([^\[:]*+:[^\[:]*+:[^\[]*+)", re.DOTALL
 )
-"""`[::1]:80`, `name:80`, either without a port, or `::1`."""
+"""Matches `[::1]:80` and `name:80`, each also without the port, and `::1`."""
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
 _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
 """An option before an address, and the scheme of the address."""
@@ -47,7 +47,8 @@ class Host:
 class HostPattern:
     """The host pattern of a rule.
 
-    It matches `names`, with `below` their subdomains instead, a `network`, or `everything`; with a `port`, only that port.
+    It matches `names` (with `below`, only their subdomains), the addresses of `network`, or `everything`. If `port` is
+    set, it matches only that port.
     """
 
     names: frozenset[str] = frozenset()
@@ -148,7 +149,7 @@ def _readings(name: str) -> Iterator[str]:
 
 
 def _plain_names(name: str) -> tuple[str, ...]:
-    """Return the name in ASCII, in both encodings of international names; none if one fails."""
+    """Return the name in ASCII, in both encodings of international names; nothing if an encoding fails."""
     if name.isascii():
         return (name.lower(),)
     import idna  # noqa: PLC0415 - slow, and only such names need it

@@ -14,4 +14,4 @@ def test_conversions_that_show_words_are_read(script: str) -> None:
 
 @rows("script", ["%n", "a%n", "%-5n", "%%%n", "%", "%z", "%(%F)T", "%ln", "%1$s", "%s%", "%99999s", "% n"])
 def test_any_other_conversion_is_doubted(script: str) -> None:
-    assert find_doubt(script) == "printf may set a variable with such a format"
+    assert find_doubt(script) == "printf may set a variable with this format"

@@ -93,12 +93,12 @@ class _Reader:
             self.own.append(Value(source, Certainty.KNOWN, f"-{letters}"))
         command = tuple(words)
         if attached:
-            self._note_doubt(f"it is not certain which words belong to {source} of fd")
+            self._note_doubt(f"it is not certain which words fd runs as the command of {source}")
             command = (Value(source, Certainty.KNOWN, attached.removeprefix("=")), *command)
         if not command:
-            self._note_doubt(f"{source} of fd lacks its command")
+            self._note_doubt(f"no command follows {source} of fd")
         elif any(map(found_names.may_end_command, command)):
-            self._note_doubt(f"a word after {source} of fd may end its command")
+            self._note_doubt(f"a word after {source} may end the command that fd runs")
         self.commands.append((command, letter == "X" or batch is not None))
 
     def _starts(self, parsed: ParsedCall) -> list[Value]:

@@ -158,7 +158,7 @@ class _Expression:
         return found_names.names_of_pattern(value.known, either_case=word.text == "-iname")
 
     def _read_command(self, option: Option, action: str, names: Names) -> None:
-        """Parse a command up to `;`, or up to `{} +`. A word that may be either end raises a doubt."""
+        """Parse a command up to `;`, or up to `{} +`. A word that may be `;` or `+` raises a doubt."""
         words: list[Value] = []
         end = ""
         while not end and (word := self._next_word()) is not None:
@@ -166,9 +166,9 @@ class _Expression:
             end = word.text if closes else ""
             words += [] if closes else [word]
         if not end:
-            self._doubt(f"{action} of find has no end")
+            self._doubt(f"no `;` or `{{}} +` ends the command of {action}")
         if any(map(found_names.may_end_command, words)):
-            self._doubt(f"a word after {action} of find may end its command")
+            self._doubt(f"a word after {action} may end the command that find runs")
         if action.endswith("dir"):
             self._doubt(f"{action} runs its command in another folder for each file")
         if words:
@@ -185,18 +185,18 @@ class _Expression:
                     yield tuple(fill_word(word, "{}", filled) for word in run.command)
 
     def _deleted(self, start: Value, names: Names) -> list[FileUse]:
-        """Return the uses for deletions below a starting point: all of it, unless it is in the workspace and names restrict it."""
+        """Return the uses for deletions: all of `start`, or only `names` in it if `start` lies in the workspace."""
         if names is None or prefix_of(start).startswith(("/", "~")) or ".." in start.text:
             return [FileUse(start.text, "delete", start.certainty, True, only=names or ())]
         return [FileUse(name.text, "delete", name.certainty) for name in self._findable(start, names)]
 
     def _findable(self, start: Value, names: Names) -> list[Value]:
-        """Return values for all paths found at a starting point: those below it, and itself if it matches."""
+        """Return values for all paths found at `start`: the paths below it, and `start` itself if it matches."""
         itself = [replace(start, source="{}")] if self._finds_start(start, names) else []
         return [*found_names.names_below(start, names), *itself]
 
     def _finds_start(self, start: Value, names: Names) -> bool:
-        """Return True if the starting point itself may match. `.`, `..` and paths with a trailing slash are folders: False."""
+        """Return True if the starting point itself may match. False for `.`, `..` and paths with a trailing slash."""
         last = posixpath.basename(start.text)
         if start.known is not None and last in ("", ".", ".."):
             return False
@@ -206,7 +206,7 @@ class _Expression:
         """Return the value of a test or an action; it must be a single word."""
         value = self._next_word()
         if value is None or value.many:
-            self._doubt(f"it is not certain which word belongs to {option.source} of find")
+            self._doubt(f"it is not certain which word is the value of {option.source}")
         return value
 
     def _next_word(self) -> Value | None:

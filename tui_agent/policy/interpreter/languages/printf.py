@@ -14,4 +14,4 @@ _FORMAT: Final = re.compile(
 
 def find_doubt(script: str) -> str:
     """Read a format; return a doubt, or ""."""
-    return "" if _FORMAT.fullmatch(script) else "printf may set a variable with such a format"
+    return "" if _FORMAT.fullmatch(script) else "printf may set a variable with this format"
