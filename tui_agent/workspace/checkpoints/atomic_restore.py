@@ -139,7 +139,7 @@ class StagingFolder:
                 self._operations.write(f"{number}.new", stage, content, bits)
 
     def apply(self, moves: Sequence[Move]) -> None:
-        """Run the moves. After an `OSError`, call `undo`."""
+        """Run the moves. If this raises `OSError`, the caller must call `undo`."""
         with self._files.folder([self._name]) as stage:
             marked = [replace(move, identity=_read_mark(f"{move.staged}.new", stage)) for move in moves]
             journal = json.dumps([asdict(move) for move in marked]).encode()

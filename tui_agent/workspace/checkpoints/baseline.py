@@ -85,7 +85,7 @@ async def take_baseline(shadow: CheckpointStore) -> Baseline:
 
 
 def _index_time(repository: Repository | None, started_ns: int) -> int:
-    """Return the time at which the user's index was written. Its stat data of files changed later is not reliable."""
+    """Return the time at which the user's index was written. Its stat data is unreliable for files changed later."""
     if repository is None or not (repository.git_folder / "index").exists():
         return started_ns
     return min(started_ns, (repository.git_folder / "index").stat().st_mtime_ns)
@@ -170,7 +170,7 @@ async def find_converted(
 
 
 async def _reset_attributes(shadow: CheckpointStore) -> None:
-    """Restore the store's own attributes, which never convert, even if the task is cancelled."""
+    """Restore the store's own attributes (they convert no file). This happens even if the task is cancelled."""
     with anyio.CancelScope(shield=True):
         await run_sync(
             write_file, shadow.git.folder, shadow.git.folder / "info" / "attributes", ATTRIBUTES.encode()

@@ -80,7 +80,7 @@ class ChangedPath:
 async def find_changes(
     shadow: CheckpointStore, paths: Sequence[str] | None = None, also: Sequence[str] = ()
 ) -> WorkspaceChanges:
-    """Return the changes at `paths`. If `paths` is None, search everywhere, and at the ignored paths in `also`."""
+    """Return the changes at `paths`. If it is None, search everywhere, including the ignored paths in `also`."""
     skips = SkippedPaths()
     candidates = set(paths) if paths is not None else await find_candidates(shadow) | set(also)
     if paths is None:

@@ -18,7 +18,7 @@ class Limits:
     file_bytes: int = 5 * MEGABYTE
     """A new file above this size is not saved. A file that is already in a checkpoint is saved at any size."""
     total_bytes: int = 1_000 * MEGABYTE
-    """Maximum bytes that the first checkpoint reads, and by which the store may grow after it."""
+    """Maximum bytes that the first checkpoint reads; also the maximum growth of the store after it, in bytes."""
     baseline_bytes: int = 256 * MEGABYTE
     """Borrowed objects are copied only if they are not larger than this in total."""
     shown_bytes: int = MEGABYTE

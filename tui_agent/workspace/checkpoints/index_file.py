@@ -1,6 +1,6 @@
 """Reader and writer of git's index file (versions 2 to 4); the format is described in gitformat-index(5).
 
-An index that is split, sparse, damaged or has another hash is not used: `UnreadableIndex` is raised.
+For an index that is split, sparse or damaged, or uses a hash other than SHA-1, `UnreadableIndex` is raised.
 """
 
 import hashlib

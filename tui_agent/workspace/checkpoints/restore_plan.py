@@ -1,7 +1,7 @@
 """Plan of restoring files to a checkpoint.
 
-A plan contains paths that a commit of the agent or of a command changed, on the way from the common ancestor to the
-source or to the newest checkpoint. It also contains paths that the user names.
+A plan contains paths that the agent or a command changed in a commit between the common ancestor and the source, or
+between the common ancestor and the newest checkpoint. It also contains paths that the user names.
 """
 
 import os
@@ -85,7 +85,7 @@ class RestoreOperation:
     """One change of a path. `entry` is the source's version, or None to remove the path.
 
     `state` is the current file, `bits` are the permission bits to set. `conflict` is the reason to ask the user first;
-    `blocked` is the reason why the change is impossible even then.
+    `blocked` is the reason why the change is impossible even if the user agrees.
     """
 
     path: str

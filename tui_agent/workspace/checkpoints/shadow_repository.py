@@ -115,7 +115,7 @@ class GitCheckpoints:
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         """Continue from the checkpoint `known`. If `known` is empty or lost, take a baseline and return it.
 
-        `unchanged`: the session has changed nothing after `known`, so the baseline replaces it.
+        `unchanged`: the session has changed nothing after `known`, so the baseline replaces the lost `known`.
         """
         if self._unavailable:
             return None
@@ -277,7 +277,7 @@ class GitCheckpoints:
             await store_setup.import_bundle(shadow, bundle)
 
     async def verify(self) -> list[str]:
-        """Return the problems of the store. Missing store files are recreated where possible, which is a problem too."""
+        """Return the problems of the store. Missing store files are recreated if possible, and also reported."""
         async with self._exclusive(begun=False) as shadow:
             recreated = await run_sync(store_setup.recreate_refs, shadow.git.folder)
             return await maintenance.verify_store(shadow, recreated)

@@ -73,7 +73,7 @@ class CheckpointStore:
         return session.relative_to(self.workspace).as_posix()
 
     def require_workspace(self) -> None:
-        """Raise `CheckpointError` if the workspace is missing, so that its files do not count as deleted."""
+        """Raise `CheckpointError` if the workspace is missing, so that its files are not reported as deleted."""
         if not self.workspace.is_dir():
             problem = "is no longer a folder" if self.workspace.exists() else "no longer exists"
             raise CheckpointError(

@@ -42,7 +42,7 @@ def parse_before_lines(message: str) -> set[str]:
 
 
 def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
-    """Return the `Left` lines for paths that count as changed by both the session and a person.
+    """Return the `Left` lines for paths that are treated as changed by both the session and a person.
 
     A restore skipped these paths, or the author of their change is unknown. `first_kept` are the commits that first
     saved them, if relevant.

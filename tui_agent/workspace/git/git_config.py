@@ -76,13 +76,13 @@ def _parse(text: str, path: str) -> list[tuple[str, str]]:
             elif not _is_harmless(section, subsection, name, value):
                 raise SteeredError(f"{path} sets {section}.{name}")
         else:
-            raise SteeredError(f"a line of {path} is not plain")
+            raise SteeredError(f"a line of {path} does not have a simple form")
     return redirects
 
 
 def _plain_path(value: str, path: str) -> str:
     if not value or "\\" in value or value[0] in "%:":
-        raise SteeredError(f"{path} does not name a plain folder")
+        raise SteeredError(f"a path in {path} does not have a simple form")
     return value
 
 

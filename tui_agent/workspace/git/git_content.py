@@ -2,9 +2,9 @@
 
 If it does, hiding the file is useless, because every reader of the repository can see the content.
 
-Invariant: only reads files, and runs nothing. Unclear cases count as not contained: files outside the index, changed
-files, repositories with a hash other than SHA-1. The content's hash must match, because anyone who can write to the
-workspace can write an index entry.
+Invariant: only reads files, and runs nothing. Unclear cases are treated as not contained: files outside the index,
+changed files, repositories with a hash other than SHA-1. The content's hash must match, because anyone who can write to
+the workspace can write an index entry.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MAX_FILE_BYTES = 4_000_000
-"""Maximum bytes of a file that is hashed; a larger one counts as not contained."""
+"""Maximum bytes of a file that is hashed; a larger file is treated as not contained."""
 _MAX_INDEX_BYTES = 64_000_000
 _ENTRY_HEAD_BYTES = 62
 """Bytes of an index entry before its path: ten numbers, the content's hash, the flags."""

@@ -36,7 +36,7 @@ def read_gitlinks(path: str) -> tuple[bytes, ...]:
 def _parse(data: bytes) -> tuple[bytes, ...]:
     signature, version, count = _HEADER.unpack_from(data)
     if signature != b"DIRC" or version not in (2, 3):
-        raise SteeredError("an index of an unknown version")
+        raise SteeredError("the index has an unknown version")
     links: list[bytes] = []
     positions: list[int] = []
     unpack, position = _ENTRY.unpack_from, _HEADER.size
@@ -50,27 +50,27 @@ def _parse(data: bytes) -> tuple[bytes, ...]:
         if mode == _LINK_MODE:
             links.append(data[begin : begin + length])
         elif mode not in _FILE_MODES:
-            raise SteeredError("an entry of an unknown kind")
+            raise SteeredError("an index entry has an unknown kind")
         position += (begin - position + length + 8) & ~7
     _check_extensions(data, position, positions)
     return tuple(links)
 
 
 def _check_extensions(data: bytes, position: int, positions: list[int]) -> None:
-    """Raise `SteeredError` if an extension after the entries adds entries, or makes git read them from elsewhere."""
+    """Raise `SteeredError` if an extension after the entries adds entries, or makes git read them from another file."""
     begin, end = position, len(data) - _DIGEST_BYTES
     while position < end:
         name, (size,) = data[position : position + 4], struct.unpack_from(">I", data, position + 4)
         content = data[position + 8 : position + 8 + size]
         if name not in _EXTENSIONS or len(content) != size:
-            raise SteeredError("an index with an unknown extension")
+            raise SteeredError("the index has an unknown extension")
         if name == b"EOIE" and struct.unpack_from(">I", content)[0] != begin:
-            raise SteeredError("an index whose entries end elsewhere")
+            raise SteeredError("the EOIE extension of the index gives a wrong end of the entries")
         if name == b"IEOT":
             _check_blocks(content, positions)
         position += 8 + size
     if position != end:
-        raise SteeredError("an index that ends elsewhere")
+        raise SteeredError("the index does not end after its last extension")
 
 
 def _check_blocks(content: bytes, positions: list[int]) -> None:
@@ -78,7 +78,7 @@ def _check_blocks(content: bytes, positions: list[int]) -> None:
     number = 0
     for offset, count in _PAIR.iter_unpack(content[4:]):
         if number >= len(positions) or positions[number] != offset:
-            raise SteeredError("an index with a wrong table of its entries")
+            raise SteeredError("the IEOT extension of the index does not match its entries")
         number += count
     if number != len(positions):
-        raise SteeredError("an index with a wrong table of its entries")
+        raise SteeredError("the IEOT extension of the index does not match its entries")

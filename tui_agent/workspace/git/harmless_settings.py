@@ -1,7 +1,7 @@
 """Repository settings that are harmless for git commands that only read.
 
 Invariant: this is an allow-list from git's own documentation (2.25 to 2.53). An unlisted key in a section that git
-reads counts as harmful, because its value may be a program, a file, another repository or more configuration.
+reads is treated as harmful, because its value may be a program, a file, another repository or more configuration.
 """
 
 import re

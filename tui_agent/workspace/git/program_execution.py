@@ -91,7 +91,7 @@ class RepositoryCheck:
         for name in self._folders(f"{folder}/worktrees"):
             tree = f"{folder}/worktrees/{name}"
             if read_pointer(f"{tree}/commondir") not in (None, WORKTREE_COMMONDIR):
-                raise SteeredError(f"{tree} shares another repository")
+                raise SteeredError(f"{tree} uses the data of another repository")
             for part in set(self._folders(tree)).intersection(_READ_WHOLE):
                 self._check_tree(f"{tree}/{part}")
         self._check_objects(f"{folder}/objects", homes)
@@ -139,7 +139,7 @@ class RepositoryCheck:
         for line in _lines.get(f"{objects}/info/alternates") or ():
             other = os.path.realpath(f"{objects}/{line}" if not line.startswith("/") else line)
             if depth >= MAX_BORROWED or line.startswith(('"', "#")) or not is_inside(other, homes):
-                raise SteeredError(f"{objects} borrows from elsewhere")
+                raise SteeredError(f"{objects} borrows objects from a folder that is not allowed")
             self._check_objects(other, homes, depth + 1)
 
 
@@ -202,11 +202,11 @@ def _matching_folders(root: str, folder: str) -> Iterator[str]:
     """Yield the real folders that `folder` can refer to, as a plain path and as a glob."""
     path = os.path.join(root, os.path.expanduser(folder))  # noqa: PTH111, PTH118 - as a shell reads it
     if "**" in folder or "\0" in folder:
-        raise SteeredError("any folder may be meant")
+        raise SteeredError("git may be started in any folder")
     matches = glob.iglob(path, include_hidden=True) if glob.has_magic(path) else ()  # noqa: PTH207 - of any root
     names = list(islice(matches, MAX_MATCHES + 1))
     if len(names) > MAX_MATCHES:
-        raise SteeredError("too many folders are meant")
+        raise SteeredError("git may be started in too many folders")
     for name in (*names, path):
         yield os.path.realpath(name)
         yield os.path.realpath(os.path.normpath(name))
@@ -268,7 +268,7 @@ class _Check:
         ):
             raise SteeredError(f"{folder} has a hook that runs on read-only commands")
         if any(os.path.islink(f"{base}/{_IGNORED_REVISIONS}") for base in bases):  # noqa: PTH114
-            raise SteeredError("ignored revisions are read from elsewhere")
+            raise SteeredError("the list of ignored revisions is a link")
         return configured
 
 
@@ -287,5 +287,5 @@ def _is_work_tree(path: str, folder: str) -> bool:
         raise SteeredError(f"{path} is not a work tree") from error
     repository = open_repository(path, (folder,))
     if repository is None or repository.folder != folder:
-        raise SteeredError(f"{folder} has a work tree elsewhere")
+        raise SteeredError(f"{path} is not a work tree of {folder}")
     return True

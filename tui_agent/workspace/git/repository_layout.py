@@ -70,7 +70,7 @@ def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
         if looks_like_repository(path):
             repository = open_folder("", path)
             if repository.shared != path and not is_inside(repository.shared, homes):
-                raise SteeredError(f"{path} shares a repository elsewhere")
+                raise SteeredError(f"{path} uses the repository data of another folder")
             return repository
         parent = os.path.dirname(path)  # noqa: PTH120 - many paths, quickly
         if parent == path:
@@ -95,7 +95,7 @@ def open_repository(work_tree: str, homes: Sequence[str]) -> Repository | None:
     if not (is_inside(folder, homes) and is_inside(repository.shared, homes)) and not _points_back(
         repository
     ):
-        raise SteeredError(f"{dot_git} leads to a repository elsewhere")
+        raise SteeredError(f"{dot_git} leads to a repository outside the allowed folders")
     return repository
 
 
@@ -121,17 +121,17 @@ def looks_like_repository(folder: str) -> bool:
 def open_folder(work_tree: str, folder: str) -> Repository:
     """Return the repository with the git folder `folder`. A linked work tree shares parts of the main repository.
 
-    Raises `SteeredError` if `folder` shares anything else, or if git might not accept it as a repository.
+    Raises `SteeredError` if `folder` uses the data of any other repository, or if git might not accept it.
     """
     repository = Repository(work_tree, folder, folder)
     if (shared := read_pointer(f"{folder}/commondir")) not in (None, _ITSELF):
         worktrees, _ = os.path.split(folder)
         main, name = os.path.split(worktrees)
         if shared != WORKTREE_COMMONDIR or name != "worktrees":
-            raise SteeredError(f"{folder} shares another repository")
+            raise SteeredError(f"{folder} uses the data of another repository")
         repository = Repository(work_tree, folder, main)
     if not _HEAD.fullmatch(read_pointer(f"{folder}/HEAD") or ""):
-        raise SteeredError(f"{folder} has no plain HEAD")
+        raise SteeredError(f"the file HEAD in {folder} is missing or unusual")
     for path in (f"{repository.shared}/objects", f"{repository.shared}/refs"):
         stamp = read_stamp(path)
         if stamp is None or not stat.S_ISDIR(stamp[-1]) or not os.access(path, os.X_OK):
@@ -179,6 +179,6 @@ def find_gitlinks(repository: Repository, work_tree: str) -> Iterator[str]:
         names = os.fsdecode(link).split("/")
         path = "/".join((work_tree, *names))
         if b"\0" in link or {"", ".", "..", ".git"} & set(names) or os.path.realpath(path) != path:
-            raise SteeredError(f"the index of {repository.folder} links to another place")
+            raise SteeredError(f"the index of {repository.folder} has a submodule outside the work tree")
         if read_stamp(f"{path}/.git") is not None:
             yield path

@@ -1,8 +1,8 @@
 """Ignore files of a workspace: which files they hide from searches, and which they may re-include.
 
-Invariant: only reads, with limited work; beyond the limit a file counts as not hidden. A file counts as hidden only
-because of rules in its folder or above that git and other programs interpret in the same way. Ambiguous rules count as
-re-including.
+Invariant: only reads, with limited work; beyond the limit a file is treated as not hidden. A file is treated as
+hidden only if a rule in its folder or above hides it, and git and other programs interpret the rule in the same way.
+Ambiguous rules are treated as re-including.
 
 `pathspec` would not shorten this module, because it only matches paths by git's rules, which `folds.text.gitignore`
 does too. This module finds the lines that all programs interpret in the same way, and those that may re-include files.
@@ -26,9 +26,9 @@ CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
 MAX_BYTES = 300_000
 """Maximum bytes of all ignore files in one scan. Beyond that, any file may be re-included."""
 MAX_WORK = 500_000
-"""Maximum number of comparisons in one scan. Beyond that, no file counts as hidden, and any may be re-included."""
+"""Maximum number of comparisons in one scan. Beyond that, every file is treated as possibly re-included."""
 MAX_STARS = 10
-"""Maximum number of `*` in a pattern that re-includes files; with more, it counts as matching everything."""
+"""Maximum number of `*` in a pattern that re-includes files; a pattern with more is assumed to match everything."""
 MAX_PATTERNS = 1_000
 """Maximum number of re-including patterns that apply in one folder; with more, any file may be re-included."""
 _AMBIGUOUS = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")

@@ -87,13 +87,13 @@ class Child:
             await self._receive_more()
 
     async def end(self, grace: float) -> None:
-        """End all its processes: SIGTERM, up to `grace` seconds of waiting, SIGKILL. Return when none is left."""
+        """End all processes of the command: SIGTERM, `grace` seconds of waiting, SIGKILL. Return when all are gone."""
         self._send_line(f"end {grace:g}")
         while not self.is_gone:
             await self._receive_more()
 
     def kill(self) -> None:
-        """Kill all its processes without waiting."""
+        """Kill all processes of the command without waiting."""
         self._send_line("kill")
 
     def close(self) -> None:

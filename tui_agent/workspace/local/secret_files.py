@@ -170,7 +170,7 @@ class SecretFiles:
         self._unreached = tuple(base.rstrip("/") for base in (*pending, *later))
         if pending:
             self.incomplete_reason = (
-                f"There are more than {MAX_FOLDERS:,} folders; only the ones nearest the top were searched."
+                f"There are more than {MAX_FOLDERS:,} folders; only those nearest the top were searched."
             )
         elif self._unread:
             self.incomplete_reason = f"Some folders could not be read, such as {self._unread[0]}."
@@ -179,7 +179,7 @@ class SecretFiles:
         path = f"{self._root}/{base}"
         try:
             if len(path) > self._longest // 4 and len(os.fsencode(path)) > self._longest:
-                raise OSError(ENAMETOOLONG, "some files in it cannot be named")
+                raise OSError(ENAMETOOLONG, "the paths of some files in it are too long")
             info = os.stat(path)  # noqa: PTH116 - called ten thousand times
             stamp, known = (info.st_mtime_ns, info.st_ino), self._known.get(base)
             if known is not None and known.settled and known.stamp == stamp:
@@ -228,7 +228,7 @@ class SecretFiles:
         )
 
     def _secret_file(self, name: str, *, link: bool) -> SecretFile | None:
-        """Return a secret file by name, or None if it is no regular file, not secret, or made readable by the user."""
+        """Return a secret file by name; None if it is not a regular file, not secret, or made readable by the user."""
         plain = name.rstrip("/")
         absolute = f"{self._root}/{plain}"
         names = (plain, plain.rpartition("/")[2], absolute)
@@ -274,7 +274,7 @@ class SecretFiles:
 
 
 def _display_name(entry: os.DirEntry[str]) -> str:
-    """Return an entry's name; a folder's ends with a slash."""
+    """Return an entry's name, with a slash at the end for a folder."""
     return f"{entry.name}/" if os.path.isdir(entry) else entry.name  # noqa: PTH112 - cached by scandir unless it is a link
 
 

@@ -2,8 +2,8 @@
 
 Usage: `landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`. Nothing is run
 if a `=` path is no longer the file with this identity, or if a `!` path (identities of its folder and of the file) was
-replaced or is not mounted read-only. The command can then write only the folders, and reaches neither outside
-processes by signals nor outside abstract sockets. Without Landlock in the kernel, the program only executes the
+replaced or is not mounted read-only. The command can then write only to the folders, and cannot send signals to
+outside processes or connect to outside abstract sockets. Without Landlock in the kernel, the program only executes the
 command.
 
 Uses only the standard library.
