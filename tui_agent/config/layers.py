@@ -76,7 +76,7 @@ class _Layers:
 def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
     """Return the effective configuration of one start; the nearest layer wins.
 
-    `here` is the folder the program was started in, if it differs from `options.cwd`; its `.env` counts too.
+    `here` is the folder the program was started in, if it differs from `options.cwd`; its `.env` is used too.
     Raises `ConfigError` with file, line and key of the fault.
     """
     projects = load_projects(options, environ, here=here)
@@ -158,8 +158,8 @@ def merge_environment(
 ) -> dict[str, str]:
     """Return the environment merged over the `.env` files of trusted folders, as a new mapping.
 
-    The folders are the project, `--cwd` and `here`. The real environment wins; among files, the one of
-    `--cwd`.
+    The folders are the project, `--cwd` and `here`. The real environment wins over the files, and the file
+    of `--cwd` wins over the other files.
     """
     return {**_flatten(_env_files(load_projects(options, environ, here=here))), **environ}
 

@@ -1,7 +1,7 @@
 """Location and listing of a project's notes.
 
 Invariant: listing creates nothing. A project is identified by its real path, so a copy of it has its own notes. Only
-regular files directly in the folder or one level below count; links are not followed.
+regular files directly in the folder or one level below are listed; links are not followed.
 """
 
 import hashlib

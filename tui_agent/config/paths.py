@@ -24,8 +24,8 @@ class Paths:
     data_dir: Path
     cache_dir: Path
     project: Path
-    """The folder whose `.tui_agent/` is used: the nearest folder, from the working folder upwards, that contains one or
-    is a repository. If there is none, the working folder itself.
+    """The folder whose `.tui_agent/` is used: the nearest folder, from the working folder upwards, that contains
+    `.tui_agent/` or is a repository. If there is none, the working folder itself.
     """
 
     @property
@@ -92,7 +92,7 @@ def find_paths(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = No
 def project_root(cwd: Path, home: Path) -> Path:
     """Return the nearest folder at or above `cwd` with `.tui_agent/` or `.git`, or `cwd` if there is none.
 
-    The home folder and its parents do not count. Raises `ConfigError` if `cwd` itself is unreadable.
+    The home folder and its parents are skipped. Raises `ConfigError` if `cwd` itself is unreadable.
     """
     start = cwd.absolute()
     for folder in (start, *start.parents):

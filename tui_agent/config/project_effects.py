@@ -19,7 +19,7 @@ MAX_VALUE_CHARS = 80
 """Maximum number of characters shown of a value."""
 _BY_FOLDER: Mapping[str, str] = {
     "commands": "a slash command: its text is sent to the model",
-    "skills": "instructions for the model, or a program they use",
+    "skills": "instructions for the model, or a program that the instructions use",
     "agents": "an agent: its instructions, its tools, its model",
     "hooks": "a program for a hook",
     "suites": "evaluation tasks",
@@ -63,7 +63,7 @@ def describe_effect(file: ProjectFile) -> str:
     if folder == PROJECT_FOLDER and name == "policy.toml":
         return _describe_rules(file.content)
     if folder == PROJECT_FOLDER and name == "programs.toml":
-        return "describes more programs: more approvals, never fewer"
+        return "describes more programs: this can only add approvals, never remove them"
     part = file.name.split("/")[1] if file.name.count("/") > 1 else ""
     if part == "plugins":
         code = name.endswith((".py", ".so", ".pyd"))

@@ -93,10 +93,10 @@ class ModelProfile(Table):
     model: str = Field(description="The model's name as the provider knows it.")
     base_url: str = Field("", description="The address, with or without /v1; empty: the provider's default.")
     api_key_env: str = Field(
-        "", description="The environment variable that holds the key; empty: the provider's."
+        "", description="The environment variable that holds the key; empty: the provider's variable."
     )
     timeout: float = Field(
-        300.0, gt=0, description="Seconds without data after which a request counts as stalled."
+        300.0, gt=0, description="Seconds without data after which a request is treated as stalled."
     )
     max_output: int = Field(
         0, ge=0, description="Maximum tokens of one answer; 0: the model's limit, with a cap."
@@ -117,7 +117,7 @@ class ModelProfile(Table):
     )
     bridge_tool_results: bool | None = Field(
         None,
-        description="The chat template needs an assistant message between a tool result and a user message, and short call ids; if not set: by the model's name.",
+        description="True if the chat template needs an assistant message between a tool result and a user message, and short call ids. If not set, the model's name decides.",
     )
     headers: dict[str, HeaderText] = Field(
         default_factory=dict,
@@ -130,7 +130,7 @@ class SecretSettings(Table):
 
     model_sees: Literal["redacted", "plain"] = Field(
         "redacted",
-        description="How secrets are sent to the model: as `[redacted: kind]` or in plain text (until the session is closed; when it is resumed, earlier ones are redacted).",
+        description="How secrets are sent to the model: as `[redacted: kind]` or in plain text. When a closed session is resumed, earlier secrets are always redacted.",
     )
 
 
@@ -163,13 +163,13 @@ class CheckpointSettings(Table):
         1_000.0,
         ge=0,
         allow_inf_nan=False,
-        description="Maximum growth of a session's checkpoints; also the most that the first one reads.",
+        description="Maximum growth of a session's checkpoints; also the maximum that the first checkpoint reads.",
     )
     borrowed_mb: float = Field(
         256.0,
         ge=0,
         allow_inf_nan=False,
-        description="Most that is copied from a git repository's objects in the background between turns; 0: nothing.",
+        description="Maximum that is copied from a git repository's objects in the background between turns; 0: nothing is copied.",
     )
 
 
@@ -244,7 +244,7 @@ class Config(Table):
     reasoning_effort: Effort | None = Field(None, description="How hard the model should think.")
     models: dict[str, ModelProfile] = Field(default_factory=dict, description="Model profiles by name.")
     investigator_profile: str = Field(
-        "", description="The model profile of read-only delegates; empty: the same."
+        "", description="The model profile of read-only delegates; empty: the session's model."
     )
     delegation: DelegationSettings = Field(
         default_factory=DelegationSettings, description="Limits of subtasks (docs/delegation.md)."
@@ -285,7 +285,8 @@ class Config(Table):
     mouse: bool = Field(True, description="Use the mouse.")
     vim: bool = Field(False, description="Vim keys in the prompt.")
     keys: dict[str, str | tuple[str, ...]] = Field(
-        default_factory=dict, description="Action name to key or keys, replacing the built-in ones."
+        default_factory=dict,
+        description="Maps an action name to its key or keys, which replace the built-in keys.",
     )
     plugin_dirs: tuple[UserPath, ...] = Field((), description="Extra folders with plugins.")
     plugins_disabled: tuple[str, ...] = Field((), description="Names of plugins to turn off.")

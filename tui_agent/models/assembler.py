@@ -133,7 +133,7 @@ class Assembler:
 
     @property
     def finish(self) -> FinishReason:
-        """The reason why the answer ended; calls override what the provider reported."""
+        """The reason why the answer ended: with calls, `tool_calls` or `length`; else what the provider reported."""
         if any(isinstance(block, _Call) for block in self._blocks):
             return "tool_calls" if self.finished is None or self.finished.reason != "length" else "length"
         return self.finished.reason if self.finished is not None else "stop"

@@ -1,7 +1,7 @@
 """Chat Completions API over HTTP.
 
 Invariant: an answer is complete only with the provider's `finish_reason`. Without it, `[DONE]` or the end of the body
-counts as a cut stream and no `FinishChunk` is returned.
+is treated as a cut stream, and no `FinishChunk` is returned.
 """
 
 import json

@@ -25,7 +25,7 @@ _REFUSAL_STARTS = (
 )
 """Starts of results of calls that a person or a policy stopped."""
 _DELEGATE_TOOL = "spawn_subtask"
-"""The tool whose failed subtasks count as stopped or refused."""
+"""The tool whose failed subtasks are treated as stopped or refused."""
 
 
 def demo_ending(

@@ -21,8 +21,8 @@ _ROUTES = ("/chat/completions", "/responses", "/messages", "/models")
 class Endpoint:
     """A provider's address and options.
 
-    `timeout` is the number of seconds without a byte after which the answer counts as stalled. `bridge`: adapt messages
-    to a strict template.
+    `timeout` is the number of seconds without a byte after which the answer is treated as stalled. `bridge`: adapt
+    messages to a strict template.
     """
 
     base_url: str

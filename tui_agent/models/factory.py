@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DEFAULT_DEMO = "todo-api"
 DEFAULT_MAX_OUTPUT = 16_384
 MAX_OUTPUT_CAP = 32_768
-"""Maximum output in tokens if the profile sets none; some vendors count reserved output as used."""
+"""Maximum output in tokens if the profile sets none; some vendors treat reserved output as used."""
 SHARE_OF_WINDOW = 4
 """The default output limit is at most the window divided by this number, to leave room for the input."""
 REPLAY_WINDOW = 200_000

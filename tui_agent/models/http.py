@@ -93,7 +93,7 @@ def json_object(data: bytes) -> dict[str, Any]:
     """Parse an event or a whole answer; `[DONE]` is an empty object. Raises `ValueError` for anything else."""
     value = {} if data == b"[DONE]" else json.loads(data)
     if not isinstance(value, dict):
-        raise ValueError("JSON that is no object")
+        raise ValueError("JSON that is not an object")
     return value
 
 

@@ -2,8 +2,8 @@
 
 These take two thirds of its import time, 0.08 s of every start.
 
-Invariant: httpx itself is not changed, both can still be imported later, and if httpx is already imported, it is used
-unchanged.
+Invariant: httpx itself is not changed, and the omitted modules can still be imported later. If httpx is already
+imported, it is used unchanged.
 """
 
 import sys

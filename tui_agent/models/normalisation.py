@@ -112,7 +112,7 @@ def arguments(raw: str) -> JsonMap | None:
 def first_object(text: str) -> JsonMap | None:
     """Return the first complete JSON object in a text, ignoring prose around it; None if there is none.
 
-    An object inside a broken or unfinished one does not count.
+    An object inside a broken or unfinished object is ignored.
     """
     return next((value for value, _, _ in _objects(text)), None)
 
@@ -121,7 +121,7 @@ def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None
     """Parse a tool call written as text, as models without native calls do. Return None unless it is clearly a call.
 
     It is clear if an object has exactly the name and arguments of an offered tool, and is the whole answer, is inside a
-    `<tool_call>` tag, or is in a code fence at the end. If there are several calls, only the first counts.
+    `<tool_call>` tag, or is in a code fence at the end. If there are several calls, only the first is returned.
     """
     tagged = _TAGGED.search(text)
     candidate = (tagged[2] if tagged else _fenced_text(text.rstrip())).strip()

@@ -40,5 +40,5 @@ class EventParser:
                 data.append(line[6:] if line.startswith(b"data: ") else line[5:])
 
     def close(self) -> Iterator[bytes]:
-        """End the body. A last event without its blank line counts if its line is complete."""
+        """End the body. Yield the last event if only the blank line after it is missing."""
         yield from self.feed(b"\n\n")
