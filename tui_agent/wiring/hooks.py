@@ -1,7 +1,7 @@
 """Composition of the hooks: the user's commands, those of a trusted project, and functions of plugins.
 
 Invariant: a project's hook runs only while the project's files are unchanged since they were trusted. If a plugin's
-hook fails, the fault is in its reply; a plugin's listener that fails is not called again.
+hook fails, its reply contains the fault. A plugin's listener that fails is not called again.
 """
 
 from collections.abc import Awaitable, Callable
@@ -88,7 +88,7 @@ async def ask_plugin_function(offered: OfferedHookFunction, facts: JsonMap, time
 
 
 def _check_answer(answer: object) -> HookReply:
-    """Validate a function's answer by the same rules as the printed answer of a command."""
+    """Validate a plugin function's answer with the rules for the answer that a hook command prints."""
     if not isinstance(answer, HookAnswer):
         return HookReply(fault=f"It returned a {type(answer).__name__} instead of a HookAnswer.")
     fields = asdict(answer)

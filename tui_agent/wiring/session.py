@@ -64,7 +64,7 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 
 PRODUCT = f"tui-agent/{__version__}"
 REDUCED_BY = 0.7
-"""A context is reduced to this share of the size at which reducing starts."""
+"""Target size of a reduced context, as a share of the size at which reducing starts."""
 
 
 @asynccontextmanager
