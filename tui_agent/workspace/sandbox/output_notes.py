@@ -17,8 +17,9 @@ from tui_agent.workspace.sandbox.denials import DENIED, contains_name, find_deni
 _MAX_OUTPUT_CHARS = 200_000
 """Characters of the output that are checked."""
 _LARGEST, _MOST_WORDS, _MOST_NAMED = 64_000, 12, 6
+_GIT = re.compile(r"\bgit\b")
 _LOOKS_AT_CHANGES = re.compile(
-    r"\bgit\b[^;|&\n]*\b(?:status|diff|add|commit|stash|checkout|switch|restore|reset|merge|rebase|am|apply)\b"
+    r"\b(?:status|diff|add|commit|stash|checkout|switch|restore|reset|merge|rebase|am|apply)\b"
 )
 
 
@@ -70,11 +71,19 @@ def find_output_notes(
     if reported:
         yield f"{_join_names(reported)} may hold secrets and cannot be read here: git could not show the changes."
     unreported = [name for name in replaced if name not in reported]
-    if unreported and any(_LOOKS_AT_CHANGES.search(word) for word in (*words, shlex.join(words))):
+    if unreported and any(_looks_at_changes(word) for word in (*words, shlex.join(words))):
         yield (
             f"{_join_names(unreported)} may hold secrets and {'was' if len(unreported) == 1 else 'were'} changed since the last "
             "commit. This command's diffs and commits do not include the change."
         )
+
+
+def _looks_at_changes(script: str) -> bool:
+    """Return True if one of the commands may be a git command that compares files with the repository."""
+    return any(
+        (git := _GIT.search(command)) and _LOOKS_AT_CHANGES.search(command, git.end())
+        for command in re.split(r"[;|&\n]", script)
+    )
 
 
 def _listed_files(text: str, masked: Sequence[SecretFile]) -> list[str]:
