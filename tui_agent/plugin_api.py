@@ -53,7 +53,7 @@ from tui_agent.ports.model import (
 )
 from tui_agent.ports.repomap import MapRequest, RenderedMap
 from tui_agent.ports.tool import Answer, Preview, Service, Tool, ToolContext, ToolResult, ToolSpec
-from tui_agent.protocol.artifacts import Artifact
+from tui_agent.protocol.artifacts import Artifact, left_out_note
 from tui_agent.protocol.base import BlobText, FrozenModel, JsonMap, LongText, text_preview
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -360,6 +360,7 @@ __all__ = [
     "format_bytes",
     "format_count",
     "image_type",
+    "left_out_note",
     "list_note_locations",
     "load_spec",
     "read_note",

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tui_agent.plugin_api import BlobText, LongText, format_count
+from tui_agent.plugin_api import Artifact, BlobText, LongText, left_out_note
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
@@ -132,17 +132,13 @@ def shorten_for_model(output: DecodedOutput) -> str:
     text = output.clean.rstrip("\n")
     lines = text.count("\n") + 1
     if len(text) <= HEAD_CHARS + TAIL_CHARS and lines <= MAX_SHOWN_LINES:
-        return text + _artifact_note(output.stored) if output.dropped else text
+        return text
     head, tail = _take_head(text), _take_tail(text)
     left_out = len(text) - len(head) - len(tail)
     missing = lines - head.count("\n") - tail.count("\n") - 2
-    return f"{head}\n[… {format_count(max(missing, 0), 'line')}, {format_count(left_out, 'character')} left out{_artifact_note(output.stored)} …]\n{tail}"
-
-
-def _artifact_note(stored: LongText) -> str:
-    if not isinstance(stored, BlobText):
-        return ""
-    return f"; the full output is stored: {stored.size:,} bytes"
+    stored = output.stored
+    artifact = Artifact.id_for_sha256(stored.blob_sha256) if isinstance(stored, BlobText) else ""
+    return f"{head}\n{left_out_note(missing, left_out, artifact)}\n{tail}"
 
 
 def _take_head(text: str) -> str:

@@ -26,7 +26,6 @@ from tests.engine.long_histories import (
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.summary import STORY, TITLE
-from tui_agent.folds.context.compacted_history import REDUCED_PREFIX
 from tui_agent.models.faults import fault
 from tui_agent.ports.model import FinishChunk, TextChunk, ToolCallChunk
 from tui_agent.protocol.events.context import (
@@ -74,12 +73,14 @@ async def test_old_outputs_are_put_away_first_in_few_big_portions(tmp_path: Path
         first = reduced[0]
         assert first.after_tokens <= first.before_tokens - 1_000
         last = [one for one in model.asked[-1].messages if isinstance(one, ToolMessage)]
-        away = [one for one in last if words(one).startswith(REDUCED_PREFIX)]
+        away = [one for one in last if words(one).endswith(" …]")]
         assert away == last[: len(away)] and "output of call 19" in words(last[-1])
         artifact = first.artifacts[0]
         assert bench.recorder.state.artifacts[artifact.id].sha256 == artifact.sha256
         whole = (tmp_path / "sessions/ses_test" / artifact.path).read_text()
-        assert whole.startswith("output of call 0") and artifact.id in words(away[0])
+        first_line = words(away[0]).partition("\n")[0]
+        assert whole.startswith(first_line) and first_line.startswith("output of call 0")
+        assert words(away[0]).endswith(f" left out: read_artifact {artifact.id} …]")
         assert not check_pairs(model.asked[-1].messages)
 
 

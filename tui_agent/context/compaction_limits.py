@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tui_agent.folds.context.compacted_history import REDUCED_PREFIX, calls_by_id, successful_calls
+from tui_agent.folds.context.compacted_history import calls_by_id, successful_calls
 from tui_agent.protocol.base import text_size
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
-from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart
+from tui_agent.protocol.parts import Content, ImageContent, ToolCallPart
 
 IMAGE_CHARS: Final = 4_800
 PROTECTED_TOOLS: Final[frozenset[str]] = frozenset(("write_todos", "present_plan", "ask_user"))
@@ -109,17 +109,7 @@ def reducible(
         and message.name not in PROTECTED_TOOLS
         and message.call_id not in spared
         and chars_of(message) >= MIN_OUTPUT_CHARS
-        and not _is_offloaded(message)
     ]
-
-
-def _is_offloaded(message: ToolMessage) -> bool:
-    first = message.content[0] if message.content else None
-    return (
-        isinstance(first, TextContent)
-        and isinstance(first.text, str)
-        and first.text.startswith(REDUCED_PREFIX)
-    )
 
 
 def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> set[CallId]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from tui_agent.context.priorities import divide_evenly
 from tui_agent.context.summary import CutText
-from tui_agent.context.truncation import head_and_tail
+from tui_agent.context.truncation import artifact_id, head_and_tail
 
 RULES_LABEL: Final = "the instructions of "
 """Start of the label that describes cut instructions to the user."""
@@ -28,7 +28,9 @@ def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple
         shown = text
         if limit < len(text):
             size = round(len(text.encode("utf-8", "replace")) * max(limit, _LEAST) / len(text))
-            shown = head_and_tail(text, max_bytes=size, max_lines=len(text) + 1, artifact=True).text
+            shown = head_and_tail(
+                text, max_bytes=size, max_lines=len(text) + 1, artifact=artifact_id(text)
+            ).text
         cut = len(shown) < len(text)
         results.append((shown, CutText(f"{RULES_LABEL}{name}", text, len(shown))) if cut else (text, None))
     return results

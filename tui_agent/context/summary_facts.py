@@ -12,7 +12,7 @@ from typing import Final
 
 from tui_agent.context.compaction_limits import MAX_OPEN_FILES, TESTS, path_of
 from tui_agent.context.priorities import FittedText, SummaryBlock
-from tui_agent.context.truncation import artifact_reference, head_and_tail
+from tui_agent.context.truncation import artifact_id, head_and_tail
 from tui_agent.folds.context.compacted_history import calls_by_id, quote_message, successful_calls
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import LongText, text_preview
@@ -123,7 +123,9 @@ def _head_and_tail(words: str, room: int, *, kept: bool) -> FittedText:
     size = max(room - _NOTE, _LEAST)
     grain = 1 << max(0, size.bit_length() - 4)
     size -= size % grain  # rounding keeps the cut at the same position when the room changes slightly
-    shown = head_and_tail(words, max_bytes=round(size * dense), max_lines=2_000_000, artifact=kept)
+    shown = head_and_tail(
+        words, max_bytes=round(size * dense), max_lines=2_000_000, artifact=artifact_id(words) if kept else ""
+    )
     if len(shown.text) >= len(words):  # the note may be longer than the text that it replaces
         return FittedText(words, cut=False)
     return FittedText(shown.text, cut=shown.is_cut)
@@ -141,7 +143,9 @@ def _fit_newest(lines: Sequence[str], whole: str, room: int) -> FittedText:
         return FittedText("\n".join(lines))
     omitted = len(lines) - fitting
     return FittedText(
-        "\n".join([f"{LEFT_OUT_PREFIX}{omitted} older; {artifact_reference(whole)})", *lines[omitted:]]),
+        "\n".join(
+            [f"{LEFT_OUT_PREFIX}{omitted} older; read_artifact {artifact_id(whole)})", *lines[omitted:]]
+        ),
         cut=True,
         dropped=omitted,
     )
@@ -183,7 +187,7 @@ def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], whole: str, r
             if len(ends) < len(pieces[index]):
                 excess -= len(pieces[index]) - len(ends)
                 pieces[index] = ends
-    note = f"(Some messages are shortened: {artifact_reference(whole)})"
+    note = f"(Some messages are shortened: read_artifact {artifact_id(whole)})"
     omitted = 0
     if excess > 0:
         first = max(1, count_fitting(pieces, room // 4))
@@ -248,7 +252,9 @@ def _fit_todo(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> Fitte
     remaining = room - _NOTE - sum(len(line) + 1 for line in open_lines)
     if remaining < 0:
         fit = max(1, count_fitting(open_lines, room - _NOTE))
-        note = f"{LEFT_OUT_PREFIX}{format_count(len(lines) - fit, 'task')}; {artifact_reference(whole)})"
+        note = (
+            f"{LEFT_OUT_PREFIX}{format_count(len(lines) - fit, 'task')}; read_artifact {artifact_id(whole)})"
+        )
         return FittedText("\n".join([*open_lines[:fit], note]), cut=True, dropped=len(lines) - fit)
     done = [line for is_done, line in lines if is_done]
     kept_count = count_fitting(done[::-1], remaining)
@@ -351,7 +357,7 @@ def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room
     lines = [f"- {file.path}" for file in files]
     fitting = min(len(files), max(1, count_fitting(lines[::-1], room - _NOTE)))
     omitted = len(files) - fitting
-    note = f"{LEFT_OUT_PREFIX}{omitted} older{f'; {artifact_reference(whole)}' if lasts else ''})"
+    note = f"{LEFT_OUT_PREFIX}{omitted} older{f'; read_artifact {artifact_id(whole)}' if lasts else ''})"
     return FittedText("\n".join([note, *lines[omitted:]]), cut=True, dropped=omitted)
 
 

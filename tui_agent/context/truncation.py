@@ -1,13 +1,12 @@
-"""Truncation of long texts to head and tail, with an exact note of the omitted part.
+"""Truncation of long texts to head and tail, with a note of how much is omitted.
 
-Invariant: cuts fall between lines if lines are short, and always between characters; the counts in the note add up.
+Invariant: cuts fall between lines if lines are short, and always between characters; the counts add up.
 """
 
 import hashlib
 from dataclasses import dataclass
 
-from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.unicode_text import format_count
+from tui_agent.protocol.artifacts import Artifact, left_out_note
 
 HEAD_SHARE = 0.6
 MAX_BYTES = 16_000
@@ -18,13 +17,12 @@ MAX_LINES = 400
 class TruncatedText:
     """A text after truncation, including the note.
 
-    `size` (bytes of UTF-8), `lines` and `sha256` describe the full text.
+    `size` (bytes of UTF-8) and `lines` describe the full text.
     """
 
     text: str
     size: int
     lines: int
-    sha256: str
     omitted_bytes: int = 0
     omitted_lines: int = 0
 
@@ -34,24 +32,22 @@ class TruncatedText:
         return self.omitted_bytes > 0
 
 
-def artifact_reference(text: str) -> str:
-    """Return a note for the model on how to read the full text, which is stored as an artifact."""
-    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-    return f"read_artifact shows all of it: {Artifact.id_for_sha256(digest)}"
+def artifact_id(text: str) -> str:
+    """Return the id of the artifact that stores the text."""
+    return Artifact.id_for_sha256(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest())
 
 
 def head_and_tail(
-    text: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES, artifact: bool = False
+    text: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES, artifact: str = ""
 ) -> TruncatedText:
     """Return the text, or its head and tail with at most `max_bytes` bytes and `max_lines` lines.
 
-    `artifact`: the full text is stored as an artifact, and the note says so.
+    `artifact`: the id of the artifact that stores the full text; the note names it.
     """
     raw = text.encode("utf-8", "replace")
     pieces = _split_lines(raw)
-    digest = hashlib.sha256(raw).hexdigest()
     if len(raw) <= max_bytes and len(pieces) <= max_lines:
-        return TruncatedText(text, len(raw), len(pieces), digest)
+        return TruncatedText(text, len(raw), len(pieces))
     head_lines = max(1, int(max_lines * HEAD_SHARE))
     tail_lines = max(0, max_lines - head_lines)
     head_budget = max(1, int(max_bytes * HEAD_SHARE))
@@ -61,14 +57,12 @@ def head_and_tail(
     tail = _take_tail(tail_pieces, min(max_bytes - head_budget, remaining))
     omitted = raw[len(head) : len(raw) - len(tail)]
     if not omitted:
-        return TruncatedText(text, len(raw), len(pieces), digest)
+        return TruncatedText(text, len(raw), len(pieces))
     omitted_lines = omitted.count(b"\n") + (0 if omitted.endswith(b"\n") else 1)
-    where = f", {artifact_reference(text)}" if artifact else ""
-    missing = f"{format_count(omitted_lines, 'line')}, {format_count(len(omitted), 'byte')} left out"
-    note = f"[… {missing}; {len(raw):,} bytes in all{where} …]"
+    note = left_out_note(omitted_lines, len(omitted), artifact)
     joint = "" if head.endswith(b"\n") or not head else "\n"
     shown = f"{head.decode()}{joint}{note}\n{tail.decode()}"
-    return TruncatedText(shown, len(raw), len(pieces), digest, len(omitted), omitted_lines)
+    return TruncatedText(shown, len(raw), len(pieces), len(omitted), omitted_lines)
 
 
 def _split_lines(raw: bytes) -> list[bytes]:

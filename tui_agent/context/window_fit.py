@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from tui_agent.context.budgets import SHORTENING_ORDER, Room
 from tui_agent.context.summary import STORY
 from tui_agent.context.token_counts import MessageCount
-from tui_agent.context.truncation import head_and_tail
+from tui_agent.context.truncation import artifact_id, head_and_tail
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import (
@@ -130,11 +130,12 @@ class HistoryFitter:
 
     def _cut_to(self, before: MessageCount, tokens: int) -> MessageCount:
         words = _words(before.message)
+        artifact = artifact_id(words)
         size = len(words.encode("utf-8", "replace"))
         after = before
         for _ in range(_TRIES):
             size = int(size * tokens / max(after.tokens, 1) * 0.97)
-            shown = head_and_tail(words, max_bytes=size, max_lines=len(words) + 1, artifact=True)
+            shown = head_and_tail(words, max_bytes=size, max_lines=len(words) + 1, artifact=artifact)
             after = self._recount(_with_words(before.message, shown.text))
             if after.tokens <= tokens:
                 break

@@ -41,10 +41,14 @@ class Artifact(FrozenModel):
             text=text.model_copy(update={"preview": text.preview[:EVENT_PREVIEW_CHARS]}),
         )
 
-    @property
-    def description(self) -> str:
-        """A one-line description for the model."""
-        return f"artifact {self.id}: {format_count(self.size, 'byte')}, {format_count(self.lines, 'line')}"
+
+def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
+    """Return the note that stands in a shortened text for `lines` lines of `size` bytes.
+
+    `artifact_id` names the artifact that stores the full text, if there is one.
+    """
+    missing = format_count(lines, "line") if lines > 1 else format_count(size, "byte")
+    return f"[… {missing} left out{f': read_artifact {artifact_id}' if artifact_id else ''} …]"
 
 
 EVENT_PREVIEW_CHARS = 80

@@ -1,6 +1,5 @@
 """Previews of long texts: bounded, whole characters, exact counts."""
 
-import hashlib
 import re
 
 from hypothesis import given
@@ -8,7 +7,7 @@ from hypothesis import strategies as st
 
 from tui_agent.context.truncation import head_and_tail
 
-NOTE = re.compile(r"\[… ([\d,]+) lines?, ([\d,]+) bytes? left out; ([\d,]+) bytes in all …\]\n")
+NOTE = re.compile(r"\[… ([\d,]+) (?:lines|bytes?) left out …\]\n")
 
 
 def test_a_short_text_stays_as_it_is() -> None:
@@ -22,11 +21,9 @@ def test_head_and_tail_lines_stand_and_the_note_counts_the_rest() -> None:
     assert shown.text.startswith("line 0\n")
     assert shown.text.endswith("line 999\n")
     assert shown.omitted_lines == 990
-    assert shown.sha256 == hashlib.sha256(text.encode()).hexdigest()
     found = NOTE.search(shown.text)
     assert found is not None
     assert int(found[1]) == 990
-    assert int(found[3].replace(",", "")) == len(text)
 
 
 def test_one_endless_line_is_cut_inside() -> None:

@@ -16,7 +16,7 @@ from tui_agent.context.truncation import MAX_LINES, head_and_tail
 from tui_agent.errors import BlobNotFound, EnvironmentFault
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ToolResult
-from tui_agent.protocol.artifacts import Artifact
+from tui_agent.protocol.artifacts import Artifact, left_out_note
 from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.events.context import Truncation
 from tui_agent.protocol.events.files import FileRead
@@ -61,24 +61,25 @@ async def offload_large_result(result: ToolResult, tool: str, window: int, blobs
 
 def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs) -> RecordableResult:
     content, full_output = result.content, result.full_output
+    texts = (blobs.read_text(part.text) for part in content if isinstance(part, TextContent))
+    text = blobs.read_text(blobs.put_text("\n".join(texts)))
+    if size > limit and (full_output is None or _size(full_output) <= len(text)):
+        full_output = blobs.put_text(text)
+    # A call that read an artifact needs no new one for its result.
+    artifact = None if "artifact_id" in result.data else _artifact(tool, full_output, blobs)
+    identity = "" if artifact is None else artifact.id
     if size > limit:
-        texts = (blobs.read_text(part.text) for part in content if isinstance(part, TextContent))
-        text = blobs.read_text(blobs.put_text("\n".join(texts)))
-        content = _shorten(content, text, limit)
-        if full_output is None or _size(full_output) <= len(text):
-            full_output = blobs.put_text(text)
-    if "artifact_id" in result.data:  # the call read an artifact, so its result needs no new artifact
-        return RecordableResult(content, result.full_output)
-    artifact = _artifact(tool, full_output, content, blobs)
+        content = _shorten(content, text, limit, identity)
     if artifact is None:
         return RecordableResult(content, result.full_output)
-    note = TextContent(text=f"[The full result is {artifact.description}. Read on with read_artifact.]")
-    return RecordableResult((*content, note), full_output, artifact)
+    artifact = artifact.model_copy(update={"preview_size": _content_size(content)})
+    if identity not in text and size <= limit:
+        note = left_out_note(artifact.lines - line_count(text), artifact.size - size, identity)
+        content = (*content, TextContent(text=note))
+    return RecordableResult(content, full_output, artifact)
 
 
-def _artifact(
-    tool: str, full_output: LongText | None, content: Sequence[Content], blobs: Blobs
-) -> Artifact | None:
+def _artifact(tool: str, full_output: LongText | None, blobs: Blobs) -> Artifact | None:
     if full_output is None:
         return None
     try:
@@ -86,7 +87,7 @@ def _artifact(
         stored = full_output if isinstance(full_output, BlobText) else as_blob(text, blobs)
     except (BlobNotFound, EnvironmentFault):  # the text could not be stored; `blobs.faults` has the reason
         return None
-    return Artifact.from_blob(tool, stored, lines=line_count(text), preview_size=_content_size(content))
+    return Artifact.from_blob(tool, stored, lines=line_count(text), preview_size=0)
 
 
 def as_blob(text: str, blobs: Blobs) -> BlobText:
@@ -100,9 +101,10 @@ def line_count(text: str) -> int:
     return text.count("\n") + (0 if text.endswith("\n") or not text else 1)
 
 
-def _shorten(content: Sequence[Content], text: str, limit: int) -> tuple[Content, ...]:
+def _shorten(content: Sequence[Content], text: str, limit: int, artifact: str) -> tuple[Content, ...]:
     """Return the shortened `text` in place of all texts, followed by other content such as images."""
-    preview = head_and_tail(text, max_bytes=round(limit * _PREVIEW_SHARE), max_lines=MAX_LINES)
+    size = round(limit * _PREVIEW_SHARE)
+    preview = head_and_tail(text, max_bytes=size, max_lines=MAX_LINES, artifact=artifact)
     return (TextContent(text=preview.text), *(part for part in content if not isinstance(part, TextContent)))
 
 

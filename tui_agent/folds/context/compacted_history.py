@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tui_agent.protocol.artifacts import Artifact
+from tui_agent.protocol.artifacts import Artifact, left_out_note
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import (
@@ -31,7 +31,8 @@ RETAINED_TOOLS: Final = ("present_plan", "run_tests")
 """Tools whose newest call is always stored; for `present_plan`, the newest approved call."""
 QUOTED_CHARS: Final = 4_000
 """Maximum characters of a call's arguments in a quotation."""
-REDUCED_PREFIX = "[Output shortened to save room. "
+FIRST_LINE_CHARS: Final = 120
+"""Characters of a reduced result's first line that stay."""
 _ORIGINS: Final[dict[MessageOrigin, str]] = {
     "prompt": "a message of the user",
     "mentions": "files mentioned by the user",
@@ -133,7 +134,7 @@ class RemovedMessages:
         return history[:1] if has_summary else ()
 
     def reduce(self, history: Sequence[Message], artifacts: dict[CallId, Artifact]) -> list[Message]:
-        """Replace each result in `artifacts` by one line about its artifact."""
+        """Replace each result in `artifacts` by its first line and a note with its artifact."""
         return [self._reduce_message(message, artifacts) for message in history]
 
     def _reduce_message(self, message: Message, artifacts: dict[CallId, Artifact]) -> Message:
@@ -143,7 +144,8 @@ class RemovedMessages:
         if artifact is None:
             return message
         self.reduced[message.call_id] = message
-        text = f"{REDUCED_PREFIX}read_artifact can read it: {artifact.description}.]"
+        note = left_out_note(artifact.lines - 1, artifact.size, artifact.id)
+        text = f"{_first_line(message)}\n{note}".strip()
         return message.model_copy(update={"content": (TextContent(text=text),)})
 
     def restore(
@@ -193,6 +195,12 @@ class RemovedMessages:
     def original(self, message: Message) -> Message:
         """Return the message as it was before it was reduced."""
         return self.reduced.get(message.call_id, message) if isinstance(message, ToolMessage) else message
+
+
+def _first_line(message: ToolMessage) -> str:
+    first = message.content[0] if message.content else None
+    text = text_preview(first.text) if isinstance(first, TextContent) else ""
+    return text.strip().partition("\n")[0][:FIRST_LINE_CHARS]
 
 
 def _standing_seqs(messages: Sequence[Message]) -> set[int]:
