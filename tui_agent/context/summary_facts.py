@@ -72,7 +72,7 @@ def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
         _whole_block("The plan", _plan(facts, calls), 0.05, "the plan"),
         _line_block(FAILING_TITLE, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
         changed,
-        _optional_block("Output of the newest tests", _failed_test_output(facts, calls, text), 0.03),
+        _optional_block("The newest tests", _failed_tests(facts, calls, text), 0.03),
         read,
         _optional_block("Outputs available with read_artifact", artifacts, 0.02),
     ]
@@ -273,13 +273,18 @@ def _todo_line(item: TodoItem) -> str:
 # -- tests -------------------------------------------------------------------------------------------------------------
 
 
-def _failed_test_output(facts: Facts, calls: dict[CallId, ToolCallPart], text: Text) -> str:
-    """Return the output of the newest test run if it failed."""
+def _failed_tests(facts: Facts, calls: dict[CallId, ToolCallPart], text: Text) -> str:
+    """Return the counts, the command and the artifact of the newest test run if it failed, but not its output."""
     results = [
         message for message in facts.originals if isinstance(message, ToolMessage) and message.name == TESTS
     ]
     newest = results[-1] if results and not results[-1].ok and results[-1].call_id in calls else None
-    return "" if newest is None else text_of_content(newest.content, text)
+    if newest is None:
+        return ""
+    headline, command, *_ = [*text_of_content(newest.content, text).splitlines(), "", ""]
+    lines = [headline, command if command.startswith("$ ") else ""]
+    lines.append(f"read_artifact {newest.artifact_id}" if newest.artifact_id else "")
+    return "\n".join(filter(None, lines))
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -300,7 +305,8 @@ class _File:
 def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
     """Return the block of changed files and the block of files that were only read, newest last.
 
-    Each line has the file's calls and the agent's reason.
+    Each line has the file's calls and the agent's reason. Of a changed file, these are the calls that changed it and
+    the text before the last of them.
     """
     ok = successful_calls(facts.originals)
     texts_by_call = _texts_before_calls(facts.originals)
@@ -310,18 +316,23 @@ def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBloc
         path: {} for path in facts.changed[len(facts.changed) - listed_count :]
     }
     reason: dict[str, str] = {}
+    edited = set[str]()
     for call, part in calls.items():
         path = path_of(part)
         if path and call in ok:
             counts = calls_by_file.pop(path, {})
-            counts[part.name] = counts.get(part.name, 0) + 1
             calls_by_file[path] = counts
-            reason[path] = texts_by_call.get(call) or reason.get(path, "")
+            if part.name not in _ONLY_READ and path not in edited:
+                edited.add(path)
+                counts.clear()
+            if part.name not in _ONLY_READ or path not in edited:
+                counts[part.name] = counts.get(part.name, 0) + 1
+                reason[path] = texts_by_call.get(call) or reason.get(path, "")
     changed, read, known = list[_File](), list[_File](), frozenset(facts.changed)
     for path, counts in calls_by_file.items():
         counts_text = ", ".join(f"{name} {count}×" for name, count in counts.items())
-        only_read = counts.keys() <= _ONLY_READ and path not in known
-        (read if only_read else changed).append(_File(path, counts_text, reason.get(path, "")))
+        is_changed = path in edited or path in known
+        (changed if is_changed else read).append(_File(path, counts_text, reason.get(path, "")))
     return (
         _file_block(
             "Changed files",

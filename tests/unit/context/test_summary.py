@@ -73,11 +73,12 @@ def test_words_of_the_user_are_no_heading_of_a_story() -> None:
     assert story_of(text_preview(again.text)).startswith("- The user: ")
 
 
-def with_path(name: str, path: str, at: int) -> list[Message]:
+def with_path(name: str, path: str, at: int, words: str = "") -> list[Message]:
     call = CallId(f"p{at}")
     part = ToolCallPart(call_id=call, name=name, arguments={"path": path})
     result = ToolMessage(call_id=call, name=name, content=(TextContent(text="done"),))
-    return [AssistantMessage(parts=(part,)), result]
+    before = (TextPart(text=words),) if words else ()
+    return [AssistantMessage(parts=(*before, part)), result]
 
 
 def test_files_that_were_changed_stay_however_many_were_read_after_them() -> None:
@@ -87,8 +88,36 @@ def test_files_that_were_changed_stay_however_many_were_read_after_them() -> Non
         held += with_path("read_file", f"lib/part_{at}.py", at)
     text = build_summary(Facts(held, (), (), (), (), 0), "", 4_000, 2_000, text_preview).text
     changed, read = text.split("## Changed files\n")[1].split("## Files read\n")
-    assert "- core.py: read_file 1×, edit_file 1×\n- new.py: write_file 1×" in changed
+    assert "- core.py: edit_file 1×\n- new.py: write_file 1×" in changed
     assert all(f"part_{at}.py" in read for at in range(3, 60)) and "core.py" not in read
+
+
+def test_a_changed_files_reason_is_the_text_before_its_edit_and_not_of_a_later_reading() -> None:
+    held = [*with_path("read_file", "web.py", 0, "I look."), *with_path("edit_file", "web.py", 1, "I clear.")]
+    held += [
+        *with_path("read_file", "web.py", 2, "I read on."),
+        *with_path("read_file", "io.py", 3, "See io."),
+    ]
+    text = build_summary(Facts(held, (), (), (), (), 0), "", 4_000, 2_000, text_preview).text
+    assert "## Changed files\n- web.py: edit_file 1× (I clear.)\n" in text
+    assert "## Files read\n- io.py: read_file 1× (See io.)" in text
+
+
+def test_of_the_newest_failed_tests_the_headline_and_the_artifact_are_kept_but_no_output() -> None:
+    call = CallId("t1")
+    part = ToolCallPart(call_id=call, name="run_tests", arguments={})
+    output = (
+        "2 failed, 9 passed [exit 1]\n$ python -m pytest\nfailed: test_x.py::test_one\n\nResourceWarning: x"
+    )
+    result = ToolMessage(
+        call_id=call, name="run_tests", content=(TextContent(text=output),), ok=False, artifact_id="art_1"
+    )
+    held = [AssistantMessage(parts=(part,)), result]
+    facts = Facts(held, (), (), (), (), 0, failing=("test_x.py::test_one",))
+    text = build_summary(facts, "", ROOM, ROOM, text_preview).text
+    assert "## Tests that fail\n- test_x.py::test_one" in text and text.count("test_one") == 1
+    newest = "## The newest tests\n2 failed, 9 passed [exit 1]\n$ python -m pytest\nread_artifact art_1"
+    assert newest in text and "ResourceWarning" not in text
 
 
 def test_tests_that_fail_are_named_also_where_the_newest_run_was_of_others() -> None:
