@@ -9,7 +9,7 @@ from typing import Final
 
 MAX_CHARACTERS: Final = 200_000
 _LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){20}""")
-"""A dotted key of many parts; `tomllib` takes a minute for one of many thousand parts."""
+"""A dotted key of many parts; `tomllib` takes a minute for a key of many thousand parts."""
 
 
 def parse_toml(text: str) -> dict[str, object]:

@@ -34,8 +34,8 @@ class Entry:
     """A program or subcommand (`name`: "git log"), with the place of its table ("programs/git/log.toml").
 
     `options` maps each spelling to its option, including the options of the entry that this one is `like`; all spellings of
-    one option map to the same object. `family` are the names of the entries whose subcommands this entry has, nearest first. `table`
-    holds the keys that an entry `like` this one inherits.
+    one option map to the same object. `family` are the names of the entries whose subcommands this entry has,
+    nearest first. `table` holds the keys that other entries inherit if they are `like` this entry.
     """
 
     name: str

@@ -21,7 +21,7 @@ def place_of(fault: TableFault, text: str, source: str) -> str:
 def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
     """Return the line number of the last key. Each key is searched after the line of the key before it.
 
-    If a key is not found, such as a missing one, return the line of the key before it, or 0.
+    If a key is not found (for example, because it is missing), return the line of the key before it, or 0.
     """
     found = 0
     for place, key in enumerate(keys):

@@ -76,7 +76,7 @@ def _check_operand(operand: str) -> str:
 
 
 OperandMeaning: TypeAlias = Annotated[str, AfterValidator(_check_operand)]
-"""A `Meaning`: alone it stands for one operand, with `?` for an optional one, with `...` for any number.
+"""A `Meaning`, alone for one operand, with the suffix `?` for an optional operand, with `...` for any number.
 
 `command`, `find`, `fd`, `xargs` and `test` take all remaining words.
 """
@@ -110,8 +110,8 @@ class Option(Model):
     `names_only`: the program prints no file contents.
     `ends`: the program only prints information about itself and ignores the other arguments (`--help`).
     `refuses`: texts that the value must not contain (`%G` in a format makes git run gpg).
-    `entry`: another entry in the program's folder by which the whole call is parsed again; that entry lists this option too
-    (`git branch --list`, `git clean -n`).
+    `entry`: another entry in the program's folder. The whole call is parsed again by that entry, which lists this option
+    too (`git branch --list`, `git clean -n`).
     """
 
     word: Literal["none", "required", "attached"] = "required"

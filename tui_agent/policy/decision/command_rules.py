@@ -132,7 +132,7 @@ def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
 
 
 def _command_texts(command: CommandReport) -> Iterator[str]:
-    """Yield texts that a command may run: code, values of variables and, if its words may mean anything, words with blanks."""
+    """Yield texts that a command may run: code, values of variables, and words with blanks if their meaning is unknown."""
     yield from command.code
     yield from (text.replace("\\n", "\n") for text in command.code if "\\n" in text)
     yield from _setting_texts(command)

@@ -25,7 +25,7 @@ MAX_READINGS: Final = 40
 MAX_WRITTEN: Final = 200
 """Limit for the commands taken from scripts that a line may write."""
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
-"""Kinds of doubts with which the words of a command may mean anything."""
+"""Kinds of doubts that leave the meaning of a command's words unknown."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
 """Effects that a command in a text must have to be reported if the text may be prose."""
 _CUTS = re.compile(r"[=:]+")
@@ -103,7 +103,7 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 
 
 def is_open(command: CommandReport) -> bool:
-    """Return True if the words of a command may mean anything.
+    """Return True if it is not known what the words of a command mean.
 
     `bash -c -e 'rm x'` is an example: the script follows the options.
     """

@@ -11,7 +11,7 @@ from tui_agent.policy.rules.grammar import parse_rule
 
 
 def find_fault(text: str, judge: Callable[[str], Literal["allow", "ask", "deny"]]) -> str:
-    """Return the fault of the rule, or "". `judge` returns the verdict on the call if the rule were in force."""
+    """Return the fault of the rule, or "". `judge` returns the verdict that the call would get with a rule."""
     try:
         rule = parse_rule(text)
     except ConfigError as error:

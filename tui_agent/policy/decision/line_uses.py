@@ -86,7 +86,7 @@ def _is_pattern(use: FileUse) -> bool:
 
 
 def _with_dots(path: str) -> Iterator[str]:
-    """Yield a pattern with a dot before names that begin with a wildcard: before all of them, and before each one."""
+    """Yield a pattern with a dot before all names that begin with a wildcard, then before one of them at a time."""
     names = path.split("/")
     signs = [at for at, name in enumerate(names) if name[:1] in ("*", "?", "[") and name != "**"]
     for chosen in (signs, *([at] for at in signs)):
@@ -106,7 +106,7 @@ def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
 
 
 def _with_parents(path: str) -> Iterator[str]:
-    """Yield a pattern with `..` in place of each name that matches it: `.*` matches `..` in bash before 5.2."""
+    """Yield a pattern with one name replaced by `..` if the name matches `..`, as `.*` does in bash before 5.2."""
     names = path.split("/")
     for at, name in enumerate(names):
         if name.startswith(".") and name != ".." and fnmatchcase("..", name):

@@ -136,7 +136,7 @@ class MentionedFileJudge:
             yield _below_finding(name)
 
     def _read_by_input(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
-        """Ask if another command starts this one on files named by its input (`ls -A | xargs cat`)."""
+        """Ask if another command starts `command` on files that the input names (`ls -A | xargs cat`)."""
         started = command.words and not command.source.startswith(command.words[0].source)
         unknown = any(use.action == "read" and use.certainty is Certainty.UNKNOWN for use, _ in uses)
         if started and unknown and self.facts.secrets and not self.facts.sandboxed:

@@ -28,7 +28,7 @@ class Candidate:
     """A text that may be a path.
 
     `option` is the option or variable that has it as a value, or "". `pattern`: it is a shell pattern. `is_piece`: it is only
-    a part of a word. `in_code`: it is a part of code. A part may also mean something else.
+    a part of a word. `in_code`: it is a part of code. A part may also have another meaning.
     """
 
     text: str

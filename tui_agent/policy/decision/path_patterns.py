@@ -73,7 +73,7 @@ def may_choose(shape: str, name: str) -> bool:
 
 
 def leads_through_pattern(path: str) -> bool:
-    """Return True if a name before the last is a pattern, which may match a link to elsewhere (`*/x`)."""
+    """Return True if a name before the last is a pattern, which may match a link to another folder (`*/x`)."""
     return not SIGNS.isdisjoint(path.rpartition("/")[0])
 
 

@@ -204,7 +204,7 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
 
 
 def _choose_entry(catalog: Catalog, call: ParsedCall) -> ParsedCall:
-    """Parse the call again by another entry if one of its options selects one (`git branch --list`)."""
+    """Parse the call again by another entry if an option of the call selects that entry (`git branch --list`)."""
     named = next((parsed for parsed in call.options if parsed.option.entry), None)
     other = None if named is None else catalog.variant(call.entry, named.option.entry)
     if named is None or other is None:

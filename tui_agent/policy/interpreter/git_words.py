@@ -18,7 +18,7 @@ _KNOWN_MAGIC = frozenset({"top", "literal", "glob", "exclude"})
 
 @dataclass(frozen=True, slots=True)
 class GitWord:
-    """The files that an argument names. With a `doubt` (a clause) it may also name any other file.
+    """The files that an argument names. If there is a `doubt` (a clause), the argument may also name any other file.
 
     The last file of a path filter covers everything that it selects.
     """
@@ -33,7 +33,7 @@ def _file(path: str, certainty: Certainty = Certainty.BOUNDED, *, from_top: bool
 
 
 def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
-    """Return the files that a revision names (`HEAD:a`, `:a`) and, if it may be a path filter instead, those that it selects."""
+    """Return the files that a revision names (`HEAD:a`, `:a`) and those that it selects if it may be a path filter."""
     text = value.known
     if text is None:
         return _read_uncertain_revision(value, may_be_path=may_be_path)
@@ -80,7 +80,7 @@ def read_path_filter(value: Value) -> GitWord:
 
 
 def left_out_path(value: Value) -> str | None:
-    """Return the path that a path filter excludes, or None if it excludes none."""
+    """Return the path that a path filter excludes, or None if the filter excludes nothing."""
     signs, path = _split_magic(value.known or "")
     return path if "exclude" in signs else None
 

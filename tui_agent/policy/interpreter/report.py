@@ -120,8 +120,8 @@ class CommandReport:
     `name`: the program with its recognised subcommand (`git log`), or the plain name of an unknown program.
     `entry`: the place of its catalog entry (`programs/git/log.toml`), empty for an unknown program; `program` is the entry.
     `hosts`: hosts that it may connect to.
-    `folders`: the folders in which it may run, absolute or relative to the line's start folder ("" is that folder). None in it
-    means any folder.
+    `folders`: the folders in which it may run, absolute or relative to the line's start folder ("" is that folder). If
+    it contains None, the command may run in any folder.
     `settings`: variables set before it or by it.
     `code`: texts that it is given to run.
     `runs_next`: it only starts the commands that follow in the report.

@@ -81,7 +81,7 @@ class Outcome:
 
 
 def merge_states(states: Iterable[State]) -> State:
-    """Return a state that covers all of these."""
+    """Return a state that covers all of these states."""
     return reduce(State.merge, states, UNREACHED)
 
 
@@ -113,7 +113,7 @@ def join_path(folder: str, path: str) -> str:
 
 
 def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> str | None:
-    """Return the folder that a path leads to from another, or None if it is not certain. "" is the line's start folder.
+    """Return the folder that `path` leads to from `folder`, or None if it is not certain. "" is the start folder.
 
     `by_shell`: the shell's `cd` drops `name/..` even if `name` is a link; a program that changes its folder follows the link.
     """

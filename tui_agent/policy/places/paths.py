@@ -196,7 +196,7 @@ def spellings(path: str) -> set[str]:
 
 
 def _original_names(name: str) -> tuple[str, ...]:
-    """Return the names of which this one is an editor's backup, draft or lock file (`.env~`); none for other names."""
+    """Return the possible original names of an editor's backup, draft or lock file (`.env~`); none for other names."""
     found = _COPY.fullmatch(name)
     plain = found["locked"] or found["saved"] if found else ""
     return () if not plain else (plain, plain[1:]) if plain[0] == "." and plain[1:] else (plain,)

@@ -43,8 +43,8 @@ def sequences_overlap(
 ) -> bool:
     """Return True if some sequence matches both patterns.
 
-    Each element matches one item, and None any number of items. `fits` returns True if two elements can be the same
-    item.
+    In a pattern, None matches any number of items, and any other element matches one item. `fits` returns True if two
+    elements can match the same item.
     """
     for ends in (zip(left, right, strict=False), zip(reversed(left), reversed(right), strict=False)):
         for element, other in ends:
@@ -79,8 +79,8 @@ def paths_overlap(
 ) -> bool:
     """Return True if some path matches both a shell pattern and a rule's path, both from `split_pattern`.
 
-    `below`: a path below one that the shell pattern matches is enough. `dotted`: the shell's `*` matches hidden names. If the
-    pattern's last name is just `*`, it means the files in a rule's folder, not the folder itself.
+    `below`: the shell pattern also matches every path below a match. `dotted`: the shell's `*` matches hidden names. If
+    the pattern's last name is just `*`, it matches the files in a rule's folder, not the folder itself.
     """
     found, meant = (*pattern, _ANY_DEPTH) if below else pattern, rule
     if meant[-1:] == (_ANY_DEPTH,) and found and found[-1] != _ANY_DEPTH and not found[-1].strip("*?"):

@@ -45,8 +45,8 @@ def _entry() -> Entry:
 class _Reader:
     """The reader of one call.
 
-    `own` are the words that do not belong to a command. `commands` are the commands to run; True marks one that gets many
-    paths at once.
+    `own` are the words that do not belong to a command. `commands` are the commands to run; True marks a command that
+    gets many paths at once.
     """
 
     own: list[Value] = field(default_factory=list)

@@ -30,7 +30,7 @@ def union_names(alternatives: Iterable[Names]) -> Names:
 
 
 def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names:
-    """Return the names that a name test such as `-name '*.py'` selects; None if it is not simple or selects any name."""
+    """Return the names that a name test such as `-name '*.py'` selects; None for any name or a complex pattern."""
     if not pattern or not pattern.isascii() or set(pattern) & set("[\\/{") or not pattern.strip("*?"):
         return None
     if pattern[0] in "*?" and pattern[1:2] in ("*", "?"):
