@@ -40,7 +40,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import (
 MAX_EXAMPLES = 3
 """Maximum number of paths named in a sentence about skipped files."""
 MAX_SHOWN_FILES = 32
-"""One change detection returns at most the content of this many files of maximum size, before and after the change."""
+"""Limit for the contents that one change detection returns: this many files of maximum size, before and after."""
 
 
 @dataclass
@@ -395,7 +395,7 @@ def _rewrite_lines(text: str, below: tuple[str, ...]) -> list[str]:
 
 
 def rewrite_pattern(pattern: str, below: tuple[str, ...]) -> str | None:
-    """Rewrite an ignore pattern for a subfolder (`below`, its path as parts). None if it matches nothing there."""
+    """Rewrite an ignore pattern for a subfolder (`below`, its path as parts); None if it matches nothing there."""
     negated = pattern.startswith("!")
     body = pattern.removeprefix("!")
     path_pattern = body.rstrip("/")

@@ -235,7 +235,7 @@ class Git:
             raise fault
 
     def _borrowed_fault(self) -> CheckpointError | None:
-        """Return the error for missing borrowed objects; None if none are missing."""
+        """Return the error for missing borrowed objects; None if no object is missing."""
         problem = describe_missing_folders(self.folder)
         if not problem:
             return None

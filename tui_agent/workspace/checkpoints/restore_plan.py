@@ -110,7 +110,7 @@ class PreparedRestore:
     operations: tuple[RestoreOperation, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """Contents of the source that the operations need, by object id; without those above `shown_bytes`."""
+    """Contents of the source that the operations need, by object id, except contents above `shown_bytes`."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
     """Maps paths that the source lacks to the commits that contain their first saved version."""
     as_found: frozenset[str] = frozenset()

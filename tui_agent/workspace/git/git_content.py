@@ -25,7 +25,7 @@ _MAX_NAME_FLAG = 0xFFF
 class TrackedVersion(NamedTuple):
     """A repository's version of a file. `is_current`: it equals the file's current content.
 
-    `version` is the size in bytes and modification time in seconds of a version that differs, or None.
+    `version` is the size in bytes and modification time in seconds of a version that differs from the file, or None.
     """
 
     is_current: bool = False

@@ -52,7 +52,7 @@ class Command:
     is_wrapper: bool = False
     """True if the program only runs another program and ends with it. SIGTERM is then sent to the other program."""
     cleanup: tuple[str, ...] = ()
-    """A program to run after the end if this process is gone by then."""
+    """A program to run after the end of the command if tui-agent itself has ended by then."""
 
 
 class OutputCollector:

@@ -38,7 +38,7 @@ class Machine:
     settings: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     folders: tuple[str, ...] = ("/tmp", "/var/tmp", "/run")
-    """The folders of this machine that each command gets a private version of."""
+    """Folders of this machine that a private version replaces for each command."""
 
 
 def bubblewrap_arguments(

@@ -64,7 +64,7 @@ class ConfinedCommand:
     placeholders: tuple[str, ...] = ()
     """Paths with empty placeholders for files that must not be created."""
     renaming_notes: Sequence[str] = ()
-    """Notes on settings of other programs that appeared meanwhile; complete after the end of the run."""
+    """Notes on settings of other programs that appeared during the run; complete after its end."""
     cleanup: tuple[str, ...] = ()
     """The command that removes the placeholders if this process is killed."""
 
@@ -172,7 +172,7 @@ class Confinement:
         root = self.bounds.root
 
         def find_more() -> list[str]:
-            """Return what makes the folder itself a repository, if the command destroyed the one in `.git`."""
+            """Return a file that makes the workspace itself a repository, if the command destroyed its `.git`."""
             return ["HEAD"] if has_repository and not find_git_places(root).folder else []
 
         return rename_new(root, self.bounds.renamed, find_more)

@@ -36,7 +36,7 @@ class OpenedPath:
 
 @contextmanager
 def open_paths(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[OpenedPath, ...]]:
-    """Yield those of the real paths that may become writable, looked up again without following links."""
+    """Yield the real paths that may become writable. Each path is looked up again without following links."""
     created: list[OpenedPath] = []
     try:
         candidates = [

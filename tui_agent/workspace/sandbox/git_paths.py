@@ -73,7 +73,7 @@ def seal_repository(
 class BareRepositoryPaths:
     """Absolute paths that would make the top folder of a workspace a repository itself.
 
-    At least one of `parts` must stay missing, and all of `absent` must.
+    At least one of `parts` and all of `absent` must stay missing.
     """
 
     parts: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from tui_agent.workspace.sandbox.git_paths import GitPlaces, find_git_places
 from tui_agent.workspace.sandbox.sockets import find_listening, find_listening_below
 
 PRIVATE_FOLDERS = ("/tmp", "/var/tmp", "/run")
-"""Folders of which each command gets a private version. The machine's own content is not visible."""
+"""Folders that a private version replaces for each command. The machine's own content is not visible."""
 _VISIBLE_RUN_FOLDERS = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
 _SYSTEM_SETTINGS = tuple("sys sysrq-trigger irq bus acpi asound driver fs mtrr scsi pressure".split())  # noqa: SIM905
 _SYSTEM_SECRETS = tuple("kcore kmsg keys kpagecount kpageflags kpagecgroup timer_list sched_debug".split())  # noqa: SIM905

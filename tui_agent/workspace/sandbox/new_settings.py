@@ -1,4 +1,4 @@
-"""Settings that other programs obey unasked (`.claude`, `.vscode`), if they appear while a confined command runs.
+"""Settings that other programs use without asking (`.claude`, `.vscode`), if they appear while a confined command runs.
 
 Nothing stops a program from creating a name in a folder that it may write, and a placeholder at each name would be visible
 to everybody. Such a name is therefore renamed when the command and all that it started has ended.
@@ -18,8 +18,8 @@ SUFFIX = ".sandboxed"
 def rename_new(root: str, names: Iterable[str], more: Callable[[], Iterable[str]]) -> Iterator[list[str]]:
     """Rename those of the names at the top of the workspace that appear during the `with` block.
 
-    `more` returns names that only become harmful by what happened meanwhile. Yields a list that is filled at the end, with
-    a note on each name.
+    `more` returns names that became harmful only because of changes in the block. Yields a list that is filled at the
+    end, with a note on each name.
     """
     before = set(os.listdir(root))  # noqa: PTH208 - only names are needed
     notes: list[str] = []
@@ -38,6 +38,6 @@ def _rename(path: str) -> str:
     try:
         os.rename(path, free)  # noqa: PTH104 - a link is renamed, not followed
     except OSError as error:
-        return f"It could not be renamed ({error.strerror}), although other programs obey it unasked."
+        return f"It could not be renamed ({error.strerror}), although other programs use it without asking."
     new_name = free.rpartition("/")[2]
-    return f"It was renamed to {new_name}, because other programs obey it unasked: only the user may rename it back."
+    return f"It was renamed to {new_name}, because other programs use it without asking. Only the user may rename it back."

@@ -35,7 +35,7 @@ DENIED_CALLS: Final = tuple(
 UNSUPPORTED_CALLS: Final = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register")
 """Calls denied with ENOSYS, so that programs use older calls, whose arguments a filter can check."""
 SET_USER_ID: Final = 0o4000
-"""Mode bit with which a program would later run as this user, whoever starts it."""
+"""Mode bit that makes a program run as its owner, whoever starts it."""
 _CREATES: Final = 0x400040
 """Flags `O_CREAT` and `O_TMPFILE` of a call that opens a file; without them its mode has no meaning."""
 _MODE_ARGUMENTS: Final = {

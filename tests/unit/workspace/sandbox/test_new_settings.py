@@ -8,8 +8,8 @@ import pytest
 from tests.stubs.sandboxed import World, elsewhere, git, require_sandbox
 
 NOTE = (
-    "{0} appeared while the command ran. It was renamed to {0}.sandboxed, because other programs obey it unasked: "
-    "only the user may rename it back."
+    "{0} appeared while the command ran. It was renamed to {0}.sandboxed, because other programs use it without "
+    "asking. Only the user may rename it back."
 )
 NAMES = (".claude", ".cursor", ".devcontainer", ".envrc", ".husky", ".mcp.json", ".tui_agent", ".vscode")
 
