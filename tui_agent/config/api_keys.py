@@ -16,7 +16,7 @@ from tui_agent.protocol.secret_names import is_secret_variable
 SERVICE = "tui-agent"
 
 MIN_SECRET_CHARS = 8
-"""Minimum characters of a secret; a shorter value, as in `KEY=1`, is not one."""
+"""Minimum characters of a secret; a shorter value, as in `KEY=1`, is not treated as a secret."""
 
 
 class SystemKeyring:

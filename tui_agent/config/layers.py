@@ -125,7 +125,7 @@ def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Pat
 
 
 def _hook_tables(tree: Tree) -> list[Any]:
-    """Return the hooks of one file. A value that is not a list is kept for validation to reject."""
+    """Return the hooks of one file. A value that is not a list is returned too, so that validation rejects it."""
     value = tree.get("hook", [])
     return value if isinstance(value, list) else [value]
 

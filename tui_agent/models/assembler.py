@@ -29,7 +29,7 @@ from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCal
 
 UNNAMED_TOOL = "unnamed_tool"
 _STRUCTURE = re.compile(r"""["{}]|\\.?""", re.DOTALL)
-"""Characters of JSON that open or close a text or an object, and what an escape hides."""
+"""Matches JSON characters that open or close a string or an object, and an escape with the character after it."""
 
 IGNORED_AFTER_FINISH = ("cut", "timeout")
 """Faults that are ignored once the provider has reported a complete answer."""
