@@ -58,7 +58,9 @@ def list_agents(arguments: argparse.Namespace) -> int:
             warn(f"{remark.source}: {remark.message}.")
         for path in base.config.ignored_files:
             if Path(path).parent.name == FOLDER:
-                warn(f"Not used, because its folder is not trusted: {path}. Trust it with: tui-agent trust")
+                warn(
+                    f"{path} is not used, because its folder is not trusted. To trust the folder: tui-agent trust"
+                )
         return 0
     for name, description, owner in hub:
         chosen = name == base.config.agent

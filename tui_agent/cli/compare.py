@@ -1,7 +1,7 @@
 """Compare two sessions, or two branches of one: their outcome, cost and changed files.
 
-Only events after the fork point count; sessions without a common event are compared in full. Without B, A is compared
-with the session it was forked from, or else with its newest fork.
+Only events after the fork point are compared; sessions without a common event are compared in full. Without B, A is
+compared with the session it was forked from, or else with its newest fork.
 """
 
 import argparse
@@ -134,7 +134,7 @@ def default_pair(store: SessionStore, name: str) -> tuple[str, str]:
     ]
     if not forks:
         raise UsageError(
-            f"{folder.name} is not a fork and has none.",
+            f"{folder.name} is not a fork and has no forks.",
             hint="Name the second session: tui-agent compare A B. To list sessions: tui-agent sessions list",
         )
     return name, max(forks, key=lambda fork: fork.started).id

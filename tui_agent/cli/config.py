@@ -73,7 +73,7 @@ def show_config(arguments: argparse.Namespace) -> int:
     if not arguments.all:
         say(f"{len(settings) - len(shown)} more settings have their default value. To list them, add --all.")
     for path in config.ignored_files:
-        say(f"Not used, because its folder is not trusted: {path}. Trust it with: tui-agent trust")
+        say(f"{path} is not used, because its folder is not trusted. To trust the folder: tui-agent trust")
     return 0
 
 

@@ -59,7 +59,7 @@ _UNSEEN = re.compile(
 
 
 def say_text(text: str) -> None:
-    """Write an exported document to standard output, byte for byte as to a file.
+    """Write an exported document to standard output, with the same bytes as in a file.
 
     On a terminal, control characters in JSON are escaped. Documents of other formats contain none.
     """

@@ -91,8 +91,8 @@ def configure(parser: Parser) -> None:
     new = verbs.add("new", new_plugin, "create a plugin in ./NAME")
     new.add_argument("name", metavar="NAME", help="the plugin's name: lower-case letters, digits and _")
     for on, verb, summary in (
-        (True, "enable", "load a plugin from the next start on"),
-        (False, "disable", "do not load a plugin from the next start on"),
+        (True, "enable", "enable a plugin, beginning with the next start"),
+        (False, "disable", "disable a plugin, beginning with the next start"),
     ):
         toggle = verbs.add(verb, set_enabled, summary, groups=groups)
         toggle.add_argument("name", metavar="NAME", help="a name from plugins list")
@@ -160,7 +160,7 @@ def new_plugin(arguments: argparse.Namespace) -> int:
     if not is_valid_name(name):
         raise UsageError(
             f"{name!r} is not a valid plugin name.",
-            hint="Use lower-case letters, digits and _, a letter first.",
+            hint="Use lower-case letters, digits and _, starting with a letter.",
         )
     folder = (arguments.cwd or Path.cwd()) / name
     if folder.exists():

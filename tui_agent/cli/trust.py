@@ -96,7 +96,7 @@ def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
 
 
 def show_decisions(paths: Paths, *, as_json: bool) -> int:
-    """Print every folder with a decision. `holds` is False if its files have changed since."""
+    """Print every folder with a decision. `holds` is False if its files have changed since the decision."""
     rows = []
     for folder, decision in sorted(trust.load_decisions(paths).items()):
         is_current = trust.is_decision_current(Path(folder), paths)

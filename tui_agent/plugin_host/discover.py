@@ -113,7 +113,9 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 def _check_name(found: FoundPlugin) -> FoundPlugin:
     if is_valid_name(found.name):
         return found
-    fault = f"The name {found.name!r} is not valid. Use lower-case letters, digits and _, a letter first."
+    fault = (
+        f"The name {found.name!r} is not valid. Use lower-case letters, digits and _, starting with a letter."
+    )
     return FoundPlugin(found.name, found.source, found.path, found.entry, fault=fault)
 
 

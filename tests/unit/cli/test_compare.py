@@ -84,7 +84,7 @@ def test_alone_a_session_without_forks_says_what_to_do(call: Call, tmp_path: Pat
     log.close()
     status, _, err = call("ses_alone")
     assert status == 2
-    assert "ses_alone is not a fork and has none" in err
+    assert "ses_alone is not a fork and has no forks" in err
 
 
 def test_branches_of_one_session_are_named_by_their_last_event(call: Call, tmp_path: Path) -> None:

@@ -80,10 +80,10 @@ def test_an_archive_says_that_its_folder_is_not_there_and_how_to_open_it(
     archive = tmp_path / "a.tar.gz"
     assert call("sessions", "export", "ses_a", "--format", "archive", "-o", str(archive))[0] == 0
     _, out, _ = call("sessions", "import", str(archive))
-    assert f"Its workspace is {work}. To open it" in out
+    assert f"The session's workspace is {work}. To open the session" in out
     moved = work.rename(tmp_path / "moved")
     _, out, _ = call("sessions", "import", str(archive))
-    assert f"Its workspace {work} was not found" in out
+    assert f"The session's workspace {work} was not found" in out
     assert "-C DIR" in out
     one = made(call("sessions", "import", str(archive), "--json"))
     assert (one["workspace"], one["workspace_there"]) == (str(work), False)

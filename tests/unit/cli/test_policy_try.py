@@ -272,5 +272,5 @@ def test_a_question_that_nobody_could_answer_is_a_question(call: Call, tmp_path:
     assert (found["saved"], found["opened"], found["passes"], found["same"]) == (1, 0, 0, 1)
     _, out, _ = call("policy", "try", file)
     assert "      1 of 2 questions would no longer be asked" in out
-    shown = out.partition("Would run, although nobody could answer:")[2]
+    shown = out.partition("Would run, although it was denied because nobody could answer:")[2]
     assert "make all" in shown and "out.txt" not in shown

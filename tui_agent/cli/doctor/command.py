@@ -81,7 +81,7 @@ def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
     yield "version", version()
     yield "terminal", terminal()
     yield "locale", check_locale()
-    yield "git", check_program("git", "Checkpoints and git tools need it.")
+    yield "git", check_program("git", "Checkpoints and git tools need git.")
     yield "rg", check_program("rg", "Searching is slower without ripgrep.")
     yield "installation", check_installation()
     yield "startup", startup(doctor_startup.package_folders())
@@ -93,7 +93,7 @@ def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
     path = base.config.paths.user_config
     yield "configuration", ok(str(path) if path.exists() else f"no file (defaults): {path}")
     for path in base.config.ignored_files:
-        yield "trust", note(f"{path} is not used.", "Decide with: tui-agent trust")
+        yield "trust", note(f"{path} is not used.", "To decide about it: tui-agent trust")
     for name in CHECKS:
         yield run_check(name, base)
 
@@ -115,7 +115,7 @@ def version() -> CheckResult:
 def terminal() -> CheckResult:
     """Check that the app can be drawn on standard output."""
     if not sys.stdout.isatty():
-        return note("This is not a terminal.", "The app needs one; run and demo --headless do not.")
+        return note("This is not a terminal.", "The app needs a terminal; run and demo --headless do not.")
     columns, lines = shutil.get_terminal_size()
     colours = os.environ.get("COLORTERM") or os.environ.get("TERM", "unknown")
     if columns < 40 or lines < 8:
@@ -166,7 +166,7 @@ def sessions(base: StartupContext) -> CheckResult:
         with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
-        return bad(f"{folder} cannot be written: {error.strerror}.", "Choose another with --data-dir.")
+        return bad(f"{folder} cannot be written: {error.strerror}.", "Choose another folder with --data-dir.")
     session_folder = folder / "sessions"
     if session_folder.exists() and session_folder.stat().st_mode & 0o077:
         return note(
@@ -229,7 +229,7 @@ def checkpoints(base: StartupContext) -> CheckResult:
         return note(reason)
     limits = base.config.checkpoints
     return ok(
-        f"up to {limits.total_mb:g} MB per session, {limits.borrowed_mb:g} MB of it copied from a repository"
+        f"up to {limits.total_mb:g} MB per session, including {limits.borrowed_mb:g} MB copied from the repository"
     )
 
 
@@ -240,7 +240,7 @@ def processes(base: StartupContext) -> CheckResult:
         return bad("Commands cannot be started.", "Check the temporary folder and the Python installation.")
     bound = describe_process_limit(limits)
     if not bound:
-        message = f"Leftover processes are stopped {describe_cleanup(limits)}. Their number is not limited."
+        message = f"Leftover processes are stopped {describe_cleanup(limits)}. The number of processes is not limited."
         return note(message, process_limit_advice())
     report = ok if limits.reaper else note
     return report(f"leftover processes are stopped {describe_cleanup(limits)}; {bound}")
@@ -262,7 +262,10 @@ def secrets(base: StartupContext) -> CheckResult:
     confined = confining.build_confinement(base, base.options.cwd)
     files = confined.secret_files()
     if not confined.sandbox.kind:
-        consequence = "; no sandbox hides them. Commands that would read them need your approval."
+        consequence = (
+            "; they are not hidden, because there is no sandbox."
+            " Commands that would read them need your approval."
+        )
         message = f"{_describe_files(files)}{consequence if files else '.'}"
         return (note if files else ok)(message + _describe_variables(base))
     in_git = sum(file.in_git for file in files)
@@ -279,7 +282,7 @@ def secrets(base: StartupContext) -> CheckResult:
 def _describe_variables(base: StartupContext) -> str:
     """Return a sentence that lists the secret variables which commands may see; empty if there are none."""
     shown = base.config.sandbox.variables
-    return f" Commands get {', '.join(shown)} ([sandbox] variables)." if shown else ""
+    return f" Commands can read these variables: {', '.join(shown)} ([sandbox] variables)." if shown else ""
 
 
 def _describe_files(files: Sequence[SecretFile]) -> str:
@@ -317,7 +320,7 @@ async def probe_limits() -> ProcessControl | None:
 def describe_cleanup(held: ProcessControl) -> str:
     """Describe how processes that a command leaves behind are stopped."""
     if not held.reaper:
-        return "by their process group; one that leaves the group is found by an environment variable, if /proc exists"
+        return "as a process group; a process that left the group is found by an environment variable, if /proc exists"
     kernel = " or by the kernel (cgroup.kill)" if held.cgroup_kill else ""
     return f"reliably by a parent process (subreaper){kernel}"
 
@@ -336,5 +339,5 @@ def describe_process_limit(held: ProcessControl) -> str:
 def process_limit_advice() -> str:
     """Return advice for a machine where the number of processes is not limited."""
     if os.getuid() == 0:
-        return "To limit it, run tui-agent as another user than root, or where it may create control groups."
-    return "To limit it, run tui-agent where it may create control groups."
+        return "To limit the number, run tui-agent as a user other than root, or where it may create control groups."
+    return "To limit the number, run tui-agent where it may create control groups."

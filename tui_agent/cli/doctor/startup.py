@@ -39,7 +39,7 @@ def package_folders() -> list[Path]:
 
 
 def find_foreign_files(places: Iterable[Path]) -> list[ForeignFile]:
-    """Return the start-up files in these folders that no installed package contains in this form."""
+    """Return the start-up files in these folders that no installed package contains, or that were changed since."""
     files: list[ForeignFile] = []
     for folder in places:
         package_hashes = _package_hashes(folder)
@@ -94,5 +94,5 @@ def describe_foreign_files(found: Sequence[ForeignFile]) -> tuple[str, str]:
     )
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     effect = "run code" if any(file.runs for file in found) else "add folders to the module path"
-    message = f"Files from no installed package {effect} at every start of {sys.executable}: {names}{more}."
+    message = f"Files that no installed package contains {effect} at every start of {sys.executable}: {names}{more}."
     return message, "Read them and remove what you did not install."

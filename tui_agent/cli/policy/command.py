@@ -242,7 +242,7 @@ def list_rules(arguments: argparse.Namespace) -> int:
 
 
 def rule_to_json(rule: Rule) -> dict[str, object]:
-    """Return a rule as a JSON object. `bounded`: the rule is a project's and can allow work only in its folder."""
+    """Return a rule as a JSON object. `bounded`: a project's rule, which can allow work only in the project."""
     return {
         "rule": rule.text,
         "verdict": rule.verdict,

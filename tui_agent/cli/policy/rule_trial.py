@@ -193,7 +193,7 @@ HEADINGS: dict[Change, str] = {
     "asked": "would be asked about, although it ran unasked",
     "same": "unchanged",
 }
-UNANSWERED_HEADING = "would run, although nobody could answer"
+UNANSWERED_HEADING = "would run, although it was denied because nobody could answer"
 """The heading for `saved` decisions where no user could answer."""
 
 

@@ -65,7 +65,7 @@ from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 PATIENCE_S = 60.0
-"""Time limit for one turn in seconds. A rerun waits for nothing, so a turn that takes longer hangs."""
+"""Time limit for one turn in seconds. A rerun waits for nothing, so a turn that takes longer has hung."""
 _OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugin.loaded")
 
 
@@ -124,7 +124,7 @@ async def _rerun(
     started = next((payload for payload in payloads(records) if isinstance(payload, SessionStarted)), None)
     if started is None:
         raise UsageError(
-            f"The log of {folder.name} does not contain its beginning.", hint="It cannot be run again."
+            f"The log of {folder.name} lacks its first events.", hint="The session cannot be run again."
         )
     bench = RerunBench(base, folder, records, temporary, started)
     result = RerunResult()
@@ -233,7 +233,7 @@ class RerunBench:
         self.engine.submit(command.model_copy(update={"id": self._base.ids.command()}))
 
     def copy_events(self, events: Sequence[Envelope]) -> None:
-        """Copy recorded events to the new log, without those that the new log has itself."""
+        """Copy recorded events to the new log, except those that the engine records in the new log itself."""
         for event in events:
             if not event.payload.kind.startswith(_OURS):
                 self._recorder.append(event.payload, agent=event.agent)

@@ -95,7 +95,7 @@ def bundled_demos() -> dict[str, Demo]:
     folder = bundled_folder("demos")
     names = sorted(path.parent.name for path in folder.glob("*/demo.toml")) if folder is not None else []
     if folder is None or not names:
-        raise ConfigError("This copy of tui-agent has no demos.", hint="Install it again.")
+        raise ConfigError("This copy of tui-agent has no demos.", hint="Install tui-agent again.")
     return {name: read_demo(folder / name) for name in names}
 
 

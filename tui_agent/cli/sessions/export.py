@@ -101,10 +101,12 @@ def import_session(arguments: argparse.Namespace) -> int:
     other = "" if imported.session == manifest.session else f" (exported as {manifest.session})"
     say(f"{imported.session}{other}: {manifest.events} events, {manifest.title or 'untitled'}")
     if has_workspace:
-        say(f"Its workspace is {workspace}. To open it: tui-agent --session {imported.session}")
+        say(
+            f"The session's workspace is {workspace}. To open the session: tui-agent --session {imported.session}"
+        )
     else:
-        say(f"Its workspace {workspace} was not found. To open it in another folder:")
+        say(f"The session's workspace {workspace} was not found. To open the session in another folder:")
         say(f"  tui-agent --session {imported.session} -C DIR")
     if imported.trouble:
-        warn(f"Its checkpoints were not imported: {imported.trouble}")
+        warn(f"The session's checkpoints were not imported: {imported.trouble}")
     return 0

@@ -107,8 +107,8 @@ def fork_session(arguments: argparse.Namespace) -> int:
         say(f"Changes: {'; '.join(changes)}.")
     if fork.note:
         say(fork.note)
-    say(f"To open it: tui-agent --session {fork.id}")
-    say(f"To continue it: tui-agent run --go-on --session {fork.id}")
+    say(f"To open the fork: tui-agent --session {fork.id}")
+    say(f"To continue the fork: tui-agent run --go-on --session {fork.id}")
     return Exit.DONE
 
 
@@ -179,7 +179,9 @@ def _check_model(base: StartupContext, parent: Path, request: ForkStart) -> None
     """Raise `ConfigError` if the requested model is unknown or does not support the requested effort."""
     settings, change = load_state(parent, request.at_seq).settings, request.change
     if settings is None:
-        raise UsageError(f"The log of {parent.name} does not contain its model at that event.")
+        raise UsageError(
+            f"The log of {parent.name} does not contain the session's model at event {request.at_seq}."
+        )
     base_url = "" if change.model else settings.model.base_url
     effort = change.reasoning_effort or settings.model.effort
     # Imported only here: it loads plugins, and only a change of the model needs it.
@@ -202,7 +204,10 @@ async def _make_folder(
         workdir = await add_worktree(files.workspace, worktree, files.store, files.commit)
         if files.commit:
             return workdir, files.note
-        return workdir, "There was no checkpoint then: the files are those of the repository's newest commit."
+        return (
+            workdir,
+            "There was no checkpoint at that event: the files are those of the repository's newest commit.",
+        )
     assert folder is not None
     await write_files(files, folder)
     return folder, files.note

@@ -57,7 +57,9 @@ def add_verbs(verbs: Verbs) -> None:
     prune = verbs.add(
         "prune", prune_sessions, "list data that can be removed; --yes removes it", examples=EXAMPLES
     )
-    prune.add_argument("--older-than", metavar="DAYS", type=amount, help="also sessions unused for that long")
+    prune.add_argument(
+        "--older-than", metavar="DAYS", type=amount, help="also sessions that were not used for DAYS days"
+    )
     prune.add_argument("--yes", action="store_true", help="remove it")
 
 

@@ -160,7 +160,7 @@ def _work(records: list[Record]) -> dict[str, object]:
 
 
 def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
-    """Return open approvals and questions, queued messages, and if there is an unsent draft."""
+    """Return open approvals and questions, queued messages, and True if there is an unsent draft."""
     try:
         draft = (folder / "draft").stat().st_size > 0
     except OSError:

@@ -53,7 +53,10 @@ _ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode"
 
 @dataclass(frozen=True, slots=True)
 class RevertResult:
-    """The plan and the events that it led to. `moved` or `restored` is None if that was not done."""
+    """The plan and the events that it led to.
+
+    `moved` is None if the head did not move, `restored` is None if no file was restored.
+    """
 
     plan: CheckpointPlanned
     moved: SessionHeadMoved | None = None

@@ -79,7 +79,7 @@ def _print_fork(fork: CreatedFork) -> None:
     """Print the fork on standard error before it runs, because it remains even if its run fails."""
     changes = "; ".join(fork_changes(fork.changed.model_copy(update={"workspace": ""})))
     say(f"{fork.id}  what if: {changes}, after event {fork.at} of {fork.parent}", file=sys.stderr)
-    for line in (f"Its workspace is {fork.workspace}", fork.note):
+    for line in (f"The fork's workspace is {fork.workspace}", fork.note):
         if line:
             say(line, file=sys.stderr)
 
