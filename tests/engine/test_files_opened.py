@@ -27,7 +27,7 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 
 SAID = "The command tried to read .env and keys, which may hold secrets."
 RISK = "It runs again in the sandbox and can read .env and keys; the model sees what it prints."
-KEPT = " “Always” adds it to [sandbox] readable in your config.toml."
+KEPT = " “Always” adds this permission to [sandbox] readable in your config.toml."
 
 
 class Wanting(LocalEnvironment):
@@ -189,7 +189,10 @@ async def test_where_it_cannot_be_kept_it_holds_for_the_session_and_why_is_told(
 
 async def test_a_no_leaves_them_shut_and_the_model_is_told(tmp_path: Path) -> None:
     def look(bench: Bench, told: str) -> None:
-        assert f"{SAID} With the file: The user did not allow this call." in told
+        assert (
+            f"{SAID} The command was not run again with access to .env and keys: The user did not allow this call."
+            in told
+        )
 
     bench = await ran(tmp_path, [("deny", "once", "")], look=look)
     assert [one.decision for one in decisions(bench)] == ["allow", "deny"]
@@ -218,10 +221,10 @@ async def test_where_no_one_is_there_they_stay_shut_and_the_way_to_open_them_is_
 ) -> None:
     def look(bench: Bench, told: str) -> None:
         assert (
-            f"{SAID} It was not run again with the file: the policy asks, and no one is there to answer."
+            f"{SAID} The command was not run again with access to .env and keys: the policy asks, and no one is there to answer."
             in told
         )
-        assert "Use --readable to let a run's commands read files." in told
+        assert "Use --readable to let commands read files." in told
 
     bench = await ran(tmp_path, [], interactive=False, look=look)
     last = decisions(bench)[-1]

@@ -79,7 +79,10 @@ async def test_stopping_while_a_hook_hears_a_prompt_sends_nothing(tmp_path):
             await anyio.lowlevel.checkpoint()
         bench.submit(Interrupt())
         rejected = (await bench.until("command.rejected")).payload
-        assert isinstance(rejected, CommandRejected) and rejected.reason == "Stopped before it was sent."
+        assert (
+            isinstance(rejected, CommandRejected)
+            and rejected.reason == "The message was stopped before it was sent."
+        )
     assert not bench.model.requests
     assert ran(bench)[0].fault
 

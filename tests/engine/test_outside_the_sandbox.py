@@ -130,8 +130,9 @@ async def test_where_no_one_is_there_nothing_runs_outside_and_the_model_is_told_
         assert isinstance(decided, PermissionDecided)
         assert (decided.decision, decided.decided_by, decided.rule_id) == ("deny", "engine", "sandbox.leave")
         assert [spec.unsandboxed for spec in Refusing.made.specs] == [False]
-        assert f"{REFUSED} It was not run outside the sandbox: the policy asks, and no one is there" in told(
-            bench
+        assert (
+            f"{REFUSED} The command was not run outside the sandbox: the policy asks, and no one is there"
+            in told(bench)
         )
 
 

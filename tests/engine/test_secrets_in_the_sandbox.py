@@ -172,14 +172,17 @@ async def test_what_the_user_opened_for_the_session_or_for_always_is_asked_about
 
 async def test_a_no_leaves_it_shut_and_the_model_is_told() -> None:
     found = await seen("python3 test.py", "accept-edits", NEEDS, answer="deny")
-    assert f"[the sandbox: {ASKED} With the file: The user did not allow this call." in found.told
+    assert (
+        f"[the sandbox: {ASKED} The command was not run again with access to .env: The user did not allow this call."
+        in found.told
+    )
 
 
 async def test_where_no_one_is_there_it_stays_shut_and_the_way_to_open_it_is_named() -> None:
     found = await seen("python3 test.py", "bypass", NEEDS, interactive=False)
     assert (
         found.asked == ()
-        and f"{ASKED} It was not run again with the file" in found.told
+        and f"{ASKED} The command was not run again with access to .env" in found.told
         and "--readable" in found.told
     )
 

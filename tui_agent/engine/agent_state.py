@@ -51,7 +51,10 @@ class StateKeeper:
         self._not_paused.set()
 
     def _update_running(self, reason: str) -> None:
-        """Record again the state of running agents with this reason; the new reason shows if a pause is pending."""
+        """Record the state of running agents again, because a pause was requested or cancelled.
+
+        `reason` is the reason recorded so far; other agents are left alone.
+        """
         for agent, current in list(self._current.items()):
             if current == (AgentState.RUNNING, reason):
                 self.set(AgentState.RUNNING, agent=agent)

@@ -17,7 +17,7 @@ from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, Us
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason for refusing a command, as sentences for the user. `limit` is that of the event `command.rejected`."""
+    """The reason for refusing a command, as sentences for the user. `limit` is the field of `command.rejected`."""
 
     reason: str
     hint: str = ""
@@ -25,19 +25,19 @@ class Refusal:
 
 
 _ESC = "Esc stops it."
-_UNDO = "You can undo or redo after it."
-_CONTEXT = "You can change the context after it."
+_UNDO = "You can undo or redo when it has ended."
+_CONTEXT = "You can change the context when it has ended."
 _LATER: dict[type[Command], str] = {
     commands.Compact: _CONTEXT,
-    commands.Delegate: "You can delegate a task after it.",
-    commands.ContinueTurn: "The agent can continue after it.",
+    commands.Delegate: "You can delegate a task when it has ended.",
+    commands.ContinueTurn: "The agent can continue when it has ended.",
     commands.PlanRevert: _UNDO,
     commands.Redo: _UNDO,
     commands.RestoreContext: _CONTEXT,
     commands.Revert: _UNDO,
-    commands.RunUserShell: "You can run your next command after it.",
+    commands.RunUserShell: "You can run your next command when it has ended.",
     commands.Undo: _UNDO,
-    commands.WriteGuide: "You can write AGENTS.md after it.",
+    commands.WriteGuide: "You can write AGENTS.md when it has ended.",
 }
 """Commands that must wait until nothing runs, with the refusal text for each."""
 
@@ -57,7 +57,10 @@ def check_command(
     subject = _running_work(state)
     match command:
         case commands.SubmitPrompt() | commands.Delegate() if running and subject == "A turn":
-            return Refusal("A turn is running.", "Enter sends your message now, Tab after it; Esc stops it.")
+            return Refusal(
+                "A turn is running.",
+                "Enter sends your message now, Tab sends it after the turn; Esc stops the turn.",
+            )
         case _ if running and type(command) in _LATER:
             return Refusal(f"{subject} is running. {_LATER[type(command)]}", _ESC)
         case commands.Delegate(text=text) if not text.strip():
@@ -98,7 +101,7 @@ def check_command(
         ):
             return Refusal("This message is no longer queued.")
         case commands.SendQueued() if state.shell is not None:
-            return Refusal("Your command is running. The message is sent after it.", _ESC)
+            return Refusal("Your command is running. The message is sent when it has ended.", _ESC)
         case commands.SendQueued():
             return _turn_limit_refusal(state, running)
     return None

@@ -91,7 +91,7 @@ class PromptHooks:
             await self._hooks.run_hooks("session_end", {"reason": "abandoned" if abandoned else "closed"})
 
     async def ask_hooks(self, text: LongText) -> HookVerdict:
-        """Run the hooks for a prompt. Several prompts are handled in order. Call `record` with the result."""
+        """Run the hooks for a prompt, after those for earlier prompts. The caller must pass the result to `record`."""
         async with self._lock:
             await self._session_started.wait()
             return await self._hooks.ask_hooks("before_prompt", {"prompt": self._parts.blobs.read_text(text)})
@@ -104,6 +104,8 @@ class PromptHooks:
         """Return the rejection of a prompt by a hook. `hook_verdict` is None if the user stopped the hook."""
         hint = _UP if self._parts.interactive else ""
         if hook_verdict is None or hook_verdict.decision != "deny":
-            return CommandRejected(command=command, reason="Stopped before it was sent.", hint=hint)
+            return CommandRejected(
+                command=command, reason="The message was stopped before it was sent.", hint=hint
+            )
         why = f": {hook_verdict.reason.rstrip('.')}." if hook_verdict.reason else "."
         return CommandRejected(command=command, reason=f"A hook refused this message{why}", hint=hint)

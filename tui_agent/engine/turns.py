@@ -136,7 +136,7 @@ class Turns:
         return CallDelegates(self._delegating, call_id, agent)
 
     def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
-        """Return the loop of the turn. `addressed` is a message to a named agent or `/init`, which need another agent."""
+        """Return the loop of the turn, with another agent if `addressed` is `/init` or a message to a named agent."""
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
         if addressed is not None and addressed.source == INIT_SOURCE and settings is not None:

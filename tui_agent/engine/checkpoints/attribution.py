@@ -1,7 +1,7 @@
 """Attribution of changes that no checkpoint contains yet, after a failed checkpoint or an interrupted run.
 
-Invariant: a change recorded for a call counts as the session's while the file still matches the record. A change that
-the user may have made afterwards counts as both's, so that restoring the file asks first.
+Invariant: a change recorded for a call is attributed to the session while the file still matches the record. A change
+that the user may have made afterwards is attributed to both, so that restoring the file asks first.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.change_recorder import count_lines, file_changed
 
 GRACE_S = 1.0
-"""A change up to this many seconds after an interrupted run's last event is still attributed to the run's call."""
+"""A change up to this many seconds after an interrupted run's last event is still attributed to the run's open call."""
 
 
 @dataclass
@@ -89,7 +89,7 @@ async def attribute_changes(
 
 
 def matches_recorded(recorded: FileChanged, file: FileDifference) -> bool:
-    """Return True if the file still is as recorded; for a large file only size and mode are compared."""
+    """Return True if the file is still as recorded. For a large file, only size and mode are compared."""
     if recorded.mode is not None and file.mode is not None and recorded.mode != file.mode:
         return False
     if recorded.after_size != file.after_size or (recorded.after_size and file.mode is None):
@@ -108,8 +108,8 @@ def file_changed_event(
 ) -> FileChanged:
     """Store a changed file's contents without secrets, and return the event.
 
-    Content that is too large to store has no digest. `recorded` is the file's newest recorded change since the
-    checkpoint; the event then describes only what changed after it.
+    Content that is too large to store has no digest. If `recorded` (the file's newest recorded change since the
+    checkpoint) is given, the event describes only changes made after `recorded`.
     """
     before, after = _content_before(blobs, file, recorded), file.after
     old = None if before is None else blobs.put_file(before)

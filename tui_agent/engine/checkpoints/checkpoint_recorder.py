@@ -1,8 +1,8 @@
 """Checkpoints before and after everything that changes files, with the author of each change.
 
 Invariant: before a call that can change files runs, a separate checkpoint saves everything that others changed, so
-that all differences after the call are the call's. If the checkpoint store fails, the fault is reported once, the turn
-continues, and the store is retried; the next checkpoint includes the changes missed meanwhile.
+that all differences after the call come from the call. If the checkpoint store fails, the fault is reported once, the
+turn continues, and the store is retried; the next checkpoint includes the changes missed meanwhile.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ class CheckpointMaintenance:
             self._scope.cancel()
 
     async def run(self) -> None:
-        """Serve until cancelled."""
+        """Run maintenance whenever the session is idle, until cancelled."""
         is_reported = False
         while True:
             while not self._is_idle:
@@ -145,7 +145,10 @@ class CheckpointRecorder:
             self._beginning = None
 
     async def prepare_call(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
-        """Checkpoint what others changed, before a call that may change files. Paths in `paths` are always compared."""
+        """Checkpoint what others changed, before a call that may change files.
+
+        The files at `paths` are always checked for changes; other files may be skipped if they look unchanged.
+        """
         if self._store is None:
             if self._must_report_refusal:  # report once, before the first change
                 hint = "/undo cannot restore files here."
@@ -198,7 +201,7 @@ class CheckpointRecorder:
             self._missed.add(author, changes.paths)
 
     async def end_turn(self) -> None:
-        """End the turn. If a call was interrupted, checkpoint its changes as that call's."""
+        """End the turn. If a call was interrupted, checkpoint its changes and attribute them to the call."""
         if self._open_call is None:
             self._record_baseline()
             return
@@ -300,7 +303,7 @@ class CheckpointRecorder:
             )
 
     async def _checkpoint_others(self, also: Sequence[str] = ()) -> None:
-        """Checkpoint others' changes. If the store was damaged while open, reopen it once."""
+        """Checkpoint others' changes, also at the paths `also`. If the store was damaged while open, reopen it once."""
         if self._is_open:
             with contextlib.suppress(CheckpointError):
                 await self._commit_others(also)

@@ -30,7 +30,9 @@ from tui_agent.protocol.settings import SessionSettings
 
 MAX_BLOCKED_NAMED = 8
 """Maximum number of errors recorded about files that cannot be restored."""
-MAKE_ROOM_HINT = "Move away what is in its place, then repeat the command. Everything else is restored."
+MAKE_ROOM_HINT = (
+    "Move the file or folder that is in the way, then repeat the command. All other files are restored."
+)
 NO_CHECKPOINT = "There is no checkpoint of the files yet."
 
 
@@ -211,7 +213,7 @@ class Rewind:
             recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM_HINT))
 
     def _record_checkpoint(self, previous_commit: str) -> None:
-        """Record the workspace's newest checkpoint on the new branch, because the files may not have moved.
+        """Record the workspace's newest checkpoint on the new branch, because the files may not have been reverted.
 
         `previous_commit` is the newest commit before the move; it is used if this run has not opened the store yet.
         """

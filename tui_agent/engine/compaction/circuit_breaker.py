@@ -137,9 +137,9 @@ def _read_compactions(
 
 
 MAX_SAME_RESULTS: Final = 3
-"""Number of stretches in a row with the same calls and the same results that count as a loop."""
+"""Number of stretches (see `LoopDetector`) in a row with the same calls and results that are a loop."""
 MAX_SAME_CALLS: Final = 8
-"""Number of stretches in a row with the same calls but different results (polling a job) that count as a loop."""
+"""Number of stretches in a row with the same calls but different results (polling a job) that are a loop."""
 
 
 class LoopDetector:

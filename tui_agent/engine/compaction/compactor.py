@@ -457,14 +457,14 @@ def _is_kept_whole(message: Message) -> bool:
 
 
 class CutLength:
-    """The number of characters of the user's messages that were left when they were last shortened."""
+    """Remembers how many characters of the user's messages remained when the messages were last shortened."""
 
     def __init__(self) -> None:
         self._chars = 0
         self._limit: object = None
 
     def record(self, chars: int, limit: object) -> None:
-        """Record the number of characters that a request under this `limit` key contained."""
+        """Record that a request under this `limit` key contained `chars` characters of the user's messages."""
         if limit != self._limit or chars < self._chars:
             self._chars, self._limit = chars, limit
 

@@ -336,7 +336,7 @@ class Brief(BaseMiddleware):
 
 
 class InstructionsOnly(BaseMiddleware):
-    """Wraps one of the session's middlewares for a delegate: of its fragments, only instructions are used.
+    """Wraps one of the session's middlewares for a delegate. Of its fragments, only the instructions are passed on.
 
     The start and end of turns are not passed on, because a delegate's work is not a turn.
     """

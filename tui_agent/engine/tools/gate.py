@@ -163,7 +163,9 @@ class Gate:
         paths = tuple(file.path.rstrip("/") for file in refused.needed_secrets)
         names = " and ".join(file.name.rstrip("/") for file in refused.needed_secrets)
         always = self._parts.remember_readable is not None
-        effect_of_always = " “Always” adds it to [sandbox] readable in your config.toml." if always else ""
+        effect_of_always = (
+            " “Always” adds this permission to [sandbox] readable in your config.toml." if always else ""
+        )
         decision = Decision(
             "ask",
             OPEN_FILES_RULE,
@@ -176,7 +178,8 @@ class Gate:
         if not self._parts.interactive:
             self._record(case, decision, False, ASK_IMPOSSIBLE, "")
             return Rerun(
-                f"It was not run again with the file: {ASK_IMPOSSIBLE}. Use --readable to let a run's commands read files."
+                f"The command was not run again with access to {names}: {ASK_IMPOSSIBLE}. "
+                "Use --readable to let commands read files."
             )
         judged, rule_fault = self._resolve_paths(case), ""
         while True:
@@ -188,7 +191,9 @@ class Gate:
                 break
             rule_fault = "You cannot edit the list of files here."
         verdict = self._verdict_by_user(case, decision, request, answer, judged)
-        return Rerun(opened_files=paths) if verdict.allowed else Rerun(f"With the file: {verdict.for_model}")
+        if verdict.allowed:
+            return Rerun(opened_files=paths)
+        return Rerun(f"The command was not run again with access to {names}: {verdict.for_model}")
 
     async def _decide_outside(self, case: _JudgedCall, refused: ExecResult) -> Rerun:
         """Ask the user if the call may run again outside the sandbox."""
@@ -198,13 +203,15 @@ class Gate:
         )
         if not self._parts.interactive:
             self._record(case, decision, False, ASK_IMPOSSIBLE, "")
-            return Rerun(f"It was not run outside the sandbox: {ASK_IMPOSSIBLE}.")
+            return Rerun(f"The command was not run outside the sandbox: {ASK_IMPOSSIBLE}.")
         preview = await self._preview(case, judged)
         outside = {"digest": self._digest(case, f"outside {preview.content}"), "sandbox": ""}
         request, answer = await self._ask_user(case, decision, judged, preview, outside)
         answer = answer.model_copy(update={"reach": "once", "rule": ""})
         verdict = self._verdict_by_user(case, decision, request, answer, judged)
-        return Rerun() if verdict.allowed else Rerun(f"Outside the sandbox: {verdict.for_model}")
+        if verdict.allowed:
+            return Rerun()
+        return Rerun(f"The command was not run outside the sandbox: {verdict.for_model}")
 
     def _find_rule_fault(
         self, case: _JudgedCall, request: PermissionRequested, answer: DecidePermission

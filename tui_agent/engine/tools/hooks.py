@@ -72,7 +72,7 @@ CheckArguments = Callable[[ToolCallPart], tuple[str, str]]
 def merge_decisions(decision: Decision, hook_verdict: HookVerdict) -> Decision:
     """Merge the decisions of policy and hooks: deny wins, then ask.
 
-    A hook's "allow" counts only if just the permission profile asks.
+    A hook's "allow" is used only if nothing but the permission profile asks.
     """
     if hook_verdict.decision == "deny" and decision.verdict != "deny":
         return Decision(

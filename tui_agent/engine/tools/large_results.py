@@ -41,7 +41,7 @@ class RecordableResult:
 
 
 def result_limit(window: int, *, seen: bool = False) -> int:
-    """Return the maximum bytes of a result: an eighth of the window, or a quarter for a file read (`seen`)."""
+    """Return the maximum bytes of a result: an eighth of the window, or a quarter if `seen` (a file read)."""
     maximum, share = (MAX_READ_BYTES, 4) if seen else (MAX_RESULT_BYTES, 8)
     return max(MIN_RESULT_BYTES, min(maximum, window * _CHARS_PER_TOKEN // share)) if window else maximum
 

@@ -11,7 +11,7 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.parts import TextContent
 
 MAX_FALLBACK_CHARS = 2_000
-"""Maximum characters of a truncated text. So many fit in a line of the log even if each takes four bytes."""
+"""Maximum characters of a truncated text. This many fit in a line of the log even if each takes four bytes."""
 
 
 class TruncatingBlobs:
