@@ -179,5 +179,5 @@ def test_a_demo_plays_in_the_app(start: Start) -> None:
             if "this once" in terminal.text:
                 terminal.press_until("y", lambda screen: "this once" not in screen, "the approval to close")
         terminal.until_text("Reverted to event")
-        terminal.until_text("Redid, up to event")
+        terminal.until_text("Redid everything up to event")
         terminal.until_text("Fixed.")

@@ -63,7 +63,7 @@ _immutable_classes: dict[type, bool] = {}
 
 
 def copy_state(value: T, copies: Copies | None = None) -> T:
-    """Return a copy of a fold, or of a part of one; objects already in `copies` are not copied again."""
+    """Return a copy of a fold, or of part of a fold; objects already in `copies` are not copied again."""
     value_class = type(value)
     if _is_immutable(value_class):
         return value

@@ -70,7 +70,7 @@ async def test_the_demos_turn_goes_back_with_its_files_and_comes_again() -> None
             Revert(to_seq=TURN_2 - 1, id=driven.session.submitted[0].id),
             Redo(id=driven.session.submitted[1].id),
         ]
-        assert "Redid, up to event" in driven.text() and "Fixed." in driven.text()
+        assert "Redid everything up to event" in driven.text() and "Fixed." in driven.text()
         kept = [record.seq for record in current_branch(driven.session.records)]
         assert kept[: len(RECORDS)] == list(range(len(RECORDS)))
 

@@ -454,12 +454,12 @@ def test_events_of_unknown_kinds_are_counted_in_one_notice_where_the_first_stand
         views.apply(unknown(seq))
         assert views.pop_changed() >= {"transcript"}
         (notice,) = [one for one in views.transcript.view().entries if isinstance(one, NoticeEntry)]
-        assert notice.lines == (f"{words} a kind that this version does not know.",)
+        assert notice.lines == (f"{words} a kind that this version of tui-agent does not know.",)
     assert (notice.kind, notice.level, notice.seq, views.seq) == ("repair", "warning", 1, 2)
     views.apply(unknown(3, version=99))
     newest = views.copy().transcript.view().entries[-1]
     assert isinstance(newest, NoticeEntry)
-    assert newest.lines == ("1 event of another log version that this version does not know.",)
+    assert newest.lines == ("1 event of a log version that this version of tui-agent does not know.",)
 
 
 def test_what_opening_repaired_is_told_with_the_right_numbers() -> None:

@@ -103,7 +103,7 @@ def test_a_learnt_window_is_told_with_the_way_to_say_it_better() -> None:
     (said,) = notices(
         ContextWindowInferred(profile="local", window=9_000, refused_tokens=12_000, stated_by_provider=True)
     )
-    assert "stated by its provider" in said.lines[0]
+    assert "the provider stated this size" in said.lines[0]
 
 
 def late() -> RepomapBuilt:

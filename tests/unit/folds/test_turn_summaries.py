@@ -91,7 +91,7 @@ def test_a_turn_is_what_was_asked_done_changed_tested_and_what_went_wrong() -> N
     assert [item.content for item in view.open_tasks] == ["Test"]
     text = summary_text(view, "ses_1")
     for words in (
-        "an earlier one of 1 turn: ses_1. Its turns:",
+        "continues the earlier session ses_1, which had 1 turn:",
         "- Asked: Fix the night shift",
         "- Done: One test still fails.",
         "- Changed: a.py +5 -1",
@@ -141,7 +141,7 @@ def test_the_newest_turn_is_told_in_most_detail_and_the_oldest_are_left_out_firs
     newest, oldest = text.index("## Turn 400"), text.index("- turn ")
     assert oldest < text.index("## Turn 395") < newest
     assert "module_8.py" in text[newest:] and "module_8.py" not in text[oldest:newest]
-    left_out = int(text.split("The oldest ")[1].split()[0])
+    left_out = int(text.split("(the oldest ")[1].split()[0])
     assert 0 < left_out < 395 and f"- turn {left_out + 1}:" in text and f"- turn {left_out}:" not in text
 
 

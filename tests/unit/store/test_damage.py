@@ -174,7 +174,7 @@ def test_events_of_unknown_kinds_keep_nothing_from_being_written_behind_them(tmp
     new = [foreign(head % (seq, b'{"kind":"dream.dreamt","depth":3}')) for seq in (1, 2, 3)]
     path.write_bytes(path.read_bytes() + b"".join(new))
     assert describe_damage(path.parent, store(tmp_path).read("s1")) == [
-        "The log contains 3 events of a kind that this version does not know."
+        "The log contains 3 events of a kind that this version of tui-agent does not know."
     ]
     assert store(tmp_path).open("s1").append(said("on")).seq == 4
 

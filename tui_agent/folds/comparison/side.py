@@ -78,7 +78,7 @@ def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -
 
 
 def list_beats(events: Sequence[Envelope], since: float | None, running: bool) -> tuple[Beat, ...]:
-    """Return the events that have a mark or change a figure, in order; of more than `MAX_BEATS`, an even selection."""
+    """Return events that have a mark or change a figure, in order: all, or an even selection of `MAX_BEATS`."""
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
     all_beats: list[Beat] = []
     for event, at_ms in _time_events(events, since, running):

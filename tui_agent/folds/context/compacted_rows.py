@@ -100,7 +100,7 @@ class CountedTokens:
 
 
 class CallNames:
-    """A fold of calls into the names that the transcript shows: `read src/app.py`."""
+    """A fold that stores each call's name as the transcript shows it: `read src/app.py`."""
 
     def __init__(self) -> None:
         self._names: dict[CallId, str] = {}
@@ -201,7 +201,7 @@ def _is_pinnable(message: Message) -> bool:
 
 
 def _has_only_calls(message: Message) -> bool:
-    """Return True for an answer without text: its calls are in the rows of their results."""
+    """Return True for an answer without text, whose calls are shown in the rows of their results."""
     if not isinstance(message, AssistantMessage):
         return False
     return not any(isinstance(part, TextPart) and text_preview(part.text).strip() for part in message.parts)

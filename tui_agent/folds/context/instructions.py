@@ -66,7 +66,7 @@ def truncation_note(file: InstructionFile) -> str:
 
 
 def joined_content(payload: InstructionsLoaded) -> tuple[Content, ...]:
-    """Return the message about files added to the history, and about files in it that no longer apply."""
+    """Return the message about instruction files that were added to the history, or that no longer apply."""
     if payload.trigger != "nested" or not (payload.files or payload.removed):
         return ()
     pieces = list[Content]()

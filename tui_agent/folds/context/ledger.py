@@ -202,7 +202,7 @@ class Ledger:
         self._changes["turns summarised"] = None
 
     def _restore(self, seq: int, restored: ContextRestored) -> None:
-        """Add the restored messages with their old source; a quotation counts for event `seq`."""
+        """Add the restored messages with their old source. A message restored as a quotation is at event `seq`."""
         removed = dict(self._removed)
         if restored.compaction is not None:
             self._present.pop(restored.compaction, None)

@@ -83,11 +83,11 @@ class History:
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
-        """Append a note. Unless calls are open, it comes before messages that wait."""
+        """Append a note: after waiting messages while calls are open, otherwise before them."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
     def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
-        """Add the model's answer and open its calls; return False for an empty one."""
+        """Add the model's answer and open its calls; return False if the answer is empty."""
         profile = self.profiles.pop(request_id, "")
         if not parts:
             return False
@@ -99,7 +99,7 @@ class History:
     def note_continuation(self) -> bool:
         """Replace the note on an interruption by a note that the agent continues, or that a crash interrupted the turn.
 
-        Calls that are still open mean a crash. Returns False if there is no such note.
+        If calls are still open, the program crashed. Returns False if the newest message is no such note.
         """
         messages = self.late if self.open_calls else self.messages
         index = next(

@@ -211,8 +211,8 @@ def _fit_turn(turn: TurnSummary, age: int, others: Sequence[str]) -> str | None:
 def _format_head(view: TurnSummariesView, session: str, left_out: int) -> str:
     title = f" ({clip_line(view.title, 60)})" if view.title else ""
     count = format_count(len(view.turns), "turn")
-    omission = f" The oldest {left_out} are left out." if left_out else ""
-    return f"This session continues an earlier one of {count}: {session}{title}. Its turns:{omission}"
+    omission = f" (the oldest {left_out} are left out)" if left_out else ""
+    return f"This session continues the earlier session {session}{title}, which had {count}{omission}:"
 
 
 def _format_turn(turn: TurnSummary, detail: DetailLevel) -> str:

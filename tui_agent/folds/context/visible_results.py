@@ -1,7 +1,7 @@
 """Tool results that models still see in full, and the main agent's summaries that replaced others.
 
-Invariant: follows the log's current branch: results that a revert removed no longer count, and summarised results
-count again once the summary is undone.
+Invariant: follows the log's current branch: results that a revert removed are not visible, and summarised results
+are visible again once the summary is undone.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ TAKES: tuple[type[Payload], ...] = (
 
 
 _ResultChange: TypeAlias = tuple[int, AgentId, Payload | None]
-"""The seq, agent and payload of an event; None for a result, whose payload may be large."""
+"""The seq, agent and payload of an event. The payload of a result is None, because it may be large."""
 
 
 @dataclass(slots=True)

@@ -38,12 +38,12 @@ class InferredWindow:
 
     @property
     def window(self) -> int:
-        """The window that the provider states; 0 if it states none, or refused a request that should fit."""
+        """The window that the provider states; 0 if none is stated, or if a request that fits in it was refused."""
         return self.stated if 0 < self.stated < self.refused else 0
 
     @property
     def tokens(self) -> int:
-        """Maximum tokens of a request; 0 if nothing was refused, or `window` gives the limit."""
+        """Maximum tokens of a request; 0 if no request was refused, or if `window` is known."""
         if not self.refused or self.window:
             return 0
         return max(round(self.refused * BELOW_REFUSED), self.accepted)

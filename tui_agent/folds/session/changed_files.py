@@ -46,7 +46,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True)
 class FilesChangedView:
-    """The changed files in order of first change, without those that have their first content again.
+    """The changed files in order of first change. Files that have their original content again are left out.
 
     `added` and `removed` are the sums over `files`. `turn_files` are the paths changed in the newest turn,
     and `last_seq` is the newest change to any file.
@@ -157,7 +157,7 @@ class ModifiedFiles:
         return True
 
     def _restore(self, restored: CheckpointRestored, seq: int) -> None:
-        """Add the restored states. Only for restores with a head move; others write a `file.changed` for each file."""
+        """Add the restored states after a head move. (Other restores record a `file.changed` for each file.)"""
         to_seq, self._to_seq = self._to_seq, -1
         restored_paths = (
             set(self._history) - set(restored.skipped_paths)

@@ -67,7 +67,7 @@ def take_snapshot(
 ) -> Snapshot | None:
     """Return the states of the folds.
 
-    Returns None while anything is in progress, if the log's beginning is missing, and if the history is too long.
+    Returns None while anything is in progress, if the log's beginning is missing, or if the history is too long.
     """
     view = state.view()
     is_busy = (

@@ -35,13 +35,13 @@ RESTORING_REASON = "restoring"
 """State reason of an agent while compacted messages are restored."""
 
 STUCK_AFTER = 3
-"""Number of equal calls in a row after which the agent counts as almost stuck."""
+"""Number of equal calls in a row after which `almost_stuck` is True."""
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
     """Return a short digest of a call and its result. A call that only repeats another one has the same digest.
 
-    Only the first part of the content counts, because notes may follow it. A blob counts by its SHA-256.
+    Only the first part of the content is used, because notes may follow it. A blob is represented by its SHA-256.
     """
     values = [name, arguments, [_content_digest(part) for part in content[:1]]]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
@@ -213,7 +213,7 @@ class SessionStateView:
     None again after the next checkpoint.
     """
     sandbox: str = ""
-    """The sandbox of this run's commands; empty without a sandbox, for the reason in `no_sandbox_reason`."""
+    """The sandbox of this run's commands; empty if there is none (`no_sandbox_reason` says why)."""
     no_sandbox_reason: str = ""
     exposed_variables: tuple[str, ...] = ()
     """Names of the variables with secrets that commands may read."""
@@ -222,7 +222,7 @@ class SessionStateView:
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
     extra: JsonMap = field(default_factory=dict)
-    """Each plugin's own values, by plugin, from `plugin.event` with the name `state`."""
+    """The values that each plugin stored with a `plugin.event` named `state`, by plugin."""
 
     @property
     def turn_cost_usd(self) -> float | None:

@@ -96,7 +96,8 @@ def skipped_lines_notice(count: int) -> str:
 
 def unknown_events_notice(count: int, *, other_version: bool = False) -> str:
     """Return the phrase for events of a log whose kind or version is unknown."""
-    return f"{format_count(count, 'event')} of {'another log version' if other_version else 'a kind'} that this version does not know"
+    what = "a log version" if other_version else "a kind"
+    return f"{format_count(count, 'event')} of {what} that this version of tui-agent does not know"
 
 
 LARGER_WINDOW_HINT: Final = (
@@ -114,20 +115,20 @@ def truncation_notice(cut: ContextTruncated) -> str:
         labels = [f"{text.label} ({size})" for text, size in zip(cut.truncations, sizes, strict=True)]
         subject, sent = f"{', '.join(labels[:-1])} and {labels[-1]} do", ""
     return (
-        f"{subject[:1].upper()}{subject[1:]} not fit in this model's window{window}: it is sent the beginning and"
-        f" the end{sent} and can read the rest ({_artifact_ids(cut.truncations)})."
+        f"{subject[:1].upper()}{subject[1:]} not fit in this model's window{window}: the model gets the beginning"
+        f" and the end{sent} and can read the rest ({_artifact_ids(cut.truncations)})."
     )
 
 
 def inferred_window_notice(event: ContextWindowInferred) -> tuple[str, str]:
     """Return two lines: the inferred window of a model, and a hint on setting a better value."""
     reason = (
-        "stated by its provider"
+        "the provider stated this size"
         if event.stated_by_provider
-        else f"its provider refused {event.refused_tokens:,}"
+        else f"the provider refused a request of {event.refused_tokens:,} tokens"
     )
-    line = f"The window of model {event.profile} now counts as {event.window:,} tokens: {reason}."
-    return line, "If you know its size, set context_window in its profile in config.toml."
+    line = f"tui-agent now assumes a window of {event.window:,} tokens for model {event.profile}: {reason}."
+    return line, "If you know the real size, set context_window in the model's profile in config.toml."
 
 
 def shortened_summary_notice(cuts: Sequence[Truncation]) -> str:

@@ -17,8 +17,8 @@ _PIECE = re.compile(
 )
 """Pieces that are compared separately.
 
-Words like i18n, k8s or 2fa stay in one piece, because their letters alone mean nothing. URLs and IPv4 also stay in one
-piece, and are not split before the last capital.
+Words like i18n, k8s or 2fa stay in one piece, because their letters alone mean nothing. The words URLs and IPv4
+also stay in one piece: they are not split before the last capital.
 """
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])")
 """`_PIECE` for a word of ASCII letters only."""
@@ -28,9 +28,9 @@ MAX_WORD_CHARS = 64
 MAX_NUMBER_DIGITS = 5
 """Maximum number of digits that belong to the letters before them, as in sha512, utf8 or phase_2."""
 MIN_GENERATED_CHARS = 20
-"""Minimum length in characters of a run that counts as generated."""
+"""Minimum length in characters of a run that looks generated (see `_is_generated`)."""
 MIN_GENERATED_DIGITS = 3
-"""Minimum number of digits in a run that counts as generated."""
+"""Minimum number of digits in a run that looks generated."""
 MAX_CHARS_PER_CHANGE = 4
 """Maximum average number of characters between changes of character kind in a generated run."""
 _LONG_RUN = re.compile(rf"[A-Za-z0-9]{{{MIN_GENERATED_CHARS},}}")

@@ -41,7 +41,7 @@ def _describe_observations(metrics: MetricsView) -> str:
     if metrics.hot_observation_count:
         phrases.append(f"{metrics.hot_observation_count} in full")
     if metrics.cold_summary_chars:
-        phrases.append(f"the others in a summary of {metrics.cold_summary_chars} characters")
+        phrases.append(f"older ones replaced by a summary of {metrics.cold_summary_chars} characters")
     if metrics.repeated_reads:
         phrases.append(f"{format_count(metrics.repeated_reads, 'repeated read')}")
     return ", ".join(phrases)
@@ -67,9 +67,9 @@ def _describe_first_edit(metrics: MetricsView) -> str:
     if metrics.first_target_read_part is not None:
         phrases.append(f"first read of an edited file at part {metrics.first_target_read_part}")
     if metrics.search_to_edit_parts is not None:
-        phrases.append(f"{format_count(metrics.search_to_edit_parts, 'part')} after the last search")
+        phrases.append(f"last search {format_count(metrics.search_to_edit_parts, 'part')} before the edit")
     if metrics.edit_to_test_parts is not None:
-        phrases.append(f"next test {format_count(metrics.edit_to_test_parts, 'part')} later")
+        phrases.append(f"next test {format_count(metrics.edit_to_test_parts, 'part')} after the edit")
     if metrics.seconds_to_first_test is not None:
         phrases.append(f"first test after {format_duration(metrics.seconds_to_first_test)}")
     return ", ".join(phrases)

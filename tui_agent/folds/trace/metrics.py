@@ -1,7 +1,7 @@
 """All figures of a session: one fold for `trace`, `/status`, comparisons, the tree of branches and exports.
 
-Invariant: distances are counted in parts (see `folds.trace.parts`), which do not depend on the model's speed. Changes
-by a command count as edits after the command ended without having been a test run.
+Invariant: distances are counted in parts (see `folds.trace.parts`), which do not depend on the model's speed. The
+changes of a command are counted as edits when the command has ended, unless it was a test run.
 """
 
 from dataclasses import dataclass, field, replace
@@ -184,7 +184,7 @@ class Metrics:
         return self._view
 
     def part_of(self, call_id: CallId | None) -> int:
-        """Return the part of a call, or the newest part."""
+        """Return the number of the part in which an open call was made; the newest part for any other `call_id`."""
         newest = self.sums.parts - 1
         return newest if call_id is None else self.call_parts.get(call_id, newest)
 

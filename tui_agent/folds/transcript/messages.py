@@ -148,7 +148,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
 
 
 def _add_kept_work(draft: Draft) -> bool:
-    """Add the work that is kept and the user's options to the failure notice; return False if there is none."""
+    """Add the work that is kept and the user's options to the failure notice; return False if there is no notice."""
     entry = None if draft.failure is None else draft.entries[draft.failure]
     if draft.failure is None or not isinstance(entry, NoticeEntry):
         return False

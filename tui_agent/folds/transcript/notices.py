@@ -64,7 +64,7 @@ _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
 _HEAD_MOVES = {
     "undo": "Undid the last turn, back to {event}. /redo restores it.",
     "revert": "Reverted to {event}. /redo restores the newer state.",
-    "redo": "Redid, up to {event}.",
+    "redo": "Redid everything up to {event}.",
     "branch": "Switched to another branch, at {event}. /redo switches back.",
 }
 
@@ -263,7 +263,7 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
     count = len(payload.paths) + payload.unlisted_count
     restored = format_count(count, "file restored.", "files restored.")
     paths = ", ".join(payload.skipped_paths[:3]) + (" …" if len(payload.skipped_paths) > 3 else "")
-    kept = f"Kept your versions, as you changed them too: {paths}" if paths else ""
+    kept = f"Kept your versions of files that you changed too: {paths}" if paths else ""
     draft.add_notice(ev, "resume", "warning" if kept else "info", (restored, kept))
 
 

@@ -81,7 +81,7 @@ class Draft:
         """(The model's name, the price of its input if known)."""
         self.cost_limit: float | None = None
         self.unknown_notices: dict[bool, tuple[int, int]] = {}
-        """The notices on unknown events: (index, number of events), by True for events of another log version."""
+        """The notices on unknown events: (index, number of events). Key: True for events of another log version."""
         self.last_event_time = 0.0
         self.turn_started_at = 0.0
         self.crash_time: float | None = None
