@@ -25,8 +25,8 @@ class FittedText:
 class SummaryBlock:
     """A block of a summary. Sizes are in characters.
 
-    `needs` is the size of its shortest complete form; `share` the guaranteed fraction of the room; `what` its name for
-    the user if it is required; `own`: it contains the user's words.
+    `needs` is the size of the block's shortest complete form, and `share` the guaranteed fraction of the room. `what`
+    is the name of a required block for the user. `own` is True if the block contains the user's words.
     """
 
     title: str
@@ -63,7 +63,7 @@ def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> lis
 
 
 def _guaranteed_sizes(blocks: Sequence[SummaryBlock], room: int) -> list[int]:
-    """Return each block's guaranteed size. Blocks without the user's own words get less if those need the room."""
+    """Return each block's guaranteed size. Those without the user's words get less if the others need the room."""
     minimums = [min(block.needs, int(block.share * room)) for block in blocks]
     own = sum(block.needs for block in blocks if block.own)
     others = sum(size for size, block in zip(minimums, blocks, strict=True) if not block.own)

@@ -13,11 +13,11 @@ from tui_agent.protocol.events.context import Section, SectionName
 FULL: Final = 0.80
 """Fraction of the window that a summary and all other content may fill."""
 FULL_WHEN_CUT: Final = 0.60
-"""Fraction that they may fill if required content has to be cut anyway."""
+"""Used instead of `FULL` if required content has to be cut anyway."""
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window left for the newest messages."""
 MIN_TIGHT: Final = 0.02
-"""Minimum fraction for the newest messages if required content is complete only with this smaller fraction."""
+"""Used instead of `MIN_KEPT` if required content would otherwise have to be cut."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Fraction of the window for the story of a summary: normal and minimum."""
 MIN_CHARS: Final = 2_000

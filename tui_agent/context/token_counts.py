@@ -166,7 +166,7 @@ class SectionShare:
 
 
 def split_shares(count: MessageCount, section: SectionName) -> list[tuple[SectionName, SectionShare]]:
-    """Return a message's size by section. Only a summary has two: the user's words, and the rest."""
+    """Return a message's size by section. Only a summary has two sections: the user's words, and the rest."""
     message = count.message
     parts = message.shares if isinstance(message, SummaryMessage) else ()
     if not parts:

@@ -33,7 +33,7 @@ SHORT_BYTES, SHORT_LINES = 1_200, 24
 _MIN_BLOCK_TOKENS = 400
 """Minimum tokens of a block for it to be shortened."""
 _TINY_BYTES, _TINY_LINES, _TINY_MIN_TOKENS = 240, 6, 90
-"""These three limits for a second pass, which also shortens answers and the arguments of calls."""
+"""Bytes, lines and minimum tokens in a second pass, which also shortens answers and the arguments of calls."""
 _MIN_WORD_TOKENS = 200
 """Minimum tokens that remain of a cut user message."""
 _TRIES = 4

@@ -97,7 +97,7 @@ class WordLines:
 
 
 def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int) -> tuple[Symbol, ...]:
-    """Return the `most` best symbols in file order. Symbols with score 0 are included only if all have it."""
+    """Return the `most` best symbols in file order. Symbols with score 0 are included only if all have score 0."""
     order = sorted(range(len(symbols)), key=lambda index: (-scores[index], symbols[index].line, index))
     selected: list[int] = []
     keys: set[tuple[str, str]] = set()

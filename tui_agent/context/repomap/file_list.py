@@ -48,7 +48,7 @@ _OTHER_KINDS = {stat.S_IFLNK: "link", stat.S_IFDIR: SUBMODULE}
 
 
 class Entry(NamedTuple):
-    """A file with its size, modification time and inode. If these are equal, the file counts as unchanged."""
+    """A file with its size, modification time and inode. If these are equal, the file is treated as unchanged."""
 
     path: str
     size: int

@@ -1,7 +1,7 @@
 """Graph of files that use names defined in other files, and the resulting rank.
 
 Invariant: the work is limited: a name with more than `MAX_DEFINERS` definers makes no edge, and only the strongest
-`MAX_OUT` edges of a file count. The result does not depend on the order in which files were indexed.
+`MAX_OUT` edges of a file are used. The result does not depend on the order in which files were indexed.
 """
 
 from array import array

@@ -1,6 +1,6 @@
 """Past commits: files that changed when a commit message contained the question's words.
 
-Invariant: only ancestors of the current commit count; merges and commits with very many files are ignored.
+Invariant: only ancestors of the current commit are used; merges and commits with very many files are ignored.
 """
 
 from pathlib import Path

@@ -96,7 +96,7 @@ class KnownFile(NamedTuple):
 
 
 def index_path(folder: Path, root: Path, variant: str = "") -> Path:
-    """Return the path of the index for the repository at `root`; each `variant` has its own."""
+    """Return the path of the index for the repository at `root`; each `variant` has its own index."""
     mark = hashlib.sha256(os.fsencode(os.path.realpath(root)) + variant.encode()).hexdigest()[:16]
     name = "".join(char if char.isascii() and (char.isalnum() or char in "-_") else "_" for char in root.name)
     return folder / f"{name[:40] or 'root'}-{mark}.sqlite3"

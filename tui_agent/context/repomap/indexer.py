@@ -45,7 +45,7 @@ _BLANK_TABLE = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign 
 def index_entry(
     root: str, entry: Entry, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
 ) -> IndexedFile:
-    """Index one file. Without `parse` it has words but no symbols."""
+    """Index one file. If `parse` is False, the result has words but no symbols."""
     entry = _with_safe_key(entry)
     source = read(f"{root}/{entry.path}")
     if source.reason:

@@ -85,7 +85,7 @@ _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _STRINGS,
     _COMMENTS,
 )
-"""Java blocks after parameters or a condition. Without nested braces, they define nothing."""
+"""Java blocks after parameters or a condition, if they have no nested braces: they define nothing."""
 
 _IDLE = {"python": _ARGUMENTS, "java": _STATEMENTS}
 _FIRST_LINES = (

@@ -88,7 +88,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) -> list[NamedFile]:
-    """Return the files whose path ends with the given path, or with which the given path ends."""
+    """Return the files whose path ends with `word`, or is the end of `word`."""
     parts = _parts(word)
     if not parts:
         return []

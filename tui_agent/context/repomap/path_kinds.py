@@ -22,7 +22,7 @@ _DOC = re.compile(
     r"|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
 )
 _TRANSLATED = re.compile(r"(?:^|/)(?:changes|news|i18n|locales?)/")
-"""Folders of change notes and translations, except for compiled code, which implements these."""
+"""Folders of change notes and translations. Compiled code in such folders is ordinary code."""
 _DOC_NAME = re.compile(
     r"(?:^|/)(?:readme|changelog|changes|history|news|authors|contributing|licen[cs]e|release)[^/]*$"
 )
@@ -36,7 +36,7 @@ _FOREIGN_FOLDER = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist)/|\.min\."
     r"|^(?:(?!(?:src|source|lib|pkg|internal|app|cmd)/)[^/]+/)?(?:build|out)/"
 )
-"""Folders of foreign code and build output. A `build` folder matches only at the top of a repository or of a part."""
+"""Folders of foreign code and build output. A `build` folder matches only at the top or one level below."""
 _SETTINGS = re.compile(
     r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|(?:^|/)\.[^/]+(?:/|$)"
 )

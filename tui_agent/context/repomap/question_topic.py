@@ -60,7 +60,7 @@ _FOREIGN = re.compile(
     r"|at (?:\S.*)?(?:node_modules/|\bnode:|\(<anonymous>\)|<anonymous>:\d)|at (?:System|Microsoft)\."
     r"|at [\w$.@/]+\.[\w$<>]+\((?:[\w$]+\.\w+:\d+|Native Method|Unknown Source)\)|\.\.\. \d+ more$)"
 )
-"""A stack frame in an installed package or the runtime; every Java frame counts, because its class names its file."""
+"""A stack frame in an installed package or the runtime; every Java frame matches, because its class names its file."""
 _CODE_INDENT = "    "
 """Indentation of the code line that Python prints below a frame."""
 _MAX_HEADING_CHARS, _MAX_PLATFORM_LINE_WORDS = 120, 8

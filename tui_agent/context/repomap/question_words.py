@@ -44,7 +44,7 @@ class Query:
 
     `pairs` are adjacent words; `strong` are the words of code names, whole and split; `about` are kinds of files (see
     `path_kinds.kind_of`). Early words weigh most, because a question starts with its topic. Form texts are removed (see
-    `question_topic`). Only the first `MAX_QUERY` characters and the `MAX_TERMS` heaviest words count.
+    `question_topic`). Only the first `MAX_QUERY` characters and the `MAX_TERMS` heaviest words are used.
     """
 
     def __init__(self, text: str) -> None:

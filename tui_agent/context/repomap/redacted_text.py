@@ -54,7 +54,7 @@ class Cleaner:
     def redact_signatures(self, texts: list[str], kinds: Sequence[str]) -> list[str]:
         """Return the redacted signatures; the same list object if nothing was redacted.
 
-        `kinds` are the kinds of their symbols, of which some can contain no secret.
+        `kinds` are the kinds of the symbols, because symbols of some kinds can contain no secret.
         """
         check_all = bool(self.options.rules) or self._contains_secret(texts)
         indexes = range(len(texts)) if check_all else self._value_indexes(texts, kinds)

@@ -277,7 +277,7 @@ class RepoMap:
     def _is_behind(self, entry: Entry) -> bool:
         """Return True if a changed file is not in the index yet.
 
-        A file that was indexed right after it was written always differs, and is not counted.
+        A file that was indexed right after it was written always looks changed, so it is ignored here.
         """
         known = self._index.known.get(entry.path)
         return known is None or known.entry.mtime_ns != UNSETTLED

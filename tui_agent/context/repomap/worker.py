@@ -112,7 +112,7 @@ def start(
 
 
 def end(child: subprocess.Popen[bytes], *, detached: bool) -> None:
-    """Let a detached process continue, and end any other one: after its current chunk, or after `END_S` seconds."""
+    """Let a detached process continue. End any other process after its current chunk, or after `END_S` seconds."""
     if child.stdin is not None:
         child.stdin.close()
     if detached:
