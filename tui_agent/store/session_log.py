@@ -63,7 +63,7 @@ class LogFollower:
         self._closed = False
 
     async def next_batch(self) -> Sequence[Record]:
-        """Wait for records after the last batch and return at least one; none once the log or follower is closed."""
+        """Wait for the next records and return at least one; empty once the log or the follower is closed."""
         while not self._closed:
             batch = self._source.next_after(self._cursor, MAX_BATCH)
             if batch:
@@ -79,7 +79,7 @@ class LogFollower:
         return ()
 
     def close(self) -> None:
-        """Stop following; a waiting `next_batch` returns empty."""
+        """Stop following; a waiting `next_batch` then returns no records."""
         self._closed = True
         self._source.remove_follower(self)
         self.wake()
@@ -120,7 +120,7 @@ class SessionLog:
         self.repair: LogRepaired | None = None
         self._fd, self._end, self._last_seq, self._lines = -1, 0, -1, 0
         self.place: LinePosition | None = None
-        """End of the newest event in the file; None until this run has written one."""
+        """End of the newest event in the file; None until this run has written an event."""
         if not lazy:
             self._open_file()
         self.previous_last_seq = self._last_seq

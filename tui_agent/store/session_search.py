@@ -15,7 +15,7 @@ from tui_agent.store.session_index_rows import LogState
 from tui_agent.store.session_summary import summarise_session
 
 MAX_HITS = 100_000
-"""Maximum number of hits, the newest ones, from which sessions are taken. Very common words have more."""
+"""Maximum number of newest hits from which sessions are taken. Very common words have more hits."""
 MAX_SNIPPETS = 500
 _SEARCH_SESSIONS = """
 SELECT sessions.name, sessions.title, places.workspace, texts.seq, texts.at, texts.kind, texts.number, grouped.places

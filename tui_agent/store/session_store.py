@@ -257,7 +257,7 @@ class SessionStore:
         return [state for state in states if state is not None]
 
     def latest(self, workspace: str | None) -> SessionId | None:
-        """Return the last used session of a workspace (None: of any), preferably one with messages; None if none."""
+        """Return the last used session of a workspace (None: of any), preferably with messages, or None."""
         sessions = [summary for summary in self.list(workspace) if workspace in (None, summary.workspace)]
         with_messages = [session for session in sessions if session.title]
         return next((session.id for session in with_messages or sessions), None)

@@ -236,7 +236,7 @@ def _newest_title(path: Path, stretches: Sequence[Stretch] | None) -> str:
 
 
 def _fork_workspace(path: Path) -> str:
-    """Return the workspace in a log's newest `session.forked` events; empty if none has one."""
+    """Return the workspace in a log's newest `session.forked` events; empty if they contain none."""
     workspaces = (fork.changes.workspace for fork in _search_backwards(path, SessionForked))
     return next(filter(None, workspaces), "")
 

@@ -92,8 +92,8 @@ def is_told(candidate: Candidate) -> bool:
 def is_login_option(candidate: Candidate) -> bool:
     """Return True for the password in `-u user:password` and similar options.
 
-    After a program that signs in with this option, any value counts except a placeholder. After other programs, names,
-    numbers and paths do not count (`docker run --user node:node`, `-u 1000:1000`).
+    After a program that signs in with this option, any value except a placeholder is accepted. After other programs,
+    names, numbers and paths are rejected (`docker run --user node:node`, `-u 1000:1000`).
     """
     value, option = candidate.value, candidate.group("option")
     line = candidate.line_before(400) + candidate.lead.partition(option)[0]

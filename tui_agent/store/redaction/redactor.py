@@ -212,7 +212,7 @@ def merged(hits: list[Hit]) -> list[Hit]:
 
 
 def clipped(hits: Iterable[Hit], start: int, end: int) -> list[Hit]:
-    """Return the hits between two offsets, cut to them and relative to the first."""
+    """Return the hits between two offsets, cut to these offsets and relative to `start`."""
     return [
         replace(hit, start=max(hit.start - start, 0), end=min(hit.end, end) - start)
         for hit in hits
