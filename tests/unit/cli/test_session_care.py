@@ -283,7 +283,9 @@ def test_verify_checks_the_checkpoints_of_a_workspace_that_is_gone(
     status, out, _ = call("sessions", "verify", "ses_a", "--json")
     (told,) = lines(out)
     assert status == 1
-    assert f"It borrows objects from {work / '.git'}, which no longer exists" in " ".join(told["problems"])
+    assert f"The checkpoints use objects from {work / '.git'}, which no longer exists" in " ".join(
+        told["problems"]
+    )
     (tmp_path / "elsewhere").rename(work)
     (checkpoints / "refs" / "heads" / "main").write_text("garbage")
     assert "main" in call("sessions", "verify", "ses_a")[1]

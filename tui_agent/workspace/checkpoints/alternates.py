@@ -31,7 +31,8 @@ def describe_missing_folders(store: Path) -> str:
     if not missing:
         return ""
     names = " and ".join(str(path.parent if path.name == "objects" else path) for path in missing)
-    return f"It borrows objects from {names}, which no longer exists"
+    verb = "exists" if len(missing) == 1 else "exist"
+    return f"The checkpoints use objects from {names}, which no longer {verb}"
 
 
 def read_alternates(objects: Path) -> list[bytes]:
