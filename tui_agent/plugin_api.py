@@ -213,11 +213,17 @@ class BaseMiddleware:
         return ()
 
     async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
-        """Send a model request with `call_next`, and return the reply. May change both, or send the request again."""
+        """Send a model request by `call_next(request)`, and return the reply.
+
+        An override may change both, or send the request again.
+        """
         return await call_next(request)
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Run a tool call that the policy allowed with `call_next`, and return the result. May change both."""
+        """Run a tool call by `call_next(call)`, and return the result. The policy has allowed the call.
+
+        An override may change both.
+        """
         return await call_next(call)
 
     async def on_turn_end(self, turn: TurnContext) -> None:
