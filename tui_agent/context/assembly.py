@@ -46,7 +46,7 @@ TRAILING_SECTION: Final[SectionName] = "working_memory"
 They are placed after the history, so that everything before them stays cached, and are dropped first if space is short.
 """
 SHORTEN_FRACTION = 0.25
-"""A history that is too long is shortened in steps of this fraction of the room.
+"""A history that is too long is shortened by multiples of this fraction of the room.
 
 With a smaller fraction nearly every request would start differently, and the provider could cache nothing.
 """
