@@ -162,7 +162,7 @@ def _explain_line(line: str, bounds: Bounds, network: bool) -> str:
         changed = _describe_paths(outside or _find_paths(line))
         return f"The command tried to change {changed}, which the sandbox does not allow."
     if _EXISTS.search(line) and any(name in line for name in bounds.absent):
-        return "The command tried to create a settings file that the sandbox does not allow."
+        return "The command tried to create a repository, which the sandbox does not allow."
     if _KEYS.search(line.lower()):
         return "The command tried to use your keys, which the sandbox hides."
     if not network and _NETWORK.search(line):
