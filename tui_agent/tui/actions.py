@@ -44,9 +44,9 @@ class Action(NamedTuple):
     footer_when: When | None = None
     """When the footer shows the action; None: whenever the action is available (`when`)."""
     choices: int = 1
-    """The number of things between which the keys choose.
+    """The number of alternatives that the keys stand for.
 
-    With 2, the keys `up, down, k, j` mean: `up` and `k` choose the first thing, `down` and `j` the second.
+    With 2 and the keys `up, down, k, j`, `up` and `k` are for the first alternative, `down` and `j` for the second.
     """
     typed: str = ""
     """The character that triggers the action when typed in a message. It is text, not a key, so it cannot be rebound.
@@ -74,7 +74,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if the action closes something. A row without room for all keys still shows this one."""
+        """True if the action closes something. A footer without room for all keys still shows its key."""
         return self.action in WAYS_OUT
 
 
@@ -266,14 +266,14 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("replay_again", "go to the next or previous match", "Replay", keys=("n", "shift+n"), scope="replay", choices=2),
     _a("replay_scroll", "scroll the chat", "Replay", keys=("up", "down"), scope="replay", choices=2),
     _a("replay_page", "scroll the chat by a page", "Replay", keys=("pageup", "pagedown"), scope="replay", choices=2),
-    _a("tree_go", "go to the chosen row: revert to it, or open its session", "Tree", keys=("enter",), scope="tree", footer="go there", rank=1),
+    _a("tree_go", "revert to the chosen row, or open its session", "Tree", keys=("enter",), scope="tree", footer="go there", rank=1),
     _a("tree_row", "choose the previous or next row", "Tree", keys=("up", "down"), scope="tree", choices=2),
-    _a("tree_fork", "fork a new session from there", "Tree", keys=("f",), scope="tree", footer="fork", rank=2),
+    _a("tree_fork", "fork a new session from the chosen row", "Tree", keys=("f",), scope="tree", footer="fork", rank=2),
     _a("tree_what_if", "repeat the message with one change", "Tree", keys=("w",), scope="tree", footer="what if", rank=3),
-    _a("tree_compare", "compare with the current branch", "Tree", keys=("c",), scope="tree", footer="compare", rank=4),
-    _a("tree_replay", "replay the session from there", "Tree", keys=("r",), scope="tree", footer="replay", rank=6),
+    _a("tree_compare", "compare the chosen branch with the current one", "Tree", keys=("c",), scope="tree", footer="compare", rank=4),
+    _a("tree_replay", "replay the session from the chosen row", "Tree", keys=("r",), scope="tree", footer="replay", rank=6),
     _a("tree_leave", "go back", "Tree", keys=("escape", "q"), scope="tree", footer="back", rank=5),
-    _a("checkpoint_go", "revert to it: conversation, files, or both", "Checkpoints", keys=("enter",), scope="checkpoints", footer="revert to it", rank=1),
+    _a("checkpoint_go", "revert to the chosen checkpoint: conversation, files, or both", "Checkpoints", keys=("enter",), scope="checkpoints", footer="revert to it", rank=1),
     _a("checkpoint_row", "choose the previous or next checkpoint", "Checkpoints", keys=("up", "down"), scope="checkpoints", choices=2),
     _a("checkpoint_author", "show all, or only the agent's, commands' or your changes", "Checkpoints", keys=("1", "2", "3", "4"), scope="checkpoints", footer="author", rank=3, choices=4),
     _a("checkpoint_leave", "go back", "Checkpoints", keys=("escape", "q"), scope="checkpoints", footer="back", rank=4),
@@ -302,7 +302,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("fork_close", "close", "Fork", keys=("escape",), scope="fork", footer="close", rank=5),
     _a("compare_side", "switch to the other branch", "Comparison", keys=("tab", "shift+tab"), scope="compare", footer="other branch", rank=1),
     _a("compare_file", "choose the previous or next file that differs", "Comparison", keys=("up", "down"), scope="compare", footer="file", rank=2, choices=2),
-    _a("compare_play", "play or pause both", "Comparison", keys=("space",), scope="compare", footer="play both", rank=3),
+    _a("compare_play", "play or pause both timelines", "Comparison", keys=("space",), scope="compare", footer="play both", rank=3),
     _a("compare_keep", "continue with this branch", "Comparison", keys=("k",), scope="compare", footer="keep this branch", rank=4),
     _a("compare_export", "save the comparison as a Markdown file", "Comparison", keys=("x",), scope="compare", footer="export", rank=5),
     _a("compare_leave", "go back", "Comparison", keys=("escape", "q"), scope="compare", footer="back", rank=6),
@@ -312,7 +312,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("compare_scroll", "scroll the file and the answers", "Comparison", keys=("pageup", "pagedown"), scope="compare", choices=2),
     _a("sessions_open", "open the session", "Sessions", keys=("enter",), scope="sessions", footer="open", rank=1),
     _a("sessions_replay", "replay the session from any event", "Sessions", keys=("r",), scope="sessions", footer="replay", rank=2),
-    _a("sessions_fork", "fork a new session from its end", "Sessions", keys=("f",), scope="sessions", footer="fork", rank=3),
+    _a("sessions_fork", "fork a new session from the end of the chosen one", "Sessions", keys=("f",), scope="sessions", footer="fork", rank=3),
     _a("sessions_compare", "compare with another session, which you choose next", "Sessions", keys=("c",), scope="sessions", footer="compare with…", rank=4),
     _a("sessions_export", "save the session as a file", "Sessions", keys=("x",), scope="sessions", footer="export", rank=5),
     _a("sessions_rename", "rename the session", "Sessions", keys=("n",), scope="sessions", footer="rename", rank=8),
@@ -345,7 +345,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("trust_without", "ignore these files until one of them changes", "Trust", keys=("w",), scope="trust", footer="ignore", rank=5),
     _a("trust_forget", "forget the decision", "Trust", keys=("f",), scope="trust", footer="forget", rank=6),
     _a("trust_quit", "quit", "Trust", keys=("q",), scope="trust", footer="quit", rank=7),
-    _a("trust_later", "ignore them for now; ask next time", "Trust", keys=("escape",), scope="trust", footer="later", rank=8),
+    _a("trust_later", "ignore these files for now; ask at the next start", "Trust", keys=("escape",), scope="trust", footer="later", rank=8),
     _a("start_pick", "choose", "Start", keys=("1", "2", "3", "4", "5", "6", "7", "8", "9"), scope="start", footer="choose", rank=1, choices=9),
     _a("start_use", "use the chosen entry", "Start", keys=("enter",), scope="start", footer="use it", rank=2),
     _a("start_row", "choose the previous or next row", "Start", keys=("up", "down"), scope="start", choices=2),

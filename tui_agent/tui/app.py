@@ -42,7 +42,7 @@ TWICE_S = 1.5
 
 
 class AgentApp(SessionApp, inherit_bindings=False):
-    """The full-screen app. `spawn` opens a session; tests pass their own."""
+    """The full-screen app. `spawn` is the function that opens a session; tests replace it."""
 
     def __init__(
         self,

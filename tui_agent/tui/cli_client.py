@@ -105,7 +105,7 @@ def beside_json(text: str) -> str:
 
 
 def text_of(row: JsonRow, *names: str) -> str:
-    """Return the first of these fields that is a number or a non-empty string, as text; empty if there is none."""
+    """Return the first field in `names` that is a number or a non-empty string, as text; empty if no field is."""
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value:

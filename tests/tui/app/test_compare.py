@@ -162,7 +162,7 @@ async def test_an_export_goes_on_where_the_comparison_is_left(two: Comparison, k
 async def test_esc_goes_back_and_f1_names_every_key(two: Comparison) -> None:
     async with open_comparison(two) as shown:
         await shown.press("f1")
-        assert "play or pause both" in shown.text()
+        assert "play or pause both timelines" in shown.text()
         await shown.press("escape", "escape")
         assert not isinstance(shown.driven.app.screen, CompareScreen)
 

@@ -97,7 +97,7 @@ async def test_a_window_that_was_learnt_is_marked_and_says_how_to_set_it() -> No
     async with open_app(golden("night_shift")) as driven:
         rows = await opened(driven, packed(*SECTIONS).model_copy(update={"window_inferred": True}))
         text = " ".join(rows)
-        assert "200k (learnt)" in text and "context_window in its profile" in text
+        assert "200k (learnt)" in text and "context_window in the model's profile" in text
         await driven.press("escape")
         assert "of ~200k" in driven.text()
 

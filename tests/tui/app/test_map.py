@@ -349,7 +349,7 @@ async def test_in_context_mode_none_no_map_is_promised() -> None:
         await driven.press("i")
         assert not any(isinstance(one, SetRepoMap) for one in driven.session.submitted)
         assert "Context mode `none` sends no map" in driven.text()
-        assert "as the context mode is none" in " ".join(driven.text().split())
+        assert "because the context mode is none" in " ".join(driven.text().split())
 
 
 async def test_the_cursor_stays_at_its_row_when_the_map_is_made_anew_and_begins_at_the_top_for_a_new_question() -> (

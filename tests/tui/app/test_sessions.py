@@ -272,7 +272,7 @@ async def test_deleting_asks_first() -> None:
         assert isinstance(driven.app.screen, Confirm)
         assert (
             "break-rounding, 369 events" in driven.text()
-            and "Its fork keeps its copy of the events." in driven.text()
+            and "The session's fork keeps its own copy of the events." in driven.text()
         )
         hear(driven)
         await driven.press("enter", "escape")

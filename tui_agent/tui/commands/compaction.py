@@ -60,9 +60,9 @@ def _rows(view: CompactedView) -> list[Item]:
 
 
 def _offer_undo(context: AppContext, view: CompactedView) -> None:
-    """Ask before undoing the summary.
+    """Ask before undoing the newest summary.
 
-    Its row is the first, so one Enter too many would discard the result of a model request.
+    In the list, the row that undoes it comes first, so an accidental Enter would discard the result of a model request.
     """
     items = [
         Item("leave", "Keep it", "the summary stays in the context"),

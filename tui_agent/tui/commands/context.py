@@ -56,7 +56,7 @@ class ContextSheet(Viewer):
         self._shown: tuple[object, ...] = ()
 
     def follow(self) -> None:
-        """Redraw if a figure changed; a streamed answer changes none."""
+        """Redraw if a figure changed; a streamed answer changes no figure."""
         if any(old is not new for old, new in zip(self._shown, self._figures(), strict=False)):
             self.redraw()
 
@@ -246,10 +246,10 @@ def _draw_next(facts: Facts, view: ContextMeterView) -> None:
         text = f"The meter turns amber at {near}; the soft limit is {soft}. Old turns are summarised {when}."
         facts.text(text, "t2")
     if view.assumed:
-        text = "The model's window is unknown; this one is assumed. Set context_window in its profile."
+        text = "The size of the model's window is unknown, so it is assumed. Set context_window in the model's profile."
         facts.text(text, "t3")
     if view.window_inferred:
-        text = "The window is estimated from what the provider accepted and refused. Set context_window in its profile."
+        text = "The window is estimated from accepted and refused requests. Set context_window in the model's profile."
         facts.text(text, "t3")
     columns = _Columns.fit(view, facts.width)
     for section in view.sections:

@@ -1,4 +1,4 @@
-"""The lower half of the context sheet: the tools, files and messages that fill the context, and how requests differ."""
+"""The lower half of the context sheet: tools, files and messages that fill the context, and the changes per request."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
 """Commands that set the model: a model, a provider and its key, the default model.
 
-Invariant: a list opens immediately with the entries that the app knows; others are added later. A typed key stays in
-memory, unless the user asked to store it.
+Invariant: a list opens immediately with the entries that the app knows; other entries are added later. A typed key
+stays in memory, unless the user asked to store it.
 """
 
 import asyncio
@@ -76,7 +76,8 @@ def use_local_model(context: AppContext, argument: str) -> None:
 def set_up_provider(context: AppContext, argument: str) -> None:
     """Ask for a provider's key.
 
-    The provider is the one in `argument`, else that of a configured model without a key, else one from a list.
+    `argument` is a provider, a model or a URL. If it is empty, use the provider of the configured model if the key of
+    that model is missing; otherwise the user chooses a provider from a list.
     """
     wanted = context.config.model if context.config is not None and not context.has_model else ""
     if argument.startswith(("http://", "https://")):
@@ -107,7 +108,9 @@ def _choose_vendor(context: AppContext) -> None:
         else:
             _open_form(context, model=value)
 
-    open_picker(context, "Other provider", items, choose, free="use this name, as vendor/model")
+    open_picker(
+        context, "Other provider", items, choose, free="use the typed text as the model (vendor/model)"
+    )
 
 
 def _open_form(context: AppContext, *, model: str = "", base_url: str = "") -> None:
@@ -122,7 +125,7 @@ def _open_form(context: AppContext, *, model: str = "", base_url: str = "") -> N
 
 
 async def use_provider(context: AppContext, given: Provider) -> None:
-    """Pass the key to the engine, for this run or also for later ones, and set the model."""
+    """Set the model, and pass the key to the engine, either for this run only or also for later runs."""
     app, config = context.app, context.config
     if given.key and config is not None:
         name = key_variable(given.vendor)

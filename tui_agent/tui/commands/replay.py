@@ -48,7 +48,7 @@ class OpenSession:
 
 
 def open_replay(context: AppContext, argument: str) -> None:
-    """Open the session's replay, at this event if `argument` names one."""
+    """Open the session's replay at the event with the number `argument`; if it is empty, at the end."""
     if argument and (not argument.isdecimal() or int(argument) > context.views.seq):
         context.app.say(f"/replay needs the number of an event, up to {context.views.seq}.", "warning")
         return

@@ -1,7 +1,7 @@
 """Commands about sessions: open another one, start a new one, pause, rename, the queue, the trace.
 
-Invariant: no session gets a name that looks like a session id; it gets any other single word as its name only after a
-question.
+Invariant: `/session WORD` never uses a word that looks like a session id as the session's new name, and asks the user
+before it uses another word as the name.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ def show_or_open_session(context: AppContext, argument: str) -> None:
 
 
 def begin(context: AppContext, argument: str, *, named: bool) -> None:
-    """Open the session with this id; if there is none and `named` is set, rename this session."""
+    """Open the session with the id `argument`. If there is none and `named` is set, use it as this session's name."""
     if context.sessions.under_way:
         context.app.do("session" if named else "resume", argument)
     elif context.running:
@@ -51,7 +51,7 @@ def say_turn_is_running(context: AppContext) -> None:
 
 
 async def _open_or_rename(context: AppContext, argument: str, *, named: bool, can_open: bool) -> None:
-    """Open or rename as described for `begin`; `can_open` is False while a turn runs."""
+    """Open or rename a session as described for `begin`; `can_open` is False while a turn runs."""
     session = ""
     try:
         session, problem = await _find_session(context, argument)
@@ -178,7 +178,7 @@ def rename(context: AppContext, argument: str) -> None:
 
 
 def unqueue(context: AppContext, argument: str) -> None:
-    """Move a queued message back into the prompt: the one with this number; by default the newest."""
+    """Move the queued message with the number `argument` back into the prompt; by default the newest message."""
     message = _queued_message(context, argument, newest=True)
     if message is None:
         return
@@ -188,7 +188,7 @@ def unqueue(context: AppContext, argument: str) -> None:
 
 
 def send_queued(context: AppContext, argument: str) -> None:
-    """Send a queued message now: the one with this number; by default the first."""
+    """Send the queued message with the number `argument` now; by default the oldest message."""
     message = _queued_message(context, argument, newest=False)
     if message is not None:
         context.submit(SendQueued(queue_id=message.queue_id))

@@ -39,7 +39,7 @@ class BackgroundFold:
             self.replace_if_ready()
 
     def replace_if_ready(self) -> None:
-        """Show this fold's views if they have caught up with the shown ones."""
+        """Show this fold's views if they have caught up with the views on the screen."""
         if not self._adopted and not self._views.head_moved and self._views.seq >= self._host.views.seq:
             self._replace_shown()
 

@@ -39,12 +39,12 @@ class ChatWidget(TranscriptWidget):
 
     _whole: TranscriptView | None = None
     _first: int | None = None
-    """Index of the first entry that is laid out; None if none is."""
+    """Index of the first entry that is laid out; None if no entry is laid out."""
     _changed_meanwhile: set[int] | None = None
     """Indices of entries that changed while `extend_to` builds a longer layout; None at other times."""
 
     def show_view(self, view: TranscriptView, changed: Sequence[int] = (), *, is_whole: bool = False) -> None:
-        """Show a newer view; of a very long one, only its end.
+        """Show a newer view; if it is very long, show only its end.
 
         `is_whole` means that the view is of the same session, now folded from its beginning.
         """
@@ -60,14 +60,14 @@ class ChatWidget(TranscriptWidget):
             self.set_view(_view_from(view, first), [index - first for index in changed if index >= first])
 
     def extend(self, index: int | None) -> None:
-        """Lay out older entries too: back to entry `index`, or a fixed number of them if it is None."""
+        """Also lay out older entries: back to entry `index`; if `index` is None, a fixed number of entries."""
         if self._whole is None or not self._first or (index is not None and index >= self._first):
             return
         self._first = window_start(self._whole.entries, self._first if index is None else index)
         self.show_more(_view_from(self._whole, self._first))
 
     async def extend_to(self, index: int) -> None:
-        """Lay out older entries too, back to entry `index`, while keys are handled.
+        """Also lay out older entries, back to entry `index`. Keys are handled meanwhile.
 
         If many entries are missing, build a second layout in time slices, and replace the first one with it.
         """
@@ -91,7 +91,7 @@ class ChatWidget(TranscriptWidget):
         self.take_layout(layout, view)
 
     def repaint(self) -> None:
-        """Paint the rows that changed; near the first entry that is laid out, lay out older ones too."""
+        """Paint the rows that changed. Near the first entry that is laid out, also lay out older entries."""
         super().repaint()
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
             self.extend(None)
@@ -256,7 +256,7 @@ class Chat:
             self.context.prompt.focus()
 
     def _say_refusal(self, newest: Entry) -> None:
-        """Show a notice why a command was refused in an empty session, because the start page has no place for it."""
+        """Show a notice with the reason why a command was refused, because the start page does not show reasons."""
         if newest.seq > max(self._refused_at, self.context.seen_seq) and isinstance(newest, NoticeEntry):
             self._refused_at = newest.seq
             self.app.say(" ".join(newest.lines), "warning")

@@ -29,7 +29,7 @@ class DraftFile:
             return ""
 
     def save(self, text: str, *, create_folder: bool = False) -> None:
-        """Save this text; an empty one deletes the file. `create_folder` creates a missing folder.
+        """Save `text`; if it is empty, delete the file. `create_folder` creates a missing folder.
 
         Raises OSError; then the old file is unchanged and no temporary file is left behind.
         """

@@ -19,7 +19,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.text import clean_line
 
 MAX_BYTES: Final = 1 << 20
-"""A fault file of this size in bytes is emptied."""
+"""Size in bytes above which a fault file is emptied before the next error is written."""
 REPORT: Final = "/bug writes a report"
 PARTS: Final = {
     "state": "the session's state",
@@ -83,7 +83,7 @@ class FaultReporter:
         self._write(part, detail)
 
     def write(self, part: str, error: BaseException) -> None:
-        """Write an error that was already reported to the fault file."""
+        """Write an error to the fault file without showing a notice."""
         self._write(part, "".join(traceback.format_exception(error)))
 
     def _clean(self, text: str) -> str:

@@ -57,7 +57,7 @@ class OpenQuestions:
         return self._open.disabled_actions if isinstance(self._open, Approval) else frozenset()
 
     def update(self, view: ApprovalsView) -> None:
-        """Open and close modals to match these open questions."""
+        """Open and close modals so that they match the open questions in `view`."""
         if view is self._view:
             return
         self._view = view
@@ -74,12 +74,12 @@ class OpenQuestions:
         self._open_next()
 
     def reopen(self) -> bool:
-        """Reopen a question that was closed unanswered; return False if none waits."""
+        """Reopen a question that was closed unanswered; return False if no question waits."""
         self._aside.clear()
         return self._open_next()
 
     def ask_again(self) -> bool:
-        """Continue a turn that was waiting for an answer when the program ended; return False if there is none."""
+        """Continue the turn that waited for an answer when the program ended; return False if there is no such turn."""
         host = self._host
         if not host.connected or not host.state.open_calls or host.running or host.submitter.under_way:
             return False

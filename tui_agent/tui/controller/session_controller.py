@@ -96,7 +96,7 @@ class SessionController:
         self._escaped_at = 0.0
         self._has_warned_unconfined = False
         self.halted_at = -2
-        """Sequence number of the newest event when the engine could not store the next one, which ended its turn."""
+        """If the engine could not store an event and ended its turn: the newest event at that time; otherwise -2."""
         self.seen_seq = -1
         """Sequence number of the last event when the log was opened; events up to it are not announced as new."""
 
@@ -127,13 +127,13 @@ class SessionController:
 
     @property
     def state(self) -> SessionStateView:
-        """The session's state. Without an engine, no job counts as running."""
+        """The session's state. Without an engine, it contains no jobs."""
         state = self.views.state.view()
         return replace(state, jobs=()) if state.jobs and not self.connected else state
 
     @property
     def jobs(self) -> JobsView:
-        """The background jobs. Without an engine, none counts as running."""
+        """The background jobs. Without an engine, running jobs are shown as lost."""
         view = self.views.jobs.view()
         is_lost = bool(view.running) and not self.connected
         return mark_jobs_lost(view, self.views.last_event_time) if is_lost else view

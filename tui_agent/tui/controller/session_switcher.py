@@ -123,7 +123,7 @@ class SessionSwitcher:
         return None
 
     async def _show(self, session: AppSession, last_seq: int, first: Views | None) -> None:
-        """Show the session up to event `last_seq`; `first` has views of its end, to show until all of it is folded."""
+        """Show the session up to event `last_seq`. `first`, the views of its end, is shown until all is folded."""
         host, whole = self._host, self._whole
         host.faults.begin()
         host.views = first or Views()

@@ -96,7 +96,7 @@ class Linear:
             self.say(clean(line))
 
     def _delegate_lines(self, record: Envelope) -> list[str]:
-        """Return the lines for an event of a delegate, prefixed with its name; its answers have none."""
+        """Return the lines for an event of a delegate, prefixed with its name; no lines for its answers."""
         match record.payload:
             case AgentSpawned(task=task):
                 return [f"{record.agent} begins, {clean_line(text_preview(task))}"]
@@ -361,7 +361,7 @@ class Typed:
 
 
 def _find_choice(request: PermissionRequested, reach: str) -> PermissionChoice | None:
-    """Return the choice with this reach; None if it is not available."""
+    """Return the choice whose scope is `reach`; None if that choice is not available."""
     choices = (choice for choice in request.choices if choice.reach == reach and choice.offered)
     return next(choices, None)
 

@@ -65,7 +65,7 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
 
 
 def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
-    """Return the first and last rows with a row between them that counts the hidden rows, and that count."""
+    """Return the first and last rows, with a row between them that counts the hidden rows; also return that count."""
     if len(rows) <= room:
         return rows, 0
     kept = max(0, room - 1)

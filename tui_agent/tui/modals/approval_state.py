@@ -140,7 +140,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         return self.field_of(self.chosen)
 
     def field_of(self, answer: Answer) -> Field | None:
-        """Return the open field of an answer; None if it has none."""
+        """Return the open field of an answer; None if the answer has no open field."""
         if not self.typing or answer != self.chosen:
             return None
         return {"n": self.reason, "a": self.rule}.get(answer)

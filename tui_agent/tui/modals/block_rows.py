@@ -46,13 +46,13 @@ MAX_COMPARED_BYTES: Final = 400_000
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
 """A function that returns the loaded part of a long text, and later passes the full text to the given callback."""
 Line: TypeAlias = list[tuple[str, Role]]
-"""Parts of a line, each with its role."""
+"""Parts of a line, each with its colour role."""
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+|[\s{}\[\],:]+')
 """Matches a string, a number or word, or the characters between them."""
 
 
 class PreviewTexts:
-    """Loader of a preview's long texts; `on_change` is called when one has arrived."""
+    """Loader of a preview's long texts; `on_change` is called when a text has arrived."""
 
     def __init__(self, blocks: Sequence[DisplayBlock], read: ReadLong, on_change: Callable[[], None]) -> None:
         self._blocks = blocks
@@ -111,7 +111,7 @@ def _plain_diff(diff: str, looks: Looks, width: int) -> list[Strip]:
 
 
 def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list[Strip]:
-    """Draw a block of a preview; `text` is the block's full text if it has a long one."""
+    """Draw a block of a preview; `text` is the full text of a block that has a long text."""
     match block:
         case DiffBlock():
             return diff_strips(block.path, text, looks, width)
@@ -176,7 +176,7 @@ def _token_role(token: re.Match[str]) -> Role:
 
 @dataclass(frozen=True, slots=True)
 class FileComparison:
-    """A file's content before and after: hunks and line counts, or a note if there are none."""
+    """A file's content before and after: hunks and line counts, or a note if there are no hunks."""
 
     text: str = ""
     added: int = 0

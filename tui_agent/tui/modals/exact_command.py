@@ -30,7 +30,7 @@ CHARACTERS_PER_CELL: Final = 6
 """Maximum number of characters per cell: a letter and its combining marks."""
 
 _CUT: Final = " … [cut: "
-"""The log cuts texts that are too long for an event: the beginning, this text, then the original length."""
+"""In the log, a text that is too long for an event becomes: its beginning, this string, its original length."""
 _SIGN = re.compile(r"(<(?:U\+[0-9A-F]{4,6}|tab|(?:\d+ )?blanks?|\d+ line breaks)>)")
 _END = re.compile(r"(?<! ) ++$")
 _EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")
@@ -99,7 +99,7 @@ def mark_trailing_blanks(diff: str) -> str:
 
 
 def wrap_exactly(line: str, room: int) -> list[str]:
-    """Split a line into pieces of at most `room` cells; joined, they give the line back.
+    """Split a line into pieces of at most `room` cells; joined, the pieces are equal to the line.
 
     Only the last piece may end with a blank. The line is broken before blanks if possible, otherwise at the edge.
     """

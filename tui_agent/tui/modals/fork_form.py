@@ -243,7 +243,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
             return self._text_rows(field, f"type the new {draft.change}", pen, width)
         if draft.options("value"):
             return self._option_rows("value", "To", pen, width)
-        hint = pen.part(f"{self.key_map.key_of('fork_begin')} chooses one", "t3")
+        hint = pen.part(f"{self.key_map.key_of('fork_begin')} chooses a model", "t3")
         model = pen.part(draft.value, bold=True) if draft.value else hint
         return [pen.line(width, [*self._label(pen, "To"), model])]
 
@@ -326,7 +326,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
             self._pick_model(choose)
 
     def edit_text(self) -> bool:
-        """Open the text of this line in the user's editor; return False if it has none."""
+        """Open the text of this line in the user's editor; return False if the line has no text."""
         field = self.draft.text_field(self.line_name)
         if field is None:
             return False

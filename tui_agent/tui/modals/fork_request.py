@@ -74,7 +74,7 @@ class ForkResult(NamedTuple):
 
 
 class Workplaces(NamedTuple):
-    """Possible workplaces of a fork: True if the workspace is in a git repository, and a new folder next to it."""
+    """Possible workplaces of a fork. `repository`: the workspace is in a git repository. `folder`: an unused name."""
 
     repository: bool
     folder: str

@@ -22,7 +22,7 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 _NAME_WIDTH: Final = 16
 _SHORT: Final = {"network": "net", "outside": "out"}
 _DROPPED_FIRST: Final = (0, 2, 5)
-"""Columns to leave out first if there is no room: one that is the same for all profiles, then rarely needed ones."""
+"""Columns to leave out first if there is no room: a column that is equal for all profiles, then less useful columns."""
 _ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "no": "t3"}
 _LIMITS_OF_BYPASS: Final = (
     "Even bypass never reads secrets, edits git hooks or start-up files, or wipes a folder. It asks if it is unclear what "

@@ -35,7 +35,7 @@ OWN_SERVER: Final = "TUI_AGENT_API_KEY"
 """The key's variable for a URL that belongs to no known vendor."""
 BOXES: Final = (
     ("Keep the key", "in the key ring, or in a file that only you can read"),
-    ("Keep the model", "make it the default (saved in config.toml)"),
+    ("Keep the model", "make this model the default (saved in config.toml)"),
 )
 KEYS: Final = "provider_line", "provider_tick", "provider_close"
 """The actions whose keys are shown below the form, after Enter."""

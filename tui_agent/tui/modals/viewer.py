@@ -19,7 +19,7 @@ DrawBody: TypeAlias = Callable[[Facts], object]
 
 
 class Viewer(Sheet[None]):
-    """A read-only sheet. `draw` adds its rows, or else `empty` is shown; `plain` is the text to copy."""
+    """A read-only sheet. `draw` adds its rows; if it adds none, `empty` is shown; `plain` is the text to copy."""
 
     scope: ClassVar[Scope] = "viewer"
     key_methods = {

@@ -1,4 +1,4 @@
-"""Marks on a timeline: the symbol, word and role of each, and their order of importance.
+"""Marks on a timeline: the symbol, word and colour role of each mark, and their order of importance.
 
 Invariant: a mark looks the same everywhere.
 """

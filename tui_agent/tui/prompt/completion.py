@@ -14,7 +14,7 @@ from tui_agent.tui.prompt.symbols import Symbol
 MAX_FILES_BEFORE_SYMBOLS = 5
 """Maximum number of files listed before the symbols.
 
-Only files whose names contain the query count; if there are none, one file is listed before the symbols.
+Files whose names contain the query come before the symbols; if there are none, one other file does.
 """
 _SCATTERED_SCORE = 100
 """Lowest score of a text that has the query's letters in order, but not as one substring."""
@@ -127,7 +127,7 @@ def file_candidates(
 ) -> list[Candidate]:
     """Return at most `limit` files, folders and symbols, best match first.
 
-    A match in the name counts more than one in the path; then the shorter path wins.
+    A match in the name is better than a match in the path; of equal matches, the shorter path comes first.
     """
     index = paths if isinstance(paths, PathIndex) else PathIndex(paths)
     if not query:

@@ -319,7 +319,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def enter(self, running: bool) -> bool:
         """Send the message; after a backslash at the end of the line, insert a line break instead.
 
-        Return False if `running`, the state for which the key is bound, is not the current state.
+        `running` is the state for which the key is bound; return False if the current state is the other one.
         """
         if running != self.running:
             return False

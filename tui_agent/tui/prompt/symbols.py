@@ -46,7 +46,7 @@ class Symbols:
         return [symbol for symbol in self._found if query.lower() in symbol.name.lower()]
 
     def needs_search(self, query: str) -> bool:
-        """Cancel the scheduled search; return True if one is needed once the user pauses typing."""
+        """Cancel the scheduled search; return True if `query` needs a new search once the user pauses typing."""
         if self.timer is not None:
             self.timer.stop()
         is_known = query == self._query and time.monotonic() - self._searched_at < FRESH_S

@@ -177,7 +177,7 @@ def final_lines(text: str) -> Sequence[str]:
 
 
 def _mark(job: JobView, looks: Looks) -> tuple[str, Role]:
-    """Return the symbol and the role of a job's state."""
+    """Return the symbol and the colour role of a job's state."""
     state = "done"
     if job.is_running:
         state = "running"

@@ -32,7 +32,7 @@ class _Keys(StrEnum):
 def register_alt_enter() -> None:
     """Parse `ESC CR` and `ESC LF` as the key `alt+enter`, instead of dropping the Esc.
 
-    As with other sequences, only bytes read together count: Esc and a later Enter stay two keys.
+    As with other sequences, both bytes must come from one read: Esc and a later Enter stay two keys.
     """
     for sequence in ("\x1b\r", "\x1b\n"):
         ANSI_SEQUENCES_KEYS[sequence] = (_Keys.ALT_ENTER,)  # type: ignore[index]
@@ -49,7 +49,7 @@ class Keyboard(XTermParser):
         super().__init__(debug)
         begins = {key[1] for key in ANSI_SEQUENCES_KEYS if len(key) > 1 and key[0] == ESC} | {ESC, "["}
         self._alone = re.compile(f"(?<={ESC})(?=[^{re.escape(''.join(sorted(begins)))}])")
-        """Matches after an Esc that does not begin a sequence."""
+        """Pattern that matches directly after an Esc that does not begin a sequence."""
         self._pasted: list[str] | None = None
         self._tail = ""
         """The last characters before or in a paste: a mark may be split over two reads."""

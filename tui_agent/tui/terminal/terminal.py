@@ -99,9 +99,9 @@ SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 def catch_signals(leave: Callable[[int], None]) -> None:
-    """Call `leave` with the signal's number on SIGTERM and SIGHUP, so that the terminal is restored.
+    """Make SIGTERM and SIGHUP call `leave` with the signal's number, so that the app can restore the terminal.
 
-    Call it while the event loop runs.
+    Must be called while the event loop runs.
     """
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
@@ -109,7 +109,7 @@ def catch_signals(leave: Callable[[int], None]) -> None:
 
 
 def release_signals() -> None:
-    """Restore the default handling of these signals."""
+    """Restore the default handling of SIGTERM and SIGHUP."""
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
         loop.remove_signal_handler(number)
@@ -138,7 +138,7 @@ def farewell(session_id: str, answer: str, *, data_dir: Path | None = None, jobs
 def last_words(words: str) -> bool:
     """Print the text on the normal screen; return False if the terminal is gone.
 
-    Both outputs are then redirected to /dev/null, so that Python does not fail on them when it exits.
+    If it is gone, standard output and error are redirected to /dev/null, so that Python can exit without an error.
     """
     try:
         sys.stdout.write(f"{words}\n" if words else "")

@@ -83,7 +83,7 @@ _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
 def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
     """Return the configured symbols; by default, ASCII if the locale is not UTF-8 or TERM is linux or dumb.
 
-    The locale that counts is the one the user set for the terminal, not the one that Python switched to.
+    The locale is that of the user's settings, even if Python switched to another one at start-up.
     """
     if wanted != "auto":
         return ASCII if wanted == "ascii" else UNICODE
@@ -97,7 +97,7 @@ def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
 
 
 def _locale(environ: Mapping[str, str]) -> str:
-    """Return LC_ALL, else LC_CTYPE, else LANG. LANG=C counts even though Python then sets LC_CTYPE to C.UTF-8."""
+    """Return LC_ALL, else LC_CTYPE, else LANG. Ignores the LC_CTYPE that Python itself sets if LANG is C."""
     locale, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
     is_coerced = not environ.get("LC_ALL") and locale in _COERCED and language in _C
     return language if is_coerced else locale or language

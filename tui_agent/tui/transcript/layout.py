@@ -209,7 +209,7 @@ class Layout:
         slot.gap = self._gap(index)
 
     def _resize(self, index: int, count: int) -> bool:
-        """Set a slot's number of rows and the gaps that follow from it; return True if a height changed."""
+        """Set the number of rows of slot `index`, and update the gaps around it; return True if a height changed."""
         slot = self.slots[index]
         before = (slot.has_gaps, slot.count > 0)
         self._set_count(index, count)

@@ -36,7 +36,7 @@ FOLDED_ROWS: Final = 8
 _ROW_CHARACTERS: Final = 80
 
 _END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "error", "error": "error"}
-"""Roles for the ends of a turn; an end that is not listed is a warning."""
+"""Colour roles for the ends of a turn; an end that is not listed has the role `warning`."""
 
 
 def is_long(entry: UserEntry) -> bool:
@@ -83,7 +83,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
 
 
 def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
-    """Return rows of the mentioned files, each with the part that was sent, or the reason why none was."""
+    """Return rows of the mentioned files, each with the part that was sent, or the reason why nothing was sent."""
     rows: list[list[Run]] = []
     for mention in entry.mentions:
         is_sent = mention.kind not in ("refused", "missing")
@@ -145,7 +145,7 @@ def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: boo
 
 
 def _question_state(entry: QuestionEntry, look: Look) -> tuple[str, Role, str]:
-    """Return the symbol, the role and the words for a question's state."""
+    """Return the symbol, the colour role and the description of a question's state."""
     if entry.is_void:
         return look.symbols.stopped, "t3", "not answered"
     if entry.answer is None:

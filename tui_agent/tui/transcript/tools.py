@@ -155,7 +155,7 @@ def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: boo
 
 
 def _state_mark(entry: ToolEntry, symbols: Symbols) -> tuple[str, Role]:
-    """Return the symbol and the role of a call's state."""
+    """Return the symbol and the colour role of a call's state."""
     if is_subtask(entry) and entry.state in ("running", "done"):
         return symbols.subtask, "accent"
     symbol, role = state_mark(entry.state, symbols)

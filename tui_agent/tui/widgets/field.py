@@ -80,7 +80,7 @@ class Field:
         return [(before, style), (under, cursor), (after, style)]
 
     def rows(self, room: int, style: Style, cursor: Style, most: int) -> list[list[Part]]:
-        """Draw the text wrapped to rows of `room` cells; of more than `most`, only the rows around the cursor."""
+        """Draw the text wrapped to rows of `room` cells; if these exceed `most`, only those around the cursor."""
         text = self.text + " "  # The cursor can be after the last character.
         pieces: list[str] = []
         while text:

@@ -164,7 +164,7 @@ def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
 def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator[tuple[Action, Action, str]]:
     """Yield (first action, second action, key) for two actions that share a key in the same place.
 
-    Pairs that share it by default are left out. At least one of the two has keys set by the user.
+    Pairs that share a key by default are left out: the user set the keys of at least one of the two actions.
     """
     if not given:
         return

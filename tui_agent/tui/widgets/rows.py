@@ -150,7 +150,7 @@ class Pen(NamedTuple):
 
 
 def state_mark(state: str, symbols: Symbols) -> tuple[str, Role]:
-    """Return the symbol and the role of a state; an unknown state has those of `queued`."""
+    """Return the symbol and the colour role of a state; an unknown state has the symbol and role of `queued`."""
     known: dict[str, tuple[str, Role]] = {
         "done": (symbols.done, "success"),
         **dict.fromkeys(("failed", "lost"), (symbols.failed, "error")),

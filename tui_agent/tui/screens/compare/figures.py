@@ -73,7 +73,7 @@ def sums_at(side: Side, ms: float) -> Beat:
 
 
 def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None) -> list[Figure]:
-    """Return the rows of figures in their fixed order; `now` has both sides at a moment; None: the end."""
+    """Return the rows of figures in their fixed order. `now` holds both sides' figures at a moment; None: the end."""
     ends = final_sums(left), final_sums(right)
     own, other = now or ends
     return [
@@ -101,7 +101,7 @@ def describe_model(side: Side) -> str:
 
 
 def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
-    """Return a description of the sides' common beginning: the app's words, and a quotation from the session."""
+    """Return two texts about the sides' common beginning: the app's words, and a quotation from the session or ""."""
     if point is None:
         return "no common start: the whole sessions are compared", ""
     words = f"both start at event {point.seq}"

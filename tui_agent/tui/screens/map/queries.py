@@ -54,7 +54,7 @@ class MapLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A map with the note of `tui-agent map` on it, or the error that prevented it."""
+    """A map: `files`, and the `note` that `tui-agent map` printed with them. Without a map, `fault` is the reason."""
 
     files: tuple[MapFile, ...] = ()
     note: str = ""
@@ -72,7 +72,7 @@ class IndexState:
 def map_arguments(
     query: str, choice: RepoMapOptions, folder: str, *, refresh: bool, data_dir: Path | None = None
 ) -> list[str]:
-    """Return the arguments that request a map. With `data_dir`, the index is stored next to the sessions there."""
+    """Return the arguments that request a map. If `data_dir` is given, the index is stored in that data folder."""
     words = ["map", "--json", "--max-tokens", str(choice.max_tokens), "--cwd", folder]
     words += _data_dir_option(data_dir)
     words += ["--refresh"] if refresh else []

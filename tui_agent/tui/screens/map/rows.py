@@ -131,8 +131,8 @@ def draw_map_facts(
         facts.fact("sees", f"{format_count(files, 'file')}, as listed")
     bare = settings is not None and settings.context_mode == "none"
     auto = settings is not None and settings.repo_map == "auto" and not bare
-    when = "with a session's first message, and after a compaction" if auto else "only when it asks"
-    when += ", as the context mode is none" if bare else ""
+    when = "with a session's first message, and after a compaction" if auto else "only when the model asks"
+    when += ", because the context mode is none" if bare else ""
     facts.fact("gets it", when, "t1" if auto else "warning")
     facts.fact("hidden", ", ".join(clean_line(path) for path in choice.hidden))
     facts.fact("besides", note.partition(";")[2].strip(), "t2")

@@ -166,9 +166,10 @@ class MapPage(SearchPage[MapLine | None]):
         self.top.status, self.top.hint = "words of the last message" if is_own else "", HINT
 
     def list_files(self, stay: Literal["row", "place", "top"] = "row") -> None:
-        """List the answer.
+        """List the files of the newest answer.
 
-        The cursor keeps its row, or else its file, or else its position; with `top` it moves to the top.
+        `row` keeps the selected row or, if it is gone, the row of its file; `place` keeps the position; `top` selects
+        the first row.
         """
         if self.answer is None:
             return
@@ -294,7 +295,7 @@ class MapScreen(MapPage):
             self.leave()
 
     def toggle(self, which: Literal["pinned", "hidden"]) -> None:
-        """Pin or hide the selected file, or undo that; a file cannot be both."""
+        """Pin or hide the selected file, or undo that. A file is never both pinned and hidden."""
         file = self._chosen_file("pin" if which == "pinned" else "hide")
         if file is None:
             return

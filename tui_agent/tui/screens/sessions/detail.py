@@ -217,7 +217,7 @@ class SessionDetail:
             self._draw_branch(branch_mark(self._facts.looks) + name, branch.started, *result)
 
     def _result(self, tests: Mapping[str, int] | None, outcome: str) -> tuple[str, Role, str]:
-        """Return the symbol, role and words of an outcome. Test counts are preferred to `done` or `failed`."""
+        """Return an outcome's symbol, colour role and description: the test counts, or else `done` or `failed`."""
         symbols = self._symbols
         if tests is not None and outcome in ("done", "failed"):
             failed, passed = tests.get("failed", 0), tests.get("passed", 0)

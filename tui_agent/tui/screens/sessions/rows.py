@@ -93,7 +93,7 @@ def parse_hits(output: str) -> dict[str, Hit]:
 
 
 def filter_rows(rows: Iterable[Row], text: str, hits: Mapping[str, Hit], workspace: str = "") -> list[Row]:
-    """Return the sessions (of one workspace) whose name contains every word, or whose texts matched."""
+    """Return the sessions of `workspace` (if set) whose name contains every word of `text`, or which are in `hits`."""
     words = text.casefold().split()
     return [
         row
@@ -169,7 +169,7 @@ _OUTCOMES: Final = {"waiting": "waiting for you", "": "nothing has run yet"}
 
 
 def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:
-    """Return the symbol, role and words of a session's state."""
+    """Return the symbol, the colour role and the description of a session's state."""
     if row.damaged:
         return symbols.warning, "warning", "the start of its log is damaged"
     if row.other_version:

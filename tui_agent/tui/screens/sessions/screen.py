@@ -217,9 +217,9 @@ class SessionsScreen(SessionsPage):
             self.say("This session is open in another window. Close it there first.", "warning")
             return
         forks = sum(other.parent == row.id for other in self.rows)
-        kept = f"Its {forks} forks keep their copy of its events. " if forks else ""
+        kept = f"The session's {forks} forks keep their own copies of its events. " if forks else ""
         if forks == 1:
-            kept = "Its fork keeps its copy of the events. "
+            kept = "The session's fork keeps its own copy of the events. "
         size = f"{format_count(row.events, 'event')}, {format_bytes(row.size_bytes)} of log"
         paragraphs = (
             f"{row.name}, {size}, with its texts and checkpoints.",

@@ -122,7 +122,7 @@ class SpanList(ChoiceList[int]):
             self.empty_text = "Nothing has run."
             shown = visible_spans(self.view, self._folds(), self.view.roots)
         else:
-            self.empty_text = f"No span is {self.filter}. {key} shows all."
+            self.empty_text = f"No span matches the filter `{self.filter}`. {key} shows all spans."
             shown = [span.index for span in spans if is_shown(span, self.filter)]
         self.set_items(shown, otherwise=self.index, reveal=False)
 

@@ -81,10 +81,10 @@ async def _open(context: AppContext, point: ForkPoint, request: ForkRequest, res
     if request.change is not None:
         context.submit(ContinueTurn())
         context.app.say(
-            f"The what-if runs here. /compare shows both, /tree switches back; {point.session} is unchanged.",
+            f"The what-if runs in this session. /compare compares it with {point.session}, /tree switches back.",
             "done",
         )
         return
     if point.prompt_text and not context.prompt.text:
         context.prompt.put_text(point.prompt_text)
-    context.app.say(f"Forked {point.session} after event {point.at_seq}. /tree shows both.", "done")
+    context.app.say(f"Forked {point.session} after event {point.at_seq}. /tree shows both sessions.", "done")

@@ -82,7 +82,7 @@ class Branch:
 class Node:
     """A row: a branch, or (`is_message`) a message on it.
 
-    `result.last_seq` is the event to which opening the row reverts.
+    Opening the row reverts to the event `result.last_seq`.
     """
 
     branch: Branch
@@ -115,7 +115,7 @@ def read_tree(output: str) -> list[Node]:
 
 
 def _sum_results(branch: Branch) -> Result:
-    """Return the sum of a branch's results. The answer and the tests are those of the newest message that has any."""
+    """Return the sum of the results of a branch's messages, with the newest answer and the newest test counts."""
     prompts = branch.prompts
     files: dict[str, FileCounts] = {}
     for file in (file for prompt in prompts for file in prompt.files):
