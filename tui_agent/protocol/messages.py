@@ -58,7 +58,7 @@ class ToolMessage(FrozenModel):
 
 
 class SummaryShare(FrozenModel):
-    """The characters of a summary that count towards one section: `chars` as sent, `raw_chars` before shortening."""
+    """The characters of a summary that belong to one section: `chars` as sent, `raw_chars` before shortening."""
 
     section: Literal["task_contract", "packed_context"]
     raw_chars: int
@@ -69,7 +69,7 @@ class SummaryShare(FrozenModel):
 class SummaryMessage(FrozenModel):
     """A summary that replaces compacted messages; sent as a user message.
 
-    Without `shares` the whole text counts as summary.
+    Without `shares`, the whole text belongs to the section for summaries.
     """
 
     role: Literal["summary"] = "summary"

@@ -21,7 +21,7 @@ CONTEXT_MODES: tuple[ContextMode, ...] = ("none", "pack", "memory")
 class AgentState(StrEnum):
     """State of an agent, as one word for the log.
 
-    `loading` is the state before the first record of one; `stopped` follows an interruption or a reached limit.
+    An agent is `loading` until its first record is read, and `stopped` after an interruption or a reached limit.
     """
 
     LOADING = "loading"

@@ -68,7 +68,7 @@ def is_invisible(character: str) -> bool:
     """Return True if a character has no shape of its own.
 
     These are controls, direction marks, unusual spaces, fillers, selectors, parts of an emoji, lone surrogates and
-    characters that some fonts lack. The line feed and the space do not count.
+    characters that some fonts lack. The line feed and the space are not among them.
     """
     if "\x20" <= character <= "\x7e" or character == "\n":
         return False
@@ -116,7 +116,7 @@ def limit_combining_marks(text: str) -> str:
 def describe_invisible(text: str) -> str:
     """Return a description of the invisible characters in a text, or an empty string if everything is visible.
 
-    Joined letters, emoji and the spaces usual in a script count as visible.
+    Joined letters, emoji and the spaces usual in a script are treated as visible.
     """
     patterns = _patterns()
     if not _PLAIN.fullmatch(text):

@@ -161,7 +161,7 @@ class ContextCompacted(Payload):
 
 
 class ContextReduced(Payload):
-    """The results of these calls were replaced by one line each.
+    """The results of the calls `call_ids` were replaced by one line each.
 
     `artifacts` store the full results, in the order of `call_ids`. `removed_seqs` are the seqs of the results.
     `before_tokens` and `after_tokens` are sizes of the whole request.

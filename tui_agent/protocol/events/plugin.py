@@ -7,7 +7,7 @@ from tui_agent.protocol.events.base import Payload
 
 
 class PluginLoaded(Payload):
-    """A plugin was loaded from `source`; `contributions` names what it registered, as `tool:read_file`."""
+    """A plugin was loaded from `source`; `contributions` names what it registered, such as `tool:read_file`."""
 
     kind: Literal["plugin.loaded"] = "plugin.loaded"
     plugin: str

@@ -68,7 +68,7 @@ class UserSteered(Payload):
 
 
 class UserShellStarted(Payload):
-    """A command of the user's own (`!`) started. One at a time, never while a turn runs."""
+    """A command of the user's own (`!`) started. Such commands run one at a time, never during a turn."""
 
     kind: Literal["user.shell_started"] = "user.shell_started"
     command: str
