@@ -44,9 +44,9 @@ class Imported(NamedTuple):
 
 
 async def import_archive(archive: Path, root: Path, new_id: str) -> Imported:
-    """Import an archive as a session below `root`, with its own id, or `new_id` if that is taken.
+    """Import an archive as a session below `root`. The session keeps its id; if that id is taken, it gets `new_id`.
 
-    Raises `UsageError` if it is not a complete session archive, and `StoreFull`. On an error nothing is changed.
+    Raises `UsageError` if the file is not a complete session archive, and `StoreFull`. On an error nothing is changed.
     """
     folder = _make_folder(root)
     try:

@@ -52,7 +52,7 @@ async def export_bundle(folder: Path, dest: Path, redactor: Redactor | None = No
 async def checkout_part(folder: Path, part: int, dest: Path) -> str:
     """Write the workspace after a part into an empty or new folder; return the checkpoint's commit.
 
-    Raises `UsageError` if there is no such part, `CheckpointError` if no checkpoint was taken up to it.
+    Raises `UsageError` if there is no such part, `CheckpointError` if no checkpoint was taken up to this part.
     """
     commit = commit_after(read_records(folder), part)
     for store in find_checkpoint_stores(folder):

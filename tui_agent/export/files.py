@@ -44,7 +44,7 @@ async def export(
     files: bool = True,
     redact_files: bool = False,
 ) -> None:
-    """Write one session to `dest`. Raises `UsageError` if it exists, `StoreFull`, `CheckpointError`."""
+    """Write one session to `dest`. Raises `UsageError` if `dest` exists, `StoreFull`, `CheckpointError`."""
     if form in TEXT_FORMATS:
         text = await run_sync(export_text, folder, redactor, form, everything)
         await run_sync(write_new, dest, text.encode())

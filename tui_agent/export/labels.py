@@ -39,8 +39,8 @@ AUTHORS = {"agent": "by the agent", "command": "by a command", "human": "by some
 def changed_files(story: ExportContent) -> dict[str, tuple[int, int]]:
     """Return the numbers of lines added to and removed from each changed file.
 
-    Files that end with their first content are left out, unless their permissions changed: a log does not record
-    whether permissions were restored.
+    Files whose last content equals their first content are left out, unless their permissions changed: a log does not
+    record whether permissions were restored.
     """
     sums: dict[str, tuple[int, int]] = {}
     mode_changed = set[str]()

@@ -62,7 +62,9 @@ def unused_path(folder: Path, stem: str, ending: str) -> Path:
 
 
 def _exists_error(dest: Path) -> UsageError:
-    return UsageError(f"The file {dest} already exists.", hint="Choose another name with -o, or remove it.")
+    return UsageError(
+        f"The file {dest} already exists.", hint="Choose another name with -o, or remove the existing file."
+    )
 
 
 def _write_error(dest: Path, fault: OSError) -> StoreFull:

@@ -76,7 +76,7 @@ def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
 
 def _copy_objects(parent_folder: Path, child_folder: Path) -> None:
-    """Hard-link or copy the parent's objects into the child. Objects that the parent borrows, the child borrows too."""
+    """Hard-link or copy the parent's objects into the child. The child also borrows what the parent borrows."""
     source, target = parent_folder / STORE_NAME / "objects", child_folder / STORE_NAME / "objects"
     for path in sorted(source.rglob("*")):
         inner = path.relative_to(source)

@@ -133,7 +133,7 @@ class LocalSession:
         await self._ended.wait()
 
     async def aclose(self) -> None:
-        """Close the session in order and wait. May be called twice."""
+        """Close the session, and wait until it has ended. May be called twice."""
         if not self._closing:
             self._closing = True
             self.submit(Close())
