@@ -166,7 +166,7 @@ class OwnedApi:
         if owner is not None:
             raise PluginError(
                 f"The {kind} {name} of {self.plugin} is already registered by {owner}.",
-                hint="Choose another name, or disable one of them.",
+                hint="Choose another name, or disable one of the two plugins.",
             )
         self.names.append(key)
 

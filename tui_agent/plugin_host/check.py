@@ -64,7 +64,9 @@ def _schema_faults(loaded: LoadedPlugins) -> list[str]:
     for offer in loaded.tools:
         spec = offer.tool.spec
         if not spec.description.strip():
-            faults.append(f"The tool {spec.name} has no description; the model needs one to choose it.")
+            faults.append(
+                f"The tool {spec.name} has no description, so the model cannot know when to use it."
+            )
         if not 0 < len(spec.verb) <= 9:
             faults.append(f"The verb {spec.verb!r} of the tool {spec.name} must have 1 to 9 characters.")
     return faults

@@ -155,8 +155,8 @@ def _plugins_at(folder: Path) -> list[FoundPlugin]:
 def _installed_plugins(_search_path: tuple[str, ...]) -> tuple[FoundPlugin, ...]:
     """Return the plugins of installed distributions.
 
-    Reads the metadata of every distribution, so once per process and module search path: what is installed later
-    could not be imported reliably anyway.
+    The metadata of every distribution is read only once per process and module search path. A distribution that is
+    installed later could not be imported reliably anyway.
     """
     entries = sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     return tuple(

@@ -123,7 +123,9 @@ class PluginHost:
                 module, api = self._register(found)
         except LoadTimeout as error:
             self._unload(found, before)
-            message = f"It was still loading after {self._limit:g} s. Importing a plugin and its register() must be fast."
+            message = (
+                f"It was still loading after {self._limit:g} s. Its import and its register() must be fast."
+            )
             return None, _failed(found, message, _error_location(error, found.path))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - supervises foreign code
             self._unload(found, before)

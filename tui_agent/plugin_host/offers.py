@@ -100,7 +100,7 @@ class Offers:
     asked: list[OfferedHookFunction] = field(default_factory=list)
 
     def add_all(self, other: "Offers") -> None:
-        """Add one plugin's offers. Middlewares stay sorted by `order`, and equal ones by the time they were added."""
+        """Add one plugin's offers. Middlewares stay sorted by `order`; equal ones in the order of their plugins."""
         for kind in fields(Offers):
             getattr(self, kind.name).extend(getattr(other, kind.name))
         self.middlewares.sort(key=lambda offered: offered.order)

@@ -95,7 +95,7 @@ class Checkpoints(Protocol):
 
     @property
     def unavailable_reason(self) -> str:
-        """The reason why there are no checkpoints, as a sentence, or empty if there are."""
+        """The reason why there are no checkpoints, as a sentence; empty if checkpoints are taken."""
         ...
 
     @property
@@ -139,7 +139,7 @@ class Checkpoints(Protocol):
         """Return the plan that restores the checkpoint `source`. Changes nothing.
 
         `named_paths` are included even if someone else changed them. Current differences from the newest checkpoint
-        count as changes by someone else.
+        are treated as changes by someone else.
         """
         ...
 

@@ -98,7 +98,7 @@ class ExecResult:
     needed_secrets: "tuple[SecretFile, ...]" = ()
     """The secret files that `blocked` mentions; the command might succeed if it could read them."""
     notes: tuple[str, ...] = ()
-    """Sentences about differences between the output and the real state that the sandbox caused."""
+    """Sentences that tell where the output differs from the real state because of the sandbox."""
     cut_offset: int = 0
     """The offset in `output` at which bytes were dropped, if any were."""
 

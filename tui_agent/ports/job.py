@@ -28,7 +28,7 @@ class JobReport:
 
 
 class Jobs(Protocol):
-    """The jobs of a session. Methods raise `ToolError` if there is no such job, or if there are too many."""
+    """The jobs of a session. Methods raise `ToolError` if there is no such job, or if too many jobs run."""
 
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
         """Start a command that outlives the call. `spec.timeout` is its time limit in seconds (None: no limit).

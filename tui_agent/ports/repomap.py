@@ -23,7 +23,7 @@ class RenderedMap:
 
 @dataclass(frozen=True, slots=True)
 class MapRequest:
-    """A request for a map. `pinned` files come first, `hidden` files are left out, `recent` were used lately."""
+    """A request for a map. `pinned` files come first, `hidden` files are left out, `recent` files were used lately."""
 
     query: str | None = None
     max_tokens: int = 1200
