@@ -39,7 +39,7 @@ class WriteFile(api.BaseTool):
         return args.path
 
     async def settle_arguments(self, args: WriteFileArgs, env: api.Environment) -> ResolvedWrite:
-        """Return the arguments with `exists` set; a path that cannot be checked counts as missing."""
+        """Return the arguments with `exists` set; a path that cannot be checked is treated as missing."""
         try:
             exists = await env.stat(args.path) is not None
         except api.EnvironmentFault:

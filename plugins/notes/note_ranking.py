@@ -36,7 +36,7 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Snippets, best first. `notes` is the number of all notes, `skipped` of those not searched."""
+    """Snippets, best first. `notes` is the number of all notes, `skipped` the number of notes not searched."""
 
     snippets: tuple[Snippet, ...]
     words: tuple[str, ...]
@@ -119,7 +119,7 @@ class _QueryWords:
 def search(folder: Path, query: str, max_results: int, *, max_notes: int = MAX_NOTES) -> SearchResult:
     """Return the paragraphs in `folder` that match the query best, at most `max_results`, ranked by BM25.
 
-    The note's title, the heading and the file name count as part of each paragraph.
+    The words of the note's title, of the heading and of the file name are searched as part of each paragraph.
     """
     places, query_words, scan = api.list_note_locations(folder), _QueryWords(query), _Scan()
     searched = 0

@@ -50,7 +50,7 @@ class RunTests(api.BaseTool):
         )
 
     def effects(self, args: RunTestsArgs) -> tuple[api.Effect, ...]:
-        """Return a run effect with the command; without arguments if no command is detected yet."""
+        """Return a run effect with the command; its `argv` is empty if no command is detected yet."""
         if isinstance(args, ResolvedTests):
             return (api.RunEffect(argv=args.argv, cwd=args.folder),)
         more = (args.path,) if args.path else ()

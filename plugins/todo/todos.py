@@ -130,6 +130,6 @@ def format_items(items: Sequence[api.TodoItem]) -> str:
 
 
 def format_progress(items: Sequence[api.TodoItem]) -> str:
-    """Format progress as `2/5 done`; abandoned items do not count."""
+    """Format progress as `2/5 done`; abandoned items are not counted."""
     relevant = [item for item in items if item.status != "abandoned"]
     return f"{sum(item.status in DONE for item in relevant)}/{len(relevant)} done"
