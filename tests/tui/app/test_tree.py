@@ -117,7 +117,7 @@ async def test_w_answers_the_message_again_with_one_thing_changed(tmp_path: Path
         assert asked[5] == "--reasoning-effort=xhigh"
         assert asked[6].startswith("--folder=/home/ada/timesheet-what-if-47")
         assert [type(one) for one in walked.newest.submitted] == [ContinueTurn]
-        assert "/compare shows both" in walked.text()
+        assert "/compare compares it with" in walked.text()
 
 
 @pytest.mark.slow
