@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.screen import Screen
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 AGAIN = 1.5
 
 

@@ -172,12 +172,13 @@ def test_an_error_of_the_command_line_draws_nothing(start: Start, tmp_path: Path
 @pytest.mark.smoke
 def test_a_demo_plays_in_the_app(start: Start) -> None:
     with start("demo", "bugfix") as terminal:
+        terminal.until_text("The demo steered the agent")
+        terminal.until_text("rm -r reports")
         while "Fixed." not in terminal.text:
             terminal.until(
                 lambda screen: "this once" in screen or "Fixed." in screen, "an approval or the end"
             )
             if "this once" in terminal.text:
                 terminal.press_until("y", lambda screen: "this once" not in screen, "the approval to close")
-        terminal.until_text("Reverted to event")
-        terminal.until_text("Redid everything up to event")
-        terminal.until_text("Fixed.")
+        assert "$" not in terminal.text.splitlines()[0]
+        terminal.until_text("REPLAY")

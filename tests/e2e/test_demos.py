@@ -94,7 +94,7 @@ def test_a_demo_ends_with_its_turn_taken_back_and_brought_forward_again(played: 
     assert restored[0] != commits[-1]
     told = json.loads(played.program.run("trace", "latest", "--json").stdout)
     spent = [each["cost_usd"] for each in payloads if each["kind"] == "model.responded"]
-    assert told["cost_usd"] == pytest.approx(sum(spent))
+    assert spent and set(spent) == {None} and told["cost_usd"] is None  # nobody pays for a scripted model
 
 
 def test_a_demo_leaves_nothing_behind_but_its_session(program: Program) -> None:

@@ -33,12 +33,18 @@ async def _said(options: SessionOptions, text: str) -> tuple[str, str]:
 @pytest.mark.slow
 async def test_a_refused_call_ends_the_demo_in_good_order_and_for_good(options: SessionOptions) -> None:
     reason, answer = await _said(options, DEMO.prompt)
-    assert reason == "denied"
+    assert reason == "finished"
     assert answer.startswith("**The demo ends here: a call was refused")
     for _ in range(6):
         reason, answer = await _said(options, "go on")
         assert reason == "finished" and answer.startswith("**The demo ends here.**")
         assert "Next:" in answer and "Fixed" not in answer
+
+
+async def test_a_refused_last_step_does_not_end_the_demo_early(options: SessionOptions) -> None:
+    reason, answer = await _said(replace(options, policy="accept-edits"), DEMO.prompt)
+    assert reason == "finished" and answer.startswith("**Fixed.**")
+    assert (options.cwd / "reports").is_dir()
 
 
 async def test_another_task_than_the_scripts_is_answered_in_a_friendly_way(options: SessionOptions) -> None:

@@ -43,6 +43,8 @@ class SessionOptions:
     theme: str | None = None
     prompt: str | None = None
     """First message, sent by the app when it is ready."""
+    steer: str = ""
+    """In a demo: the message that the app sends while the agent works."""
     typed_keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Variables and keys typed for this run only; kept in memory and used before all others."""
     interactive: bool = True

@@ -38,7 +38,7 @@ def demo_ending(
     """
     if _has_ended(messages):
         return _end_answer("")
-    if _was_refused(messages):
+    if wrong and _was_refused(messages):
         return _end_answer(": a call was refused or stopped, and its script cannot continue without it")
     if index >= answers:
         return _end_answer("")

@@ -48,7 +48,10 @@ _SCRIPTED_CLIENT = ("tui_agent.models.scripted", "ScriptedClient")
 
 
 class ModelFactory:
-    """Resolves model names and creates clients. `environ` has the keys; `replay_source` reads recorded answers."""
+    """Resolves model names and creates clients. `environ` has the keys; `replay_source` reads recorded answers.
+
+    With `pace_demos` the built-in demos answer at a speed that people can follow; without, at once.
+    """
 
     def __init__(
         self,
@@ -58,12 +61,14 @@ class ModelFactory:
         *,
         replay_source: Callable[[str], RecordedAnswers] | None = None,
         demo_scripts: Path = Path(),
+        pace_demos: bool = False,
     ) -> None:
         self._profiles = {**BUILT_IN_PROFILES, **config_models}
         self._environ = environ
         self._clock = clock
         self._replay_source = replay_source
         self._demos = demo_scripts
+        self._pace_demos = pace_demos
         self._plugins: dict[str, Callable[[ModelInfo], ModelClient]] = {}
         self._routes = Routes(self._profiles, environ, self._plugins.keys())
 
@@ -107,7 +112,10 @@ class ModelFactory:
         if script is not None:
             demo = name.partition(":")[0] == "demo"
             make_scripted: Callable[..., ModelClient] = _import_name(*_SCRIPTED_CLIENT)
-            return make_scripted(_read_script(script), script.name, self._clock, demo)
+            answers = _read_script(script)
+            if demo and not self._pace_demos:
+                answers = answers.model_copy(update={"pace": 0.0})
+            return make_scripted(answers, script.name, self._clock, demo)
         if info.provider in self._plugins:
             return self._plugins[info.provider](info)
         route = self._routes.find(name, info.base_url)

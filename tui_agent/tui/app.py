@@ -180,7 +180,6 @@ class AgentApp(SessionApp, inherit_bindings=False):
         event.stop()
         if self.controller is not None:
             self.controller.drafts.schedule_save()
-            self.controller.demo_end.note_typing()
 
     def stop(self) -> None:
         """Handle Esc: close the menu or the notice; if neither is open, interrupt."""

@@ -29,6 +29,7 @@ def build_model_factory(base: StartupContext, loaded: LoadedPlugins | None = Non
         base.clock,
         replay_source=partial(_load_recording, base.store),
         demo_scripts=demos if demos is not None else Path("demos"),
+        pace_demos=base.options.is_attended,
     )
     for offered in loaded.models:
         models.add(offered.name, offered.make)

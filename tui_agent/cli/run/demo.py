@@ -36,6 +36,7 @@ class Demo:
     folder: Path
     description: str
     prompt: str
+    steer: str
     policy: str
 
 
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         options = session_options(arguments, client="demo", interactive=not arguments.headless)
         options = replace(options, model=f"demo:{demo.name}", policy=demo.policy, ignore_project=True)
         if not arguments.headless:
-            return open_app(replace(options, prompt=demo.prompt))
+            return open_app(replace(options, prompt=demo.prompt, steer=demo.steer))
         return headless(replace(options, policy=UNATTENDED), demo.prompt, as_json=arguments.json)
     finally:
         if is_temporary:
@@ -109,6 +110,7 @@ def read_demo(folder: Path) -> Demo:
             folder=folder,
             description=str(about["description"]),
             prompt=str(about["prompt"]),
+            steer=str(about["steer"]),
             policy=str(about.get("policy", "accept-edits")),
         )
     except (OSError, tomllib.TOMLDecodeError, KeyError) as error:

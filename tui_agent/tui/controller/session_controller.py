@@ -28,7 +28,7 @@ from tui_agent.tui.cli_client import Ask, CommandLine
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.controller.chat import Chat
 from tui_agent.tui.controller.default_model import DefaultModel
-from tui_agent.tui.controller.demo import DemoEnd
+from tui_agent.tui.controller.demo import DemoGuide
 from tui_agent.tui.controller.drafts import DraftKeeper
 from tui_agent.tui.controller.faults import FaultReporter
 from tui_agent.tui.controller.pane_updates import PaneUpdater
@@ -77,7 +77,7 @@ class SessionController:
         self.reader = SessionReader(self)
         self.drafts = DraftKeeper(self)
         self.default_model = DefaultModel(self)
-        self.demo_end = DemoEnd(self)
+        self.demo = DemoGuide(self)
         self.chat = Chat(self, lambda: self.panes.show_status())
         self.questions = OpenQuestions(self)
         self.rewind: RewindActions = RewindActions(self)
@@ -89,7 +89,7 @@ class SessionController:
             after_frame=(
                 ("the approvals", lambda: self.questions.update(self.views.approvals.view())),
                 ("undo and redo", self.rewind.update),
-                ("the demo's end", self.demo_end.update),
+                ("the demo", self.demo.update),
                 ("the history of messages", self.drafts.take_prompts),
             ),
         )

@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 
 
 WITHOUT_KEY: Final = (
-    Choice("Demo", "a real task in a throw-away folder", "about 60 s", "demo", "Without a key"),
+    Choice("Demo", "a real task in a throw-away folder", "about a minute", "demo", "Without a key"),
     Choice("Other provider", "type in a key, or the address of your server", "", "provider", "Without a key"),
     Choice("Sessions", "open a recorded session of this folder", "", "sessions", "Without a key"),
 )

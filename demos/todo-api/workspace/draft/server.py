@@ -1,0 +1,3 @@
+"""An old draft: one list without ids."""
+
+TODOS = []
