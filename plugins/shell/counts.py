@@ -13,25 +13,38 @@ MAX_FAILURES = 50
 
 @dataclass(frozen=True, slots=True)
 class TestCounts:
-    """Counts of a test run, -1 if unknown. `failed` includes errors; `failures` has the names of failed tests."""
+    """Counts of a test run, -1 if unknown. `failed` includes errors; `failures` has the names of failed tests.
+
+    `uncollected` are the names of files whose tests could not be loaded; each also counts as failed.
+    """
 
     passed: int = -1
     failed: int = -1
     skipped: int = -1
     failures: tuple[str, ...] = ()
+    uncollected: tuple[str, ...] = ()
 
     @property
     def is_known(self) -> bool:
         return self.passed >= 0 or self.failed >= 0
 
     def format_counts(self) -> str:
-        """Format the counts above zero: `1 failed, 31 passed, 2 skipped`."""
-        pieces = [
-            f"{count} {word}"
-            for count, word in ((self.failed, "failed"), (self.passed, "passed"), (self.skipped, "skipped"))
-            if count > 0
+        """Format the counts above zero: `1 file could not be collected, 1 failed, 31 passed, 2 skipped`."""
+        uncollected = len(self.uncollected)
+        counts = (
+            (uncollected, f"{'file' if uncollected == 1 else 'files'} could not be collected"),
+            (self.failed - uncollected, "failed"),
+            (self.passed, "passed"),
+            (self.skipped, "skipped"),
+        )
+        return ", ".join(f"{count} {words}" for count, words in counts if count > 0) or "no tests"
+
+    @property
+    def failed_lines(self) -> list[str]:
+        """One line for each failed test, and for each file that could not be collected."""
+        return [
+            f"{'not collected' if name in self.uncollected else 'failed'}: {name}" for name in self.failures
         ]
-        return ", ".join(pieces) or "no tests"
 
 
 def read_counts(framework: str, output: str) -> TestCounts:
@@ -42,14 +55,17 @@ def read_counts(framework: str, output: str) -> TestCounts:
 def _pytest(output: str) -> TestCounts:
     for line in reversed(output.split("\n")):
         plain = line.strip("= \t")
-        counts = _count_words("passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?", plain)
-        if counts and re.search(r" in [\d.:]+", plain):
-            names = re.findall(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", output, re.MULTILINE)
+        timed = " in " in plain and re.search(r" in [\d.:]+", plain)
+        words = "passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?"
+        counts = _count_words(words, plain) if timed else Counter[str]()
+        if counts:
+            names = re.findall(r"^(FAILED|ERROR) (\S+?)(?: - .*)?$", output, re.MULTILINE)
             return TestCounts(
                 counts["passed"] + counts["xpassed"],
                 counts["failed"] + counts["error"] + counts["errors"],
                 counts["skipped"] + counts["xfailed"],
-                _first(names),
+                _first([name for _, name in names]),
+                _first([name for word, name in names if word == "ERROR" and "::" not in name]),
             )
         if plain.startswith("no tests ran"):
             return TestCounts(0, 0, 0)
@@ -66,11 +82,14 @@ def _unittest(output: str) -> TestCounts:
     )
     failed = int(numbers.get("failures", 0)) + int(numbers.get("errors", 0))
     skipped = int(numbers.get("skipped", 0))
-    names = [
-        inner if inner and "." in inner else name
-        for name, inner in re.findall(r"^(?:FAIL|ERROR): (\S+)(?: \(([\w.]+)\))?", output, re.MULTILINE)
-    ]
-    return TestCounts(max(ran - failed - skipped, 0), failed, skipped, _first(names))
+    names, uncollected = list[str](), list[str]()
+    for name, inner in re.findall(r"^(?:FAIL|ERROR): (\S+)(?: \(([\w.]+)\))?", output, re.MULTILINE):
+        if inner.startswith("unittest.loader._FailedTest"):
+            uncollected.append(name)
+        # Python 3.10 and older name the class in parentheses, newer ones the method.
+        is_full = not inner or inner.endswith(f".{name}")
+        names.append(name if name in uncollected else (inner or name) if is_full else f"{inner}.{name}")
+    return TestCounts(max(ran - failed - skipped, 0), failed, skipped, _first(names), _first(uncollected))
 
 
 def _cargo(output: str) -> TestCounts:

@@ -85,6 +85,9 @@ async def find_test_command(env: Environment, path: str) -> TestCommand:
     if info is not None and info.kind == "directory":
         # Python tests in a folder of another language's project.
         command = await _folder_command(env, info.path, "") or command
+    elif info is not None and path.endswith(".py"):
+        python = await _python_command(env, "", {}, info.path)
+        command = None if python is None else TestCommand(*python)
     if command is None:
         raise ToolError(
             "No tests found: no Python tests, package.json with a test script, Cargo.toml or go.mod.",
@@ -136,22 +139,26 @@ async def _folder_command(env: Environment, folder: str, narrow: str) -> TestCom
 async def _python_command(
     env: Environment, folder: str, names: dict[str, FileInfo], narrow: str
 ) -> tuple[tuple[str, ...], str] | None:
-    tests = await _find_test_files(env, folder)
+    prefix = f"{folder}/" if folder not in ("", ".") else ""
+    tests, pattern = await _find_test_files(env, prefix + narrow or folder, named=bool(narrow))
     configured = bool({"pytest.ini", "conftest.py"} & set(names)) or await _pytest_in_pyproject(env, names)
     if not tests and not configured:
         return None
     python = await _find_interpreter(env, names)
     if configured or await _look_like_pytest(env, tests):
-        return (python, "-m", "pytest", "-q", *((narrow,) if narrow else ())), "pytest"
+        files = (
+            ("-o", f"python_files={pattern}") if pattern and not await _sets_file_names(env, names) else ()
+        )
+        return (python, "-m", "pytest", "-q", *files, *((narrow,) if narrow else ())), "pytest"
     if narrow.endswith(".py"):
         return (python, "-m", "unittest", "-v", narrow), "unittest"
     start = narrow or _start_folder(folder, tests)
-    prefix = f"{folder}/" if folder not in ("", ".") else ""
     options: tuple[str, ...] = ("-s", start) if start else ()
     if start and await env.stat(f"{prefix}{start}/__init__.py") is not None:
         # A package: its tests are imported from the project's folder.
         options = ("-s", start, "-t", ".") if narrow else ()
-    return (python, "-m", "unittest", "discover", "-v", *options), "unittest"
+    files = ("-p", pattern) if pattern else ()
+    return (python, "-m", "unittest", "discover", "-v", *options, *files), "unittest"
 
 
 def _start_folder(folder: str, tests: list[str]) -> str:
@@ -171,14 +178,27 @@ async def _find_interpreter(env: Environment, names: dict[str, FileInfo]) -> str
     return "python"
 
 
-async def _find_test_files(env: Environment, folder: str) -> list[str]:
-    paths: list[str] = []
-    async for item in env.walk(folder):
-        if item.kind == "file" and _TEST_FILE.fullmatch(_base_name(item)):
-            paths.append(item.path)
-            if len(paths) == MAX_TEST_FILES:
-                break
-    return paths
+async def _find_test_files(env: Environment, path: str, *, named: bool) -> tuple[list[str], str]:
+    """Return test files below a folder, or the file itself, and the pattern of their names if it is not a usual one.
+
+    `named`: the model named the path, so files with other names count too if there are none with a usual name.
+    """
+    if path.endswith(".py"):
+        return [path], ""
+    usual, odd, other = list[str](), list[str](), list[str]()
+    async for item in env.walk(path):
+        name = _base_name(item)
+        if item.kind != "file" or not name.endswith(".py"):
+            continue
+        files = usual if _TEST_FILE.fullmatch(name) else odd if "test" in name.lower() else other
+        files.append(item.path)
+        if len(usual) == MAX_TEST_FILES:
+            break
+    if usual or not named:
+        return usual, ""
+    return (
+        (odd[:MAX_TEST_FILES], "*[Tt]est*.py") if odd else (other[:MAX_TEST_FILES], "*.py" if other else "")
+    )
 
 
 async def _look_like_pytest(env: Environment, tests: list[str]) -> bool:
@@ -202,6 +222,14 @@ async def _pytest_in_pyproject(env: Environment, names: dict[str, FileInfo]) -> 
         return False
     tools = project.get("tool")
     return isinstance(tools, dict) and "pytest" in tools
+
+
+async def _sets_file_names(env: Environment, names: dict[str, FileInfo]) -> bool:
+    """Return True if the project tells pytest how its test files are named."""
+    for name in ("pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"):
+        if name in names and b"python_files" in await _read_bytes(env, names[name].path):
+            return True
+    return False
 
 
 async def _has_test_script(env: Environment, package: FileInfo) -> bool:

@@ -127,13 +127,15 @@ def _last_state(line: str) -> str:
     return next((piece for piece in reversed(line.split("\r")) if piece), "")
 
 
-def shorten_for_model(output: DecodedOutput) -> str:
+def shorten_for_model(
+    output: DecodedOutput, head_chars: int = HEAD_CHARS, tail_chars: int = TAIL_CHARS
+) -> str:
     """Return the output for the model: complete if it is short, else its head and tail with a note between them."""
     text = output.clean.rstrip("\n")
     lines = text.count("\n") + 1
-    if len(text) <= HEAD_CHARS + TAIL_CHARS and lines <= MAX_SHOWN_LINES:
+    if len(text) <= head_chars + tail_chars and lines <= MAX_SHOWN_LINES:
         return text
-    head, tail = _take_head(text), _take_tail(text)
+    head, tail = _take_head(text, head_chars), _take_tail(text, tail_chars)
     left_out = len(text) - len(head) - len(tail)
     missing = lines - head.count("\n") - tail.count("\n") - 2
     stored = output.stored
@@ -141,17 +143,17 @@ def shorten_for_model(output: DecodedOutput) -> str:
     return f"{head}\n{left_out_note(missing, left_out, artifact)}\n{tail}"
 
 
-def _take_head(text: str) -> str:
-    piece = text[:HEAD_CHARS]
+def _take_head(text: str, limit: int) -> str:
+    piece = text[:limit]
     lines = piece.split("\n")[: MAX_SHOWN_LINES // 3]
     joined = "\n".join(lines)
     cut = joined.rfind("\n")
-    return joined[:cut] if len(joined) == HEAD_CHARS and cut > HEAD_CHARS // 2 else joined
+    return joined[:cut] if len(joined) == limit and cut > limit // 2 else joined
 
 
-def _take_tail(text: str) -> str:
-    piece = text[-TAIL_CHARS:]
+def _take_tail(text: str, limit: int) -> str:
+    piece = text[-limit:]
     lines = piece.split("\n")[-(MAX_SHOWN_LINES - MAX_SHOWN_LINES // 3) :]
     joined = "\n".join(lines)
     cut = joined.find("\n")
-    return joined[cut + 1 :] if len(joined) == TAIL_CHARS and 0 <= cut < TAIL_CHARS // 2 else joined
+    return joined[cut + 1 :] if len(joined) == limit and 0 <= cut < limit // 2 else joined

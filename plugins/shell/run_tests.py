@@ -1,19 +1,31 @@
 """run_tests: runs the project's tests, and no other command."""
 
+import asyncio
+import re
 import shlex
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from pydantic import Field
 
 import tui_agent.plugin_api as api
 
 from .command_words import plain_words
-from .counts import TestCounts, read_counts
+from .counts import read_counts
 from .execution import describe_end, run_program, sandbox_note, test_event
+from .failures import cut_line, find_failures, shorten_failure
 from .frameworks import TestCommand, detect_framework, find_test_command
 from .output import DecodedOutput, shorten_for_model
 
-MAX_TIMEOUT = 3600
+MAX_TIMEOUT, MAX_COMMAND = 3600, 10_000
+MAX_SHOWN_FAILURES, PASSED_LINES = 3, 5
+MAX_OUTPUT_ENDS = 3
+MAX_COMPLETE_CHARS = 2_500
+"""Characters up to which the model gets the output of failed tests completely."""
+CRASH_HEAD_CHARS, CRASH_TAIL_CHARS = 2_000, 4_000
+_FOLDER = re.compile(r"cd\s+((?:[^\s;&|<>'\"]|'[^']*'|\"[^\"]*\")+)\s*&&\s*(?=\S)")
+_OUTPUT_END = re.compile(r"(?:2>&1|\|[ \t]*(?:tail|head)(?:[ \t]+-(?:[nc][ \t]*|-lines=|-bytes=)?\d+)?)$")
+"""Matches an end of a command that only redirects or limits the output, which run_tests does itself."""
 
 
 class RunTestsArgs(api.FrozenModel):
@@ -53,9 +65,8 @@ class RunTests(api.BaseTool):
         """Return a run effect with the command; its `argv` is empty if no command is detected yet."""
         if isinstance(args, ResolvedTests):
             return (api.RunEffect(argv=args.argv, cwd=args.folder),)
-        more = (args.path,) if args.path else ()
-        words = plain_words(args.command.strip())
-        return (api.RunEffect(argv=(*words, *more) if words else ()),)
+        words, folder = _split_command(args.command)
+        return (api.RunEffect(argv=_with_path(words, args.path, folder) if words else (), cwd=folder),)
 
     async def preview(self, args: RunTestsArgs, env: api.Environment) -> api.Preview:
         """Return the exact command. An approval shows the folder with the effects."""
@@ -70,7 +81,7 @@ class RunTests(api.BaseTool):
         command = await _settled_command(args, ctx.env)
         spec = api.ExecSpec(argv=command.argv, cwd=command.cwd, timeout=args.timeout)
         result, output = await run_program(spec, ctx)
-        tests = _build_result(command, result, output, read_counts(command.framework, output.clean), ctx)
+        tests = await asyncio.to_thread(_build_result, command, result, output, ctx)
         if args.command.strip():
             return tests
         # The call's row in the chat shows only the path, so show the detected command above the output.
@@ -86,16 +97,15 @@ def _build_result(
     command: TestCommand,
     result: api.ExecResult,
     output: DecodedOutput,
-    counts: TestCounts,
     ctx: api.ToolContext,
 ) -> api.ToolResult:
-    words = shlex.join(command.argv)
+    counts, words = read_counts(command.framework, output.clean), shlex.join(command.argv)
     end = describe_end(result)
     ran = result.outcome == "exited"
     summary = counts.format_counts() if counts.is_known and ran else end
     head = [f"{summary} [{end}]" if summary != end else f"[{end}]", f"$ {_with_folder(command)}"]
-    head += [f"failed: {name}" for name in counts.failures]
-    text = shorten_for_model(output) + sandbox_note(result)
+    head += counts.failed_lines
+    text = _shorten_output(command.framework, result, output) + sandbox_note(result)
     return api.text_result(
         "\n".join([*head, "", text] if text else head),
         ok=result.exit_code == 0,
@@ -115,6 +125,20 @@ def _build_result(
     )
 
 
+def _shorten_output(framework: str, result: api.ExecResult, output: DecodedOutput) -> str:
+    """Return the last lines if the tests passed, else the first failures."""
+    text = output.clean.rstrip("\n")
+    if result.exit_code == 0:
+        return "\n".join(map(cut_line, text.split("\n")[-PASSED_LINES:]))
+    failures = find_failures(framework, output.clean) if len(text) > MAX_COMPLETE_CHARS else []
+    if not failures or result.outcome != "exited":
+        return shorten_for_model(output, CRASH_HEAD_CHARS, CRASH_TAIL_CHARS)
+    shown = [shorten_failure(failure) for failure in failures[:MAX_SHOWN_FAILURES]]
+    missing = len(failures) - len(shown)
+    note = f"[{api.format_count(missing, 'more failure')} {'is' if missing == 1 else 'are'} left out]"
+    return "\n\n".join([*shown, note] if missing else shown)
+
+
 async def _settled_command(args: RunTestsArgs, env: api.Environment) -> TestCommand:
     if isinstance(args, ResolvedTests):
         return TestCommand(args.argv, args.framework, args.folder)
@@ -124,12 +148,36 @@ async def _settled_command(args: RunTestsArgs, env: api.Environment) -> TestComm
 async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestCommand:
     if not args.command.strip():
         return await find_test_command(env, args.path)
-    words = plain_words(args.command.strip())
-    framework = detect_framework(words) if words is not None else ""
-    if words is None or not framework:
+    words, folder = _split_command(args.command)
+    framework = detect_framework(words)
+    if not framework:
         raise api.ToolError(
             "run_tests runs only test programs without shell syntax: pytest, unittest, npm test and similar, "
             "cargo test, go test.",
             hint="Use run_command for anything else.",
         )
-    return TestCommand((*words, *((args.path,) if args.path else ())), framework)
+    if folder.startswith("/") and PurePosixPath(folder).is_relative_to(env.root):
+        folder = str(PurePosixPath(folder).relative_to(env.root)).removeprefix(".")
+    return TestCommand(_with_path(words, args.path, folder), framework, folder)
+
+
+def _split_command(command: str) -> tuple[tuple[str, ...], str]:
+    """Return the words of a command and its folder: `cd X && pytest 2>&1 | tail -5` gives `pytest` and `X`.
+
+    The words are empty if the command needs a shell for anything else.
+    """
+    command, folder = command.strip(), ""
+    if len(command) > MAX_COMMAND:
+        return (), ""
+    for _ in range(MAX_OUTPUT_ENDS):
+        ending = _OUTPUT_END.search(command)
+        command = command[: ending.start()].rstrip() if ending else command
+    prefix = _FOLDER.match(command)
+    if prefix is not None:
+        _, *folders = plain_words(f"./cd {prefix[1]}") or ("",)
+        folder, command = "".join(folders), command[prefix.end() :] if folders else ""
+    return plain_words(command) or (), folder
+
+
+def _with_path(words: tuple[str, ...], path: str, folder: str) -> tuple[str, ...]:
+    return (*words, path.removeprefix(f"{folder}/")) if path else words

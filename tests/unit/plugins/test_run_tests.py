@@ -67,7 +67,7 @@ async def test_pytest_is_recognised_run_and_counted(bench):
     assert result.summary == "1 failed, 1 passed, 1 skipped"
     assert finished(bench).failures == ("tests/test_a.py::test_b",)
     errors = await bench.run("run_tests", command=f"{sys.executable} -m pytest -q -p no:cacheprovider broken")
-    assert (errors.summary, errors.ok) == ("1 failed", False)
+    assert (errors.summary, errors.ok) == ("1 file could not be collected", False)
 
 
 async def test_node_tests_are_recognised_run_and_counted(bench):
@@ -129,6 +129,25 @@ async def test_tests_that_take_too_long_are_stopped(bench):
         ),
         ({"go.mod": "", "pkg/a_test.go": ""}, "pkg/a_test.go", "go test -v ./pkg/..."),
         ({"go.mod": "", "a_test.go": ""}, "a_test.go", "go test -v ./..."),
+        ({"t/tests_a.py": "def test_a(): pass\n"}, "t/tests_a.py", "python -m pytest -q t/tests_a.py"),
+        ({"checks.py": PASSES}, "checks.py", "python -m unittest -v checks.py"),
+        (
+            {"package.json": '{"scripts": {"test": "jest"}}', "t/a.py": PASSES},
+            "t/a.py",
+            "python -m unittest -v t/a.py",
+        ),
+        (
+            {"t/tests_a.py": "def test_a(): pass\n", "test_b.py": "import pytest\n"},
+            "t",
+            "python -m pytest -q -o 'python_files=*[Tt]est*.py' t",
+        ),
+        ({"t/checks.py": "def test_a(): pass\n"}, "t", "python -m pytest -q -o 'python_files=*.py' t"),
+        (
+            {"t/tests_a.py": "def test_a(): pass\n", "pytest.ini": "[pytest]\npython_files = tests_*.py\n"},
+            "t",
+            "python -m pytest -q t",
+        ),
+        ({"t/checks.py": PASSES}, "t", "python -m unittest discover -v -s t -p '*.py'"),
     ],
 )
 async def test_the_projects_own_command_is_found(bench, files, path, command):
@@ -222,6 +241,15 @@ def test_test_programs_are_known(command, framework):
         "cargo run",
         "go run .",
         "pytest; rm x",
+        "pytest | tail -5; rm x",
+        "pytest | tail -5 > out",
+        "pytest | tee out",
+        "pytest | tail $(id)",
+        "pytest | tail -f /etc/passwd",
+        "cd $(id) && pytest",
+        "cd a; pytest",
+        "cd a && cd b && rm x",
+        "pytest -k 'x | tail -5",
         "pytest && ls",
         "pytest $(id)",
         "FOO=1 pytest",
@@ -235,6 +263,37 @@ async def test_other_commands_are_refused(bench, command):
     with pytest.raises(ToolError, match="only test programs"):
         await bench.run("run_tests", command=command)
     assert bench.events == []
+
+
+@pytest.mark.parametrize(
+    ("command", "argv", "cwd"),
+    [
+        ("pytest -q | tail -5", "pytest -q", ""),
+        ("pytest -q 2>&1 | tail -n 20", "pytest -q", ""),
+        ("pytest -q 2>&1|head -50", "pytest -q", ""),
+        ("pytest -q 2>&1", "pytest -q", ""),
+        ("cd sub && pytest -q a.py 2>&1 | tail -3", "pytest -q a.py", "sub"),
+        ("cd 'a b' && pytest", "pytest", "a b"),
+        ("cd {root} && pytest", "pytest", ""),
+        ("cd {root}/sub && pytest", "pytest", "sub"),
+    ],
+)
+async def test_what_only_limits_the_output_or_names_the_folder_is_understood(bench, command, argv, cwd):
+    tool, root = bench.tools["run_tests"], str(bench.folder)
+    given = tool.spec.args(command=command.format(root=root))
+    args = await tool.settle_arguments(given, bench.env)
+    assert tool.effects(args) == (RunEffect(argv=tuple(argv.split()), cwd=cwd),)
+    assert tool.effects(given)[0].argv == tuple(argv.split())
+
+
+async def test_a_path_is_named_as_seen_from_the_commands_folder(bench):
+    tool = bench.tools["run_tests"]
+    for command, path, words in (
+        ("cd sub && pytest", "sub/a.py", "pytest a.py"),
+        ("pytest", "sub/a.py", "pytest sub/a.py"),
+    ):
+        args = await tool.settle_arguments(tool.spec.args(command=command, path=path), bench.env)
+        assert tool.effects(args)[0].argv == tuple(words.split())
 
 
 def test_what_will_run_is_declared(bench):
@@ -318,7 +377,13 @@ def test_counts_are_read_from_the_output(name):
         (
             "unittest",
             "FAIL: test_b (m.A.test_b)\nERROR: m (unittest.loader._FailedTest.m)\nRan 2 tests in 0s\nFAILED (failures=1, errors=1)",
-            ("m.A.test_b", "unittest.loader._FailedTest.m"),
+            ("m.A.test_b", "m"),
+        ),
+        (
+            "unittest",
+            "FAIL: test_b (m.A)\nFAIL: test_c (m.A) (i=1)\nERROR: setUpClass (m.B)\nFAIL: test_b (m.A.test_b)\n"
+            "ERROR: n (unittest.loader._FailedTest)\nRan 2 tests in 0s\nFAILED (failures=2, errors=1)",
+            ("m.A.test_b", "m.A.test_c", "m.B.setUpClass", "n"),
         ),
         ("cargo", "test a::c ... FAILED\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;", ("a::c",)),
         ("npm", "  ● sums › adds\n\nTests:       1 failed, 1 total", ("sums › adds",)),

@@ -1,0 +1,112 @@
+"""Finding of the failures in the output of test programs, each with its name, message and traceback.
+
+Invariant: works line by line, in time proportional to the output.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAX_LINE_CHARS = 300
+_NEVER = r"(?!)"
+_RULE = re.compile(r"\s*|[=-]{70}")
+"""Matches a line at either end of a failure that does not belong to it."""
+_SECTION = re.compile(r"-+ Captured .+ -+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The form of a failure in an output, as patterns for the beginnings of lines.
+
+    A failure begins at a line that matches `first` and ends before the next one, or before one that matches `after`. Lines
+    before one that matches `heading` do not count. One line of the failure must match `mark`.
+    """
+
+    first: str
+    after: str = _NEVER
+    heading: str = ""
+    mark: str = ""
+
+
+_FORMS: dict[str, tuple[_Form, ...]] = {
+    "pytest": (_Form(r"_{3,} .+ _{3,}$", r"=+ .+ =+$", heading=r"=+ (?:FAILURES|ERRORS) =+$"),),
+    "unittest": (_Form(r"={70}$", r"Ran \d+ tests? in ", mark=r"(?:FAIL|ERROR): "),),
+    "cargo": (_Form(r"---- .+ stdout ----$", r"failures:$|test result: "),),
+    "go": (
+        _Form(r"=== (?:RUN|CONT|NAME) ", r"(?:FAIL|PASS|ok)\b", mark=r"\s*--- FAIL: "),
+        _Form(r"--- FAIL: ", r"(?:FAIL|PASS|ok|---)(?:\s|$)"),
+    ),
+    "npm": (
+        _Form(r"  ● (?!Console$)", r"Test Suites: |Tests: |Summary of all failing tests|(?:PASS|FAIL) "),
+        _Form(r" FAIL  ", r"⎯| *Test Files "),
+        _Form(r"test at ", heading=r"✖ failing tests:$"),
+        _Form(r"\s*not ok \d", r"\s*(?:# |ok \d|1\.\.)"),
+        _Form(r"  \d+\) ", heading=r"\s+\d+ failing$"),
+    ),
+}
+"""The forms of each framework (a name returned by `frameworks.detect_framework`); the first that fits is used."""
+
+
+def find_failures(framework: str, output: str) -> list[str]:
+    """Return the different failures in an output, in their order."""
+    lines = output.split("\n")
+    for form in _FORMS[framework]:
+        failures = ["\n".join(block) for block in _blocks(lines, form)]
+        if failures:
+            return list(dict.fromkeys(failures))
+    return []
+
+
+def _blocks(lines: list[str], form: _Form) -> Iterator[list[str]]:
+    first, after, heading = map(re.compile, (form.first, form.after, form.heading))
+    mark = re.compile(form.mark)
+    is_behind_heading = not form.heading
+    block: list[str] | None = None
+    for line in [*lines, None]:
+        is_first = line is not None and is_behind_heading and first.match(line) is not None
+        if block is not None and (line is None or is_first or after.match(line)):
+            if any(map(mark.match, block)):
+                yield _without_rules(block)
+            block = None
+        if line is None:
+            return
+        is_behind_heading = is_behind_heading or heading.match(line) is not None
+        if is_first:
+            block = [line]
+        elif block is not None:
+            block.append(line)
+
+
+def _without_rules(lines: list[str]) -> list[str]:
+    start, end = 0, len(lines)
+    while start < end and _RULE.fullmatch(lines[start]):
+        start += 1
+    while start < end and _RULE.fullmatch(lines[end - 1]):
+        end -= 1
+    return lines[start:end]
+
+
+def shorten_failure(failure: str) -> str:
+    """Return a failure with the middle of its traceback, and most of the output that it printed, left out."""
+    sections: list[list[str]] = [[]]
+    for line in failure.split("\n"):
+        if _SECTION.fullmatch(line):
+            sections.append([])
+        sections[-1].append(cut_line(line))
+    traceback, *printed = sections
+    return "\n".join(
+        [
+            *_middle_out(traceback, 12, 24),
+            *(line for section in printed for line in _middle_out(section, 1, 8)),
+        ]
+    )
+
+
+def cut_line(line: str) -> str:
+    """Return the line, cut after `MAX_LINE_CHARS` characters."""
+    return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"
+
+
+def _middle_out(lines: list[str], head: int, tail: int) -> list[str]:
+    missing = len(lines) - head - tail
+    return lines if missing <= 1 else [*lines[:head], f"[… {missing} lines left out …]", *lines[-tail:]]
