@@ -33,7 +33,7 @@ _OF_EFFECT = {
 
 
 def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str]:
-    """Return the classes of one command. A command that only reads but never ends is `read-only`."""
+    """Return the classes of one command. A command that only reads is `read-only`, even if it never ends."""
     found = {_OF_EFFECT[effect] for effect in command.effects if effect in _OF_EFFECT}
     if command.doubts or runs_anything(command):
         found = (found - {WORKSPACE}) | {ARBITRARY}
@@ -43,7 +43,7 @@ def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str
 
 
 def runs_anything(command: CommandReport) -> bool:
-    """Return True if a command runs unknown code: no rule is ever offered for its program, and it is not a launcher."""
+    """Return True if a command runs unknown code: it is not a launcher, and no rule is ever offered for its program."""
     return Effect.RUNS in command.effects and not command.program.remember and not command.runs_next
 
 

@@ -125,9 +125,7 @@ def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
     alias = _GIT in rules.program_names and command.name == _GIT
     apart = not command.entry and any(_has_in_order(rule.rest, command) for rule in rules.against_commands)
     if uncertain or named or alias or apart:
-        why = (
-            f"tui-agent cannot tell which commands {command.name or 'it'} runs, and your rules restrict some"
-        )
+        why = f"tui-agent cannot tell which commands {command.name or 'it'} runs, and your rules restrict some commands"
         yield Finding("ask", "rules.hidden", why)
 
 
@@ -148,7 +146,7 @@ def _command_texts(command: CommandReport) -> Iterator[str]:
 def is_told_texts(command: CommandReport) -> bool:
     """Return True if a command may run or send the texts in its arguments.
 
-    A known program that runs the project treats a text as mere text: the message of `git commit -m`.
+    A known program that only runs the project's own code does neither: `git commit -m` just stores its message.
     """
     known = bool(command.entry) and not command.doubts
     runs = Effect.RUNS in command.effects and not command.program.remember

@@ -10,7 +10,7 @@ from tui_agent.protocol.effects import Effect, NetworkEffect, RunEffect, WriteEf
 from tui_agent.protocol.unicode_text import describe_invisible, describe_lookalike
 
 MAX_CHARACTERS = 100_000
-"""Only this many characters of a text are checked; a longer command line is asked about anyway."""
+"""Only this many characters of a text are checked; for a longer command line, the user is asked anyway."""
 
 
 def find_concealed(effects: Sequence[Effect]) -> list[Finding]:

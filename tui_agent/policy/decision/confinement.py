@@ -27,7 +27,7 @@ MAX_WRITTEN: Final = 200
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
 """Kinds of doubts that leave the meaning of a command's words unknown."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
-"""Effects that a command in a text must have to be reported if the text may be prose."""
+"""If a text may be prose, the commands in it are reported only for these effects."""
 _CUTS = re.compile(r"[=:]+")
 _BLANK = re.compile(r"\s")
 _CODE_SIGN = re.compile(r"[\s(]")

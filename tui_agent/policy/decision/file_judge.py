@@ -192,7 +192,9 @@ class FileJudge:
         if not self.rules.against(*_RULES.get(use.action, _CHANGES)):
             return None
         return Finding(
-            "ask", "rules.vague", "tui-agent cannot tell which files it uses, and your rules restrict some"
+            "ask",
+            "rules.vague",
+            "tui-agent cannot tell which files it uses, and your rules restrict some files",
         )
 
     def _own(self, use: FileUse, at: Place) -> Finding | None:

@@ -126,7 +126,7 @@ def literal_path(path: str) -> str:
 
 
 def paths_from(command: CommandReport, text: str, cwd: str) -> Iterator[str]:
-    """Yield a path relative to the workspace, for each folder in which the command may run."""
+    """Yield the path `text` relative to the workspace, once for each folder in which the command may run."""
     if not text:
         return
     if text.startswith(("/", "~")):

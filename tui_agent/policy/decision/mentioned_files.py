@@ -76,9 +76,7 @@ class MentionedFileJudge:
         """Ask if rules restrict files and the command may use files that no argument names."""
         reads = self.rules.against(*_READS) and reads_unnamed(command)
         if reads or (self.rules.against(*_CHANGES) and changes_unnamed(command)):
-            why = (
-                f"tui-agent cannot tell which files {command.name or 'it'} uses, and your rules restrict some"
-            )
+            why = f"tui-agent cannot tell which files {command.name or 'it'} uses, and your rules restrict some files"
             yield Finding("ask", "rules.unnamed", why)
 
     def _judge_mention(self, command: CommandReport, candidate: Candidate, at: Place) -> Iterator[Finding]:

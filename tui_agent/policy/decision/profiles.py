@@ -1,6 +1,6 @@
-"""The profiles: the verdict of each on effects that no guard or rule decides.
+"""The profiles, with their verdicts on effects that no guard or rule decides.
 
-Invariant: a table; no code checks for a profile by name. What the table does not mention is asked about.
+Invariant: a table; no code checks for a profile by name. The user is asked about anything else.
 """
 
 from dataclasses import dataclass, replace

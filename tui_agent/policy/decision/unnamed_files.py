@@ -1,6 +1,6 @@
-"""Commands that may use files not named in their report. If there are rules against files, they need approval.
+"""Commands that may use files not named in their report. If rules restrict files, such commands need approval.
 
-Invariant: pure; returns True whenever a command may use files outside its report.
+Invariant: pure; each predicate returns True if a command may use files outside its report.
 """
 
 import re
@@ -43,7 +43,7 @@ def is_uncertain(command: CommandReport) -> bool:
 def is_runner(command: CommandReport) -> bool:
     """Return True if the program runs the project's own code in a usual way (`pytest`).
 
-    Rules against files do not promise to stop such code.
+    Rules against files are not guaranteed to stop such code.
     """
     script = any(use.action == "read" for use in command.files)
     own_code = command.program.remember or ((script or command.code) and Effect.WRITES not in command.effects)

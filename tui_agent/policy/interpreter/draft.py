@@ -271,7 +271,7 @@ class Draft:
     def _use_git_word(self, value: Value, word: GitWord, *, is_filter: bool = False) -> None:
         """Note the files that a word for git names.
 
-        `is_filter`: it is a path filter for certain, so everything that git prints or changes lies below it.
+        `is_filter`: the word is certainly a path filter, so everything that git prints or changes lies below it.
         """
         reach = self.reach
         if is_filter and self.entry.program.changes_paths:

@@ -1,6 +1,6 @@
 """The places that a sandbox hides or protects from writing, from the same table as the policy's guards.
 
-Invariant: pure. Files that the policy guards by name are also guarded in the sandbox by their place.
+Invariant: pure. The sandbox protects by path the files that the policy guards by name.
 """
 
 from collections.abc import Callable, Sequence

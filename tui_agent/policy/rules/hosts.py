@@ -197,7 +197,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 def host_in_address(address: str) -> str:
     """Return the host of an address as written, or "" if the text is not an address.
 
-    After a scheme even an invalid host is returned, so that no rule matches it.
+    In an address with a scheme, even an invalid host is returned; no rule matches such a host.
     """
     scheme, slashes, rest = address.partition("://")
     host = (rest if slashes else scheme).split("/", 1)[0].split("?", 1)[0]

@@ -36,7 +36,7 @@ def read_arguments(call: Call) -> ArgumentReading:
 
 
 def _read_term(term: Sequence[Value], *, double: bool) -> ArgumentReading:
-    """Interpret a condition without `&&` and `||`. Its number of words decides what they mean."""
+    """Interpret a condition without `&&` and `||`. The number of words decides their meaning."""
     while len(term) > 1 and term[0].known == "!" and not (len(term) == 3 and term[1].known in _JOINERS):
         term = term[1:]
     if len(term) == 1:

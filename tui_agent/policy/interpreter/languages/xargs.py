@@ -37,7 +37,7 @@ def read_arguments(call: Call) -> ArgumentReading:
 
 
 def _fed_names(call: Call, given: set[str]) -> Value:
-    """Return the words from standard input. Parts of numbers are numbers; a part of a name may be any text."""
+    """Return the words from standard input. A part of a number is a number; a part of a name may be any text."""
     delimiters = [word for spelling, word in call.options if spelling in ("-d", "--delimiter")]
     separator = delimiters[-1].known if delimiters and delimiters[-1] is not None else ""
     plain = not given & {"-a", "--arg-file"} and separator in ("", "\n", "\\n", "\\0")
