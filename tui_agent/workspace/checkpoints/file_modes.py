@@ -60,7 +60,7 @@ class Modes:
 
 
 def most_frequent_bits(found: Iterable[tuple[int, int]]) -> UsualBits:
-    """Return the most frequent bits of plain and of executable files among these pairs (git mode, bits)."""
+    """Return the most frequent bits of plain and of executable files. `found` has pairs (git mode, bits)."""
     counts: Counter[tuple[int, int]] = Counter(found)
 
     def most_frequent(git_mode: int, default: int) -> int:

@@ -222,7 +222,7 @@ class _Check:
         self._modules: set[str] = set()
 
     def check_all(self, pending: list[Repository]) -> None:
-        """Check repositories and those that their indexes link to. Raises `SteeredError`."""
+        """Check repositories, and the repositories that their indexes link to. Raises `SteeredError`."""
         while pending:
             repository = pending.pop()
             if repository in self._seen:

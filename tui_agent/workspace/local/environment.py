@@ -54,7 +54,7 @@ CHILD_ENVIRONMENT = {
 repository, whose configuration can make git run programs.
 """
 OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
-"""Programs that tui-agent itself uses, with fallback paths. They are never searched in the workspace."""
+"""Programs that tui-agent itself uses, with fallback paths. The workspace is never searched for them."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 

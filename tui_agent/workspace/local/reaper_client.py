@@ -293,7 +293,7 @@ class ReaperClient:
 
 
 def _is_closed(line: socket.socket) -> bool:
-    """Return True if the reaper has ended. It sends nothing earlier, so a readable socket means that it has ended."""
+    """Return True if the reaper has ended. It sends nothing before its end, so a readable socket means the end."""
     return bool(select.select([line], [], [], 0)[0])
 
 

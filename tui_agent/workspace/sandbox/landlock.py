@@ -25,7 +25,7 @@ ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
 SCOPES = 3
 """Landlock scopes: no connections to outside abstract sockets, and no signals to outside processes."""
 _SIGPIPE, _SIGXFSZ = 13, 25
-"""Signals that Python ignores. An executed program would inherit that."""
+"""Signals that Python ignores. An executed program would inherit this setting."""
 
 
 def supported_rights(abi: int) -> int:

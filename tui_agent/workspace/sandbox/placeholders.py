@@ -56,7 +56,7 @@ class Placeholders:
                 os.close(descriptor)
 
     def removal_command(self) -> tuple[str, ...]:
-        """Return the command that removes what a killed process left."""
+        """Return the command that removes the placeholders of a killed process."""
         program = (os.path.realpath(sys.executable), "-I", "-S", "-B", __file__)
         return (*program, self._root or "/", str(self._file.parent))
 
