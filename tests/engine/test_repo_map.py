@@ -64,7 +64,8 @@ async def test_the_first_message_of_a_session_gets_the_map_and_the_next_does_not
         assert isinstance(shown, UserMessage) and shown.origin == "map"
         assert "def find()" in str(shown.content) and "<repo_map>" in str(shown.content)
         assert second.messages[:2] == (asked, shown) and len(second.messages) == 4
-        assert [wish.query for wish in maps.wishes] == ["Where is find?"]
+        [wish] = maps.wishes
+        assert wish == MapRequest("Where is find?", max_tokens=400, brief=True), "4 % of a window of 10,000"
         (built,), (used,) = bench.of(RepomapBuilt), bench.of(RepomapUsed)
         assert isinstance(built, RepomapBuilt) and isinstance(used, RepomapUsed)
         assert (built.files, built.skipped, used.injected, used.files) == (20, 3, True, ("a.py",))
@@ -144,7 +145,8 @@ async def test_a_map_that_is_not_there_when_a_turn_ends_comes_with_the_next(tmp_
             bench.submit(SubmitPrompt(text=words))
             await bench.until("turn.finished", count)
         assert "b.py" in str(bench.model.requests[1].messages)
-        assert [wish.query for wish in maps.wishes] == ["Where is find?"]
+        [wish] = maps.wishes
+        assert wish == MapRequest("Where is find?", max_tokens=400, brief=True), "4 % of a window of 10,000"
 
 
 async def test_a_map_of_a_slow_folder_is_given_once_it_is_there(tmp_path: Path) -> None:
@@ -174,13 +176,13 @@ async def test_a_folder_that_cannot_be_mapped_is_told_and_the_turn_goes_on(tmp_p
 
 async def test_what_the_user_chose_of_the_map_is_a_setting_of_the_session(tmp_path: Path) -> None:
     maps = FakeMaps()
-    choice = RepoMapOptions(pinned=("b.py",), hidden=("c.py",), max_tokens=500)
+    choice = RepoMapOptions(pinned=("b.py",), hidden=("c.py",), max_tokens=300)
     async with running(tmp_path, [say("One.")], middlewares=[RepoMapSection(maps)]) as bench:
         bench.submit(SetRepoMapOptions(options=choice))
         bench.submit(SubmitPrompt(text="Hello"))
         await bench.until("turn.finished")
         (wish,) = maps.wishes
-        assert (wish.pinned, wish.hidden, wish.max_tokens) == (("b.py",), ("c.py",), 500)
+        assert (wish.pinned, wish.hidden, wish.max_tokens) == (("b.py",), ("c.py",), 300)
         settings = bench.recorder.state.settings
         assert settings is not None and settings.map_options == choice
 

@@ -23,7 +23,10 @@ class RenderedMap:
 
 @dataclass(frozen=True, slots=True)
 class MapRequest:
-    """A request for a map. `pinned` files come first, `hidden` files are left out, `recent` files were used lately."""
+    """A request for a map. `pinned` files come first, `hidden` files are left out, `recent` files were used lately.
+
+    `brief`: list only folders after the last file with symbols.
+    """
 
     query: str | None = None
     max_tokens: int = 1200
@@ -31,6 +34,7 @@ class MapRequest:
     pinned: Sequence[str] = ()
     hidden: Sequence[str] = ()
     recent: Sequence[str] = ()
+    brief: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,7 @@ class SessionMaps:
             pinned=request.pinned,
             hidden=request.hidden,
             recent=request.recent,
+            brief=request.brief,
         )
         return RenderedMap(
             text=view.text,

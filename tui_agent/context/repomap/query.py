@@ -31,6 +31,8 @@ from tui_agent.folds.text.word_forms import split_text
 T = TypeVar("T")
 ENOUGH = 300
 """If at least this many files match, files without a match are only counted."""
+NEARLY_ALL = 0.8
+"""Fraction of the files above which the text does not say that the index is still being built."""
 
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
@@ -74,6 +76,7 @@ class Ask(NamedTuple):
     pinned: tuple[str, ...]
     hidden: frozenset[str]
     recent: frozenset[str]
+    brief: bool = False
 
 
 class Basis(NamedTuple):
@@ -272,8 +275,8 @@ def _visible(paths: Sequence[str], ask: Ask) -> list[str]:
     return [path for path in paths if path not in ask.hidden] if ask.hidden else list(paths)
 
 
-def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
-    """Build the map."""
+def view(basis: Basis, ask: Ask, *, partial: bool, covered: float) -> MapView:
+    """Build the map. `covered` is the fraction of the files whose text was considered."""
     order = _pinned_first(basis, ask)
     total = len(order) + len(basis.rest)
     rest = list(basis.rest)
@@ -287,7 +290,14 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
     ]
     plain_paths = [file.path for file in order[detailed_count:]]
     text, shown, detailed = render_map(
-        best, plain_paths, rest, ask.max_tokens, basis.skipped, partial=partial, asked=bool(ask.query)
+        best,
+        plain_paths,
+        rest,
+        ask.max_tokens,
+        basis.skipped,
+        partial=partial and covered < NEARLY_ALL,
+        asked=bool(ask.query),
+        brief=ask.brief,
     )
     shown_files = [
         file if index < detailed else file._replace(symbols=()) for index, file in enumerate(best[:shown])

@@ -59,10 +59,12 @@ def render_map(
     *,
     partial: bool,
     asked: bool,
+    brief: bool = False,
 ) -> tuple[str, int, int]:
     """Return the text, the number of ranked paths in it, and the number of files with symbols.
 
     `others` are the paths that follow `files` in order of rank, shown without symbols; `rest` are paths without rank.
+    `brief`: after the last file with symbols, list only folders; the first `IN_ORDER` files are always shown.
     """
     room = room_of(max_tokens)
     head = _head(len(files) + len(others) + len(rest), asked=asked)
@@ -77,8 +79,13 @@ def render_map(
         blocks.append(block)
         detail_room -= len(block)
         remaining -= len(block)
+    if brief:
+        last = max((place for place, file in enumerate(files[: len(blocks)], 1) if file.symbols), default=0)
+        removed = blocks[max(last, IN_ORDER) :]
+        blocks, remaining = blocks[: max(last, IN_ORDER)], remaining + sum(map(len, removed))
     plain_paths = [*(file.path for file in files[len(blocks) :]), *others]
-    paths, used = _fit_paths(plain_paths, remaining - int(room * TAIL))
+    most = max(0, IN_ORDER - len(blocks)) if brief else None
+    paths, used = _fit_paths(plain_paths[:most], remaining - int(room * TAIL))
     tail = _folders([*plain_paths[len(paths) :], *rest], remaining - used)
     shown = len(blocks) + len(paths)
     grouped = "".join(f"{clean(path)}\n" for path in _group_by_folder(paths, len(blocks)))

@@ -45,7 +45,7 @@ MEND_S = 30.0
 """Seconds between checks of the graph and the commit history."""
 ANSWERS = 8
 """Maximum number of maps that are cached until a file changes."""
-Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str]]
+Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str], bool]
 """The parameters that identify a map."""
 
 
@@ -119,11 +119,12 @@ class RepoMap:
         pinned: Collection[str] = (),
         hidden: Collection[str] = (),
         recent: Collection[str] = (),
+        brief: bool = False,
     ) -> MapView:
         """Return the map for a question, or of the whole repository.
 
         `pinned` files come first, `hidden` ones are left out (even if pinned), `recent` ones were used lately.
-        `refresh` waits until every file is indexed. Raises `EnvironmentFault` if the folder cannot be read or the map
+        `refresh` waits until every file is indexed; `brief` lists folders after the files with symbols. Raises `EnvironmentFault` if the folder cannot be read or the map
         is closed.
         """
         with self._lock:
@@ -139,6 +140,7 @@ class RepoMap:
                 tuple(pinned_paths),
                 frozenset(hidden_paths),
                 frozenset(recent),
+                brief,
             )
             if not complete:
                 return self._answer(listing, key, partial=True)
@@ -162,11 +164,12 @@ class RepoMap:
         """Build the map from the index if it covers enough files, otherwise by reading the files."""
         ask = Ask(Query(key[0]), *key[1:])
         index = self._index.snapshot
-        if index is not None and len(index.known) >= ENOUGH * len(listing.entries):
+        covered = 0.0 if index is None else len(index.known) / max(1, len(listing.entries))
+        if index is not None and covered >= ENOUGH:
             try:
                 basis = from_index(index, listing, self._texts, ask)
                 clean = basis._replace(symbols=lambda path: self._cleaner.symbols(basis.symbols(path)))
-                return view(clean, ask, partial=partial)
+                return view(clean, ask, partial=partial, covered=covered)
             except BROKEN_INDEX_ERRORS:
                 self._index.discard()
                 partial = True
@@ -174,6 +177,7 @@ class RepoMap:
             from_scan(listing, os.fspath(self.root), ask, self._languages, self._cleaner, self._closed),
             ask,
             partial=partial,
+            covered=1.0 if ask.query else 0.0,  # a scan for a question reads every file
         )
 
     def wait(self, seconds: float) -> bool:

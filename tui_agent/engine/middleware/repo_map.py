@@ -19,6 +19,9 @@ MIN_FILES = 8
 """Minimum number of files for a map. In a smaller workspace the model can list the files itself."""
 MAX_QUERY_CHARS = 2000
 """Maximum number of a message's characters used as the query of a map."""
+WINDOW_SHARE = 0.04
+"""Maximum size of a map as a fraction of the model's window."""
+MIN_TOKENS = 100
 MAX_WAIT_S = 3.0
 """Maximum seconds that a request waits for its map. The first map of 11,000 files takes slightly less."""
 LATE_REASON = f"the map was not ready after {MAX_WAIT_S:g} s; a later request includes it"
@@ -48,10 +51,11 @@ class RepoMapSection(api.BaseMiddleware):
         query = state.root_task[:MAX_QUERY_CHARS]
         request = api.MapRequest(
             query=query,
-            max_tokens=choice.max_tokens,
+            max_tokens=_limit_tokens(choice.max_tokens, settings.model.window),
             pinned=choice.pinned,
             hidden=choice.hidden,
             recent=state.explored_paths[-20:],
+            brief=True,
         )
         try:
             rendered = await self._maps.render_within(request, self._patience)
@@ -116,6 +120,11 @@ def _record_map(rendered: api.RenderedMap, query: str, emit: Callable[[Payload],
             query=query, tokens=rendered.tokens, files=rendered.files, injected=True, text=rendered.text
         )
     )
+
+
+def _limit_tokens(max_tokens: int, window: int) -> int:
+    """Return the size of a map for a window of `window` tokens (0: unknown)."""
+    return min(max_tokens, max(MIN_TOKENS, round(window * WINDOW_SHARE))) if window else max_tokens
 
 
 def _is_enabled(settings: SessionSettings) -> bool:

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from tui_agent.context.repomap.query import Ask, Basis, Query, Ranked, view
 from tui_agent.context.repomap.rendering import clean, render_map, room_of, symbols_at
 from tui_agent.context.repomap.views import RankedFile, Symbol
 
@@ -68,6 +69,32 @@ def test_bare_paths_stand_by_folder_in_the_order_of_the_best() -> None:
     assert [line.split("/")[0] for line in bare] == sorted(
         (line.split("/")[0] for line in bare), key=lambda name: ["dir0", "dir1", "dir2"].index(name)
     )
+
+
+def test_a_brief_map_ends_after_the_last_file_with_symbols_and_counts_the_rest_by_folder() -> None:
+    files = [file(n) for n in range(12)] + [file(n, 0) for n in range(12, 15)]
+    others = [f"rules/rule{n}.py" for n in range(80)]
+    text, shown, detailed = render_map(
+        files, others, ["docs/a.md"] * 39, 2_000, {}, partial=False, asked=True, brief=True
+    )
+    named = [line for line in text.splitlines() if line.endswith(".py")]
+    assert named == [one.path for one in files[:12]] and (shown, detailed) == (12, 12)
+    assert text.endswith("C: def f4(a)\n122 more: rules/ 80, docs/ 39, dir0/ 1, dir1/ 1, dir2/ 1\n")
+
+
+def test_a_brief_map_names_ten_files_also_where_none_has_symbols() -> None:
+    files = [file(n, 0) for n in range(30)]
+    text, shown, _ = render_map(files, ["x/y.py"] * 9, [], 2_000, {}, partial=False, asked=True, brief=True)
+    assert text.splitlines()[1:-1] == [one.path for one in files[:10]] and shown == 10
+    assert text.endswith("29 more: x/ 9, dir1/ 7, dir2/ 7, dir0/ 6\n")
+
+
+@pytest.mark.parametrize(("covered", "says_so"), [(0.79, True), (0.8, False)])
+def test_a_map_says_that_it_is_partial_below_four_fifths_of_the_files(covered: float, says_so: bool) -> None:
+    basis = Basis([Ranked("a.py", 1.0, ())], [], {}, lambda path: ())
+    ask = Ask(Query("coupon"), 500, None, (), frozenset(), frozenset())
+    found = view(basis, ask, partial=True, covered=covered)
+    assert found.partial and ("this map is partial" in found.text) == says_so
 
 
 def test_a_better_place_shows_no_fewer_symbols() -> None:
