@@ -172,7 +172,7 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("search", "search the files, and show the result to the model", "Work", slash="/search", args="TEXT", ground=True),
     _a("run", "run a command, and show the result to the model", "Work", slash="/run", args="COMMAND", ground=True),
     _a("delegate", "give a task to a named agent", "Work", slash="/delegate", args="AGENT TASK", ground=True),
-    _a("compact", "summarise old turns; `list` shows the summarised ones", "Work", slash="/compact", args="[focus|list]"),
+    _a("compact", "summarise old turns; `list` shows the summarised messages", "Work", slash="/compact", args="[focus|list]"),
     _a("skills", "list skills; choosing one adds it to your message", "Work", slash="/skills"),
     _a("init", "write a first AGENTS.md from the repository", "Work", slash="/init", ground=True),
     _a("jobs", "show background jobs and their output, or stop them", "Work", slash="/jobs"),

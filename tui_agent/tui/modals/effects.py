@@ -122,7 +122,7 @@ def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
     if not all(_is_inside(path, workspace) for path in (*changed, *targets)):
         return "/undo restores nothing outside this workspace"
     if unknown:
-        return "/undo restores the files it changes, but nothing else"
+        return "/undo restores the changed files, but nothing else"
     if changed:
         return f"/undo restores {format_count(len(changed), 'file')}; /diff shows what changed"
     if any(isinstance(effect, NetworkEffect) for effect in request.effects):

@@ -28,7 +28,7 @@ MAX_SHOWN_CHARACTERS: Final = 200_000
 _MARK_WIDTH: Final = 9
 _ANSWER_WIDTH: Final = 27
 _LEAST_EFFECT_WIDTH: Final = 28
-"""Minimum width of an effect next to its file's name, in cells; if there is less room, it is below the name."""
+"""Minimum cells for an effect next to its file's name; if there is less room, the effect is shown below the name."""
 _STATES: Final[Mapping[str, str]] = {
     "open": "not used yet",
     "without": "not used, as you decided",

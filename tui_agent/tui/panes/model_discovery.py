@@ -28,7 +28,7 @@ class Server:
 
     @property
     def address(self) -> str:
-        """The URL of its OpenAI-compatible API."""
+        """The URL of the server's OpenAI-compatible API."""
         return f"http://localhost:{self.port}/v1"
 
 

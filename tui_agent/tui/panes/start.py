@@ -27,7 +27,7 @@ INTRODUCTION_ROWS: Final = 3
 
 
 class Choice(NamedTuple):
-    """A row of the page. `intent` is the action it runs; a row without one is only information."""
+    """A row of the page. `intent` is the action it runs; a row without an intent cannot be chosen."""
 
     name: str
     about: str

@@ -1,4 +1,4 @@
-"""The todo list as rows. Invariant: pure; every state has its own mark and weight, which colour only repeats."""
+"""The todo list as rows. Invariant: pure; states differ in mark and weight, not only in colour."""
 
 from typing import TYPE_CHECKING
 

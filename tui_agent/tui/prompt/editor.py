@@ -64,7 +64,7 @@ class MessageArea(TextArea, inherit_css=False):
         self.submit: Callable[[str], None] = lambda how: None
         """Called in the key handler with the action of the key: `send` or `queue`."""
         self.act: Callable[[str], None] = lambda name: None
-        """Called in the key handler with the name of any other action."""
+        """Called in the key handler with the name of an action other than `send` and `queue`."""
         self.running = False
         """True while a turn runs, which a message would steer."""
         self._erased = ""

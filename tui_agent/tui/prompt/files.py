@@ -1,7 +1,7 @@
 """The workspace's files for `@` completion: listed in a thread, cached for a few seconds, searched on every key.
 
 Invariant: files that git ignores are not offered; at most `MAX_PATHS` paths are kept. A search scans one string that
-joins all paths and stops once it has enough matches, so that fifty thousand files take no longer than a few.
+joins all paths and stops once it has enough matches, so that it is fast even with fifty thousand files.
 """
 
 import os
@@ -106,7 +106,7 @@ class PathIndex:
     def find(self, query: str) -> list[str]:
         """Return the paths to rank: those whose name or path begins with or contains the query.
 
-        If these are few, add paths that contain its letters in order.
+        If these are few, also return paths that contain the query's letters in order.
         """
         wanted = query[:MAX_QUERY_LENGTH].lower().replace("\n", " ")
         matches: dict[int, None] = {}

@@ -1,6 +1,6 @@
 """Earlier messages: browsed with Up and Down, searched with Ctrl+R, shared between sessions in a file.
 
-Invariant: messages go to the file (mode 0600) in the form in which a session's log has them, with secrets redacted.
+Invariant: messages are written to the file (mode 0600) with secrets redacted, as in a session's log.
 """
 
 import json

@@ -13,7 +13,7 @@ from collections.abc import Callable
 PATIENCE_S = 0.9
 """Seconds allowed for an orderly exit once the terminal is gone."""
 CLOSE_S = 0.6
-"""Seconds to wait for a session to close after a signal; after that, its engine finishes closing it alone."""
+"""Seconds to wait for a session to close after a signal; after that, the engine closes the session without the app."""
 STALLED_S = 2.0
 """Seconds to wait, after a signal, for a terminal that accepts no output."""
 STATUS = 129

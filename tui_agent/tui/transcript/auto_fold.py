@@ -43,7 +43,7 @@ class Slot:
     active: bool = False
     """True while the cursor or the mouse is on the entry."""
     group: int = -1
-    """Index of the first slot of this entry's group, which has the group's only row; -1 outside a group."""
+    """Index of the first slot in this entry's group; only that slot has a row. -1 outside a group."""
     rows: list[Row] | None = None
     """The drawn rows; None while they are not drawn."""
     stream: MarkdownStream | None = None

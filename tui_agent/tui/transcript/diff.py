@@ -1,7 +1,7 @@
 """A unified diff as rows: line numbers, a sign column, code colours, changed words emphasised.
 
-Invariant: every line of the diff is one logical row; nothing is shown by colour alone, since sign and number repeat
-it.
+Invariant: every line of the diff is one logical row; colour is never the only difference, because sign and number
+show it too.
 """
 
 import re

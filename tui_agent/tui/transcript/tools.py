@@ -226,7 +226,7 @@ def _outcome(entry: ToolEntry, *, roomy: bool) -> str:
 
 
 def _usage(subtask: Subtask | None, *, roomy: bool) -> str:
-    """Return a delegate's iteration and token usage; on narrow screens only the latter."""
+    """Return a delegate's iteration and token usage; on narrow screens, only the token usage."""
     if subtask is None or not subtask.iteration:
         return ""
     used = f" · {format_tokens(subtask.tokens)} tokens" if subtask.tokens else ""

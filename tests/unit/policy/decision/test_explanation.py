@@ -216,7 +216,7 @@ def asked(*effects: Effect) -> PermissionRequested:
 
 UNKNOWN = {"Reads": "not known", "Writes": "not known", "Network": "not blocked: it can use the network"}
 OUTSIDE = {"Undo": "/undo restores nothing outside this workspace"}
-INSIDE = {"Undo": "/undo restores the files it changes, but nothing else"}
+INSIDE = {"Undo": "/undo restores the changed files, but nothing else"}
 
 
 @rows(

@@ -70,7 +70,7 @@ class MapPage(SearchPage[MapLine | None]):
         self.busy = False
         """True until the newest request is answered."""
         self._listed = ""
-        """The question whose answer is listed."""
+        """The question for which the listed files were found."""
         self._indexed_files = 0
         """Number of files in the index so far; 0 if unknown."""
         self._is_built, self._is_counting = True, False
