@@ -17,7 +17,7 @@ MAX_BYTES = 16_000_000
 SNIPPET_LINES = 8
 SNIPPET_CHARS = 600
 MIN_PREFIX_CHARS = 4
-"""Minimum letters of a word that matches longer words by their beginning, as `config` matches `configuration`."""
+"""Minimum letters of a word that matches longer words by their beginning: `config` matches `configuration`."""
 PREFIX_WEIGHT = 0.4
 """Weight of a match by the beginning of a word; an exact match has weight 1."""
 _K1, _B = 1.2, 0.75

@@ -54,7 +54,7 @@ class DelegationRules:
 
 @dataclass(frozen=True, slots=True)
 class DelegateTask:
-    """A task for a delegate. `max_tokens` limits each of its answers. If `tools` is None, the role chooses them."""
+    """A task for a delegate. `max_tokens` limits each answer of the delegate. If `tools` is None, the role chooses."""
 
     task: str
     role: str = SUBTASK

@@ -128,8 +128,8 @@ class ProcessControl:
     """Control over a program's child processes: how they are ended, and how many there may be.
 
     `reaper`: all descendants stay below one process of ours. `cgroup_kill`: the kernel can kill all descendants in one
-    operation. `max_processes` is their maximum number (0: no limit); `limited_by` says if it applies to a control
-    group or to the user.
+    operation. `max_processes` is the maximum number of descendants (0: no limit); `limited_by` says if this limit is
+    that of a control group or of the user.
     """
 
     reaper: bool = False
@@ -150,7 +150,7 @@ class SecretFile:
     in_git: bool = False
     """True if the git repository contains the file with its current content."""
     ignored: bool = False
-    """True if git's ignore files exclude it. Programs other than git respect them only inside a repository."""
+    """True if git's ignore files exclude it. Programs other than git respect ignore files only inside a repository."""
     maybe_reincluded: bool = False
     """True if a `!` line of an ignore file in or above the workspace may re-include the file, so that programs that
     skip hidden or ignored files still read it.
@@ -194,7 +194,7 @@ class Environment(Protocol):
 
     @property
     def sandbox(self) -> Sandbox:
-        """The sandbox of its commands; constant for the environment's whole life."""
+        """The sandbox in which commands run; constant for the environment's whole life."""
         ...
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:

@@ -12,8 +12,8 @@ class AgentSpawned(Payload):
     """Delegation started. The envelope's `agent` is the new agent.
 
     `policy` judges the new agent's calls (None: the session's policy), and only `tools` are allowed. `max_tokens`
-    limits each of its answers; `max_iterations` limits the whole task. `call_id` is the tool call that started the
-    delegation. `requested_by` is `user` if the user delegated the task with a command.
+    limits each answer of the new agent; `max_iterations` limits the whole task. `call_id` is the tool call that started
+    the delegation. `requested_by` is `user` if the user delegated the task with a command.
     """
 
     kind: Literal["agent.spawned"] = "agent.spawned"
