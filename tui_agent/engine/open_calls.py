@@ -1,7 +1,7 @@
 """Cleanup of open calls, delegates and requests after an interruption, a limit or a crash.
 
-Invariant: a call stays open only if it waits for approval, never started, and its recorded arguments are exactly those
-the model sent; the next run asks about it again. Every other open call, delegate or request gets a result or end.
+Invariant: a call stays open only if it waits for approval, it never started, and its recorded arguments are exactly
+those the model sent; the next run asks about it again. Every other open call, delegate or request gets a result or end.
 """
 
 import json
@@ -80,8 +80,9 @@ def close_calls(
 ) -> int:
     """Record a result for open calls (all, or `calls`), and return their number.
 
-    `crashed`: started calls count as lost. `why` is the reason recorded for calls that did not start; `lost_message`
-    replaces the usual message of lost calls. `printed` is each call's output so far, which is added to its result.
+    `crashed`: started calls are recorded as lost. `why` is the reason recorded for calls that did not start.
+    `lost_message` replaces the usual message of lost calls. `printed` is each call's output so far, which is
+    added to its result.
     """
     state = recorder.state
     open_calls = state.open_calls if calls is None else calls

@@ -24,7 +24,7 @@ _ENDS: dict[str, ShellEnd] = {"exited": "exited", "timeout": "timeout"}
 
 
 def begin_user_shell(parts: EngineParts, command: RunUserShell) -> None:
-    """Record the start of a command. Call `run_user_shell` afterwards."""
+    """Record the start of a command. The caller must call `run_user_shell` afterwards."""
     parts.recorder.append(UserShellStarted(command=command.command, hidden=command.hidden), cause=command.id)
 
 

@@ -56,9 +56,10 @@ async def attribute_changes(
     missed: Uncheckpointed,
     recorded: Mapping[str, UncheckpointedChange],
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
-    """Return the changes with their author and call, and with `contested_paths` set to those that may be the user's.
+    """Return the changes with their author and call.
 
-    `recorded` are the changes recorded in the log, by path. Raises `CheckpointError`.
+    In the changes, `contested_paths` are the paths that the user may have changed too. `recorded` are the
+    changes recorded in the log, by path. Raises `CheckpointError`.
     """
     files = {file.path: file for file in changes.files}
     by_session = {

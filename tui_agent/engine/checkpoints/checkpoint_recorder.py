@@ -127,14 +127,14 @@ class CheckpointRecorder:
     def load_uncheckpointed(self) -> bool:
         """Load the changes that earlier runs did not checkpoint. Return True if there are any.
 
-        Call this before any other method: these changes must be checkpointed before anything else changes files.
+        Must be called before any other method: these changes must be checkpointed before anything else changes files.
         """
         self._missed = uncheckpointed_by_earlier_runs(self._recorder.state)
         self._has_changes = bool(self._recorder.state.commit)
         return self.has_uncheckpointed_changes
 
     async def begin(self) -> None:
-        """Take the baseline checkpoint. Call this early, since it may take a while.
+        """Take the baseline checkpoint. Should be called early, because it may take a while.
 
         Raises `CheckpointError`; the next method that needs the checkpoint retries.
         """
@@ -164,7 +164,7 @@ class CheckpointRecorder:
     async def find_call_changes(self, paths: Iterable[str] | None) -> WorkspaceChanges | None:
         """Return the changes that the open call made at `paths` (None: anywhere).
 
-        Records them unless the tool already did. Call `commit_changes` afterwards.
+        Records the changes that the tool has not recorded. The caller must call `commit_changes` afterwards.
         """
         if self._store is None or self._open_call is None:
             return None

@@ -79,7 +79,7 @@ class CompactionBreaker:
         return self._loops.end_stretch(history.originals(), history.removed.is_user_text)
 
     async def load_recorded(self, last: int, window: int, model: str) -> None:
-        """Load the compactions recorded by earlier runs. Call this before the first compaction.
+        """Load the compactions recorded by earlier runs. Must be called before the first compaction.
 
         `last` is the maximum number of tokens per request, `window` the size of the context window in tokens.
         """

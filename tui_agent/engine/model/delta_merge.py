@@ -203,6 +203,6 @@ def _line_begin(text: str, index: int) -> int:
 
 
 def _word_end(text: str, end: int) -> int:
-    """Return the start of the last word before `end`. Each non-ASCII character counts as a word."""
+    """Return the start of the last word before `end`. Each non-ASCII character is a word."""
     match = _TO_LAST_WORD.match(text, 0, end)
     return match.end() if match else 0

@@ -151,7 +151,7 @@ class Gate:
         """Decide if a call may run again after the sandbox refused something, and record the decision.
 
         If the call needs hidden files, it may run again with them; otherwise it may run outside the sandbox. Under
-        every policy, only the user can allow either.
+        every policy, only the user can allow such a rerun.
         """
         case = _judged_call(checked, NO_VERDICT, WorkspaceScan(), None)
         if refused.needed_secrets:

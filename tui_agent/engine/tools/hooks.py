@@ -143,7 +143,7 @@ class Hooks:
         agent: AgentId = MAIN_AGENT,
         call: ToolCallPart | None = None,
     ) -> HookVerdict:
-        """Run an event's hooks until one denies. The caller records the answers, except that of a cancelled hook."""
+        """Run an event's hooks until one denies. The caller must `record` the answers."""
         hook_verdict = NO_VERDICT
         for hook in self._hooks_for(event, call.name if call is not None else ""):
             _, ran = await self._ask(hook, facts, agent, call)

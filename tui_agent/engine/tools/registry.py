@@ -25,7 +25,7 @@ from tui_agent.protocol.settings import PolicyName
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
 AnyTool: TypeAlias = Tool[BaseModel]
-"""A tool with any type of arguments. Pass it only arguments that `ToolRegistry.parse` returned for this tool."""
+"""A tool with any type of arguments. It accepts only arguments that `ToolRegistry.parse` returned for this tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ToolRegistry:
         if spec.name in self._tools:
             raise PluginError(
                 f"The tool {spec.name} of {owner} is already registered by {self._owners[spec.name]}.",
-                hint="Choose another name, or disable one of the two.",
+                hint="Choose another name, or disable one of the two plugins.",
             )
         if not 0 < len(spec.verb) <= _MAX_VERB:
             raise PluginError(

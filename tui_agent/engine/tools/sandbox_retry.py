@@ -124,7 +124,7 @@ def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
 class CommandRunner:
     """Runs the commands of one call. If `ask` is None, a refused command is not run again.
 
-    `limit` is the time limit's cancel scope; time spent waiting for the user does not count.
+    `limit` is the time limit's cancel scope; time spent waiting for the user is not included.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class CommandRunner:
         self._limit = limit
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a command like `Environment.exec`, again if that is allowed. If not, `blocked` includes the reason."""
+        """Run a command, and run it again if that is allowed. Otherwise `blocked` includes the denial's reason."""
         if self._granted.trial:
             result = await self._env.exec(_trial_spec(self._granted.apply_to(spec)), on_output)
             if result.outcome == "exited" and result.exit_code == 0 and not result.blocked:

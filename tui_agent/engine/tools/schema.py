@@ -23,7 +23,7 @@ _NOT_SENT = frozenset(
 def json_schema(args: type[BaseModel]) -> JsonMap:
     """Return the schema of an arguments model, always of type object. A recursive reference becomes `{}`.
 
-    The same object is returned for the same class, because pydantic takes milliseconds for each: do not change it.
+    The same object is returned for the same class, because pydantic takes milliseconds for each; never change it.
     Docstrings of classes are left out because they are for readers of the code; the model reads the descriptions of
     the tool and of its fields.
     """
