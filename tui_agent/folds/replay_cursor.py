@@ -33,7 +33,7 @@ class ReplayCursor:
     def __init__(self, records: Sequence[Record] = (), *, interval: int = KEYFRAME_INTERVAL) -> None:
         self.records: list[Record] = list(records)
         self.folded_count = 0
-        """Number of events folded so far by all calls. Tests measure the cost of a move by it."""
+        """Number of events folded so far by all calls. Tests use it to measure the cost of a move."""
         self._span = interval
         self._keyframes: list[tuple[int, Views]] = []
         """(number of records folded, views), in order. A move copies the views before it folds more records."""
@@ -79,7 +79,7 @@ class ReplayCursor:
         self._keyframes.append((self._built, self._builder.copy()))
 
     def _apply_head_move(self, previous: Views, record: Envelope, to_seq: int) -> Views:
-        """Return the views at `to_seq` with `record` applied; the branches are those of the whole log."""
+        """Return the views at `to_seq` with `record` applied, and with the branches of the whole log."""
         views = self._views_after(self.index_of(to_seq) + 1)
         views.branches = previous.branches
         views.apply(record)

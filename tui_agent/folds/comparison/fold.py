@@ -23,7 +23,7 @@ AFTER_CHARS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class LastSharedEvent:
-    """The last event that both branches share. `after` is one line of the newest message or action up to that event."""
+    """The last event that both branches share. `after` describes the newest message or action up to it, in one line."""
 
     seq: int
     after: str = ""
@@ -33,8 +33,8 @@ class LastSharedEvent:
 class FileDifference:
     """A file that differs at the end of the branches.
 
-    `left` and `right` are the hunks of each branch since the fork point. An empty one has a note with the reason, or
-    the file is unchanged on that branch.
+    `left` and `right` are the hunks of each branch since the fork point. If a side has no hunks, its note has
+    the reason, or the file is unchanged on that branch.
     """
 
     path: str

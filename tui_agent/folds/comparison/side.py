@@ -72,7 +72,7 @@ class Beat:
 def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -> float:
     """Return the milliseconds that the agent worked in these events.
 
-    If the agent was `running` at time `start`, the time from `start` counts too.
+    If the agent was `running` at time `start`, the time from `start` is included.
     """
     return max((at_ms for _, at_ms in _time_events(events, start, running)), default=0.0)
 

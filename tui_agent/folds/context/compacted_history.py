@@ -58,7 +58,7 @@ class Layer:
 
 @dataclass(slots=True)
 class RemovedMessages:
-    """The removed messages of a history. Methods take the current messages of the history and return the new ones.
+    """The removed messages of a history. Methods take the history's current messages and return its new messages.
 
     `reduced` has the full results that one line replaces now, `pinned` the events of pinned messages, and `user_seqs`
     the events with the user's own messages. `restored` maps each restored message to the event of its quotation.
@@ -176,7 +176,7 @@ class RemovedMessages:
     def undo(
         self, history: Sequence[Message], compaction: int, open_calls: Collection[CallId]
     ) -> list[Message]:
-        """Restore all messages that the newest compaction removed; do nothing if `compaction` is an older one."""
+        """Restore all messages that the newest compaction removed; do nothing if `compaction` is not the newest."""
         front = self.leading_summary(history)
         if not front or self.newest_compaction != compaction:
             return list(history)
@@ -286,7 +286,7 @@ def _calls(message: AssistantMessage) -> Iterator[ToolCallPart]:
 
 
 def format_call(call: ToolCallPart, max_chars: int = 200) -> str:
-    """Return a call in one line: its name and arguments, of which at most `max_chars` characters."""
+    """Return a call in one line: its name and at most `max_chars` characters of its arguments."""
     arguments = json.dumps(call.arguments, ensure_ascii=False, default=str)
     return f"{call.name} {arguments[:max_chars]}{'…' if len(arguments) > max_chars else ''}"
 

@@ -187,7 +187,7 @@ def _first_argument(call: ToolCallPart) -> str:
 def _is_pinnable(message: Message) -> bool:
     """Return True for text and results.
 
-    A call alone says nothing, and the program's own messages are added again anyway.
+    Calls are pinned with their results, and the program's own messages are added again anyway.
     """
     match message:
         case UserMessage(origin=kind):

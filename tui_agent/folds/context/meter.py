@@ -91,7 +91,7 @@ class ContextMeterView:
         return tuple(section.description for section in self.sections if section.state != "whole")
 
     def scaled_sections(self, total: int) -> tuple[MeterSection, ...]:
-        """Return the sections scaled to add up to `total`, without empty ones."""
+        """Return the sections scaled to add up to `total`, without empty sections."""
         return tuple(item for item in _scale_sections(self.sections, total) if item.tokens)
 
 
@@ -139,7 +139,7 @@ class MeterState:
     """The complete state of a meter, for a snapshot.
 
     `is_named` is True once there is a model. `max_answer` is the maximum length of its answer in tokens;
-    `previous_tokens` is the size of the request before the newest one, as counted by the provider.
+    `previous_tokens` is the size of the request before the newest request, as counted by the provider.
     """
 
     window: int = 0

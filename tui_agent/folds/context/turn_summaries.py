@@ -176,7 +176,7 @@ def _describe_test(test: TestFinished) -> str:
 
 
 def summary_text(view: TurnSummariesView, session: str) -> str:
-    """Return the summary of a session for a new one, in Markdown; empty for a session without turns.
+    """Return the summary of a session for a new session, in Markdown; empty if there were no turns.
 
     The newest turn is described in detail, the `RECENT_TURNS` before it briefly, older ones in one line. A
     turn that does not fit gets less detail; if the text is still too long, the oldest turns are left out.

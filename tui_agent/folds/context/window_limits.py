@@ -105,7 +105,7 @@ class InferredWindows:
         return self.window_of(model).effective_window(model.window)
 
     def has_news(self, model: ModelInfo) -> bool:
-        """Return True if the window differs noticeably from the announced one."""
+        """Return True if the window differs noticeably from the announced window."""
         window, announced = self.effective_window(model), self._announced.get(model.profile, 0)
         return abs(window - announced) > _ANNOUNCED_CHANGE * window
 

@@ -163,7 +163,7 @@ class TreeView:
         return next((index for index, branch in enumerate(self.branches) if branch.current), None)
 
     def children(self, index: int) -> tuple[int, ...]:
-        """Return the indices of the branches that start from this one, oldest first."""
+        """Return the indices of the branches that start from branch `index`, oldest first."""
         return tuple(child for child, branch in enumerate(self.branches) if branch.parent == index)
 
     def is_worth_showing(self, index: int) -> bool:

@@ -67,7 +67,7 @@ class DelegateState:
     def with_removed_file(self, path: str) -> "DelegateState":
         """Return a copy after a file was removed.
 
-        A file that the delegate created is no longer listed; any other file counts as modified.
+        A file that the delegate created is no longer listed; any other file is listed as modified.
         """
         if path in self.files_created:
             return replace(

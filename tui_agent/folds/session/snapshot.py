@@ -38,7 +38,7 @@ _OUTLINE_FIELDS: Final = {field.name for field in fields(SnapshotOutline)}
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(SnapshotOutline):
-    """The states of all folds. They are not copies: dump the snapshot before folding more events."""
+    """The states of all folds. They are not copies, so the snapshot must be dumped before more events are folded."""
 
     messages: History
     commits: Commits

@@ -12,11 +12,11 @@ from itertools import accumulate
 from tui_agent.folds.text.glob import NamePattern, compile_parts, matches_parts
 
 MAX_LINES = 5_000
-"""Maximum number of lines; a line with `**` counts once per name in it."""
+"""Maximum number of lines; a line with `**` is counted once for each name in it."""
 MAX_LINE_CHARS = 1_000
 """Maximum characters in a line; a longer one is skipped."""
 MAX_STAR_RUNS = 10
-"""Maximum runs of stars in a line; a line with more is skipped."""
+"""Maximum runs of stars in a line; a line with more runs is skipped."""
 _STARS = re.compile(r"\*+")
 
 
@@ -43,7 +43,7 @@ class _Line:
 
 
 class IgnoreFile:
-    """The lines of one ignore file; the last matching one decides."""
+    """The lines of one ignore file; the last matching line decides."""
 
     def __init__(self, text: str) -> None:
         lines = [

@@ -200,7 +200,7 @@ class Metrics:
             sums.seconds_to_first_edit = at - self.first_turn_at
 
     def fail(self, category: str) -> None:
-        """Count a failure and record its category as the newest one."""
+        """Count a failure and record its category as the newest."""
         self.sums.failure = category
         self.sums.failures[category] = self.sums.failures.get(category, 0) + 1
 

@@ -26,7 +26,7 @@ SUMMARY_CHARS = 200
 class PartRow:
     """One part. `part` is its index; `seq` and `time` are those of its event.
 
-    `duration_ms` is, for a result, the duration of the call, and for the first part of an answer, the duration of the
+    For a result, `duration_ms` is the duration of the call; for the first part of an answer, the duration of the
     answer. `commit` is the checkpoint of the files after the part; `changed_files` is True if the part changed files.
     """
 

@@ -24,7 +24,7 @@ class Span:
 
     The tokens of a stopped request are an estimate (`estimated`) and are not part of any sum.
 
-    `failed` and `denied` count the spans below this one in that state, except turns and iterations.
+    `failed` and `denied` count the failed and denied spans below this span, except turns and iterations.
     """
 
     index: int

@@ -307,7 +307,7 @@ def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | 
 
 
 def _note_too_long(draft: Draft, ev: Envelope) -> None:
-    """Add or update the turn's notice that a request is shortened and sent again. This does not count as a failure."""
+    """Add or update the turn's notice that a request is shortened and sent again. The turn has not failed."""
     index, count = draft.overflow_notice or (-1, 0)
     times = f" {count + 1} times" if count else ""
     line = f"The request was too long for the provider{times}; it is shortened and sent again."

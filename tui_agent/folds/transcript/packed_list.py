@@ -61,7 +61,7 @@ class PackedList(Sequence[T]):
         return self._unpacked[: self._chunk_size]
 
     def pack(self) -> None:
-        """Pack the oldest items. Call it only when `needs_packing`."""
+        """Pack the oldest items. Must be called only if `needs_packing` is True."""
         self._chunks.append(zlib.compress(self.dump(self.oldest_chunk), 1))
         del self._unpacked[: self._chunk_size]
 

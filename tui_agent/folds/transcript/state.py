@@ -104,7 +104,7 @@ class Draft:
         return index
 
     def replace_entry(self, index: int, entry: Entry) -> None:
-        """Replace an entry, and set the revision of the new one."""
+        """Replace an entry, and set the revision of the new entry."""
         self.revision += 1
         self.entries.replace(index, replace(entry, revision=self.revision))
         self.changed.add(index)
