@@ -43,7 +43,7 @@ class CompactionSettings:
 
 
 def chars_of(message: Message) -> int:
-    """Return the characters of a message as the model sees it; an image counts as `IMAGE_CHARS`."""
+    """Return the characters of a message as the model sees it; an image has `IMAGE_CHARS` characters."""
     match message:
         case UserMessage(content=content) | ToolMessage(content=content):
             return sum(map(_content_chars, content))

@@ -96,7 +96,7 @@ class InstructionFiles:
         self._project = project
 
     async def load(self, known: Sequence[InstructionFile] = ()) -> LoadedInstructions:
-        """Return the files that apply from the start, and those `known` files that are in subfolders.
+        """Return the files that apply from the start, and the `known` files that are in subfolders.
 
         For an unchanged file, the object in `known` is returned again.
         """

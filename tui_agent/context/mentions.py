@@ -292,7 +292,7 @@ def _limit_lines(lines: Sequence[str], first: int, last: int, room: int) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A definition of a symbol, with those of its lines that may be sent."""
+    """A definition of a symbol, with the lines of it that may be sent."""
 
     path: str
     first: int

@@ -74,7 +74,7 @@ def _guaranteed_sizes(blocks: Sequence[SummaryBlock], room: int) -> list[int]:
 
 
 def _sums_after(sizes: Sequence[int]) -> list[int]:
-    """Return, for each size, the sum of those after it."""
+    """Return, for each size, the sum of the sizes after it."""
     total = sum(sizes)
     return [total - so_far for so_far in accumulate(sizes)]
 
@@ -82,7 +82,7 @@ def _sums_after(sizes: Sequence[int]) -> list[int]:
 def divide_evenly(needs: Sequence[int], room: int) -> list[int]:
     """Return the part of `room` for each need: even shares, but never more than the need.
 
-    Room that a small need leaves over goes to the larger ones.
+    Room that a small need leaves over is given to larger needs.
     """
     rooms, room = [0] * len(needs), max(0, room)
     by_need = sorted(range(len(needs)), key=needs.__getitem__)

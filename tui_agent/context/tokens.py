@@ -70,7 +70,7 @@ def _copy_text(text: str) -> str:
 def bundled() -> Vocabulary | None:
     """Load the vocabulary installed with the product; return None if it is missing or was changed.
 
-    Takes a tenth of a second; do not call it on the event loop.
+    Takes a tenth of a second, so it must not be called on the event loop.
     """
     package = find_spec("litellm")
     for place in (package.submodule_search_locations if package is not None else None) or ():

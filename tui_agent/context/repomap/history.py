@@ -24,7 +24,7 @@ def head(root: Path) -> str:
 
 
 def refresh(index_file: IndexFile, root: Path) -> None:
-    """Store the messages of the newest commits. If git fails, keep the old ones."""
+    """Store the messages of the newest commits. If git fails, keep the stored messages."""
     current = head(root)
     if not current or index_file.meta("history") == current:
         return

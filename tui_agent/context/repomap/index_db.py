@@ -220,7 +220,7 @@ class IndexFile:
         return files
 
     def add_files(self, found: Iterable[IndexedFile]) -> None:
-        """Write files; call it inside `transaction`."""
+        """Write files. The caller must have opened a `transaction`."""
         for item in found:
             path = os.fsencode(item.entry.path)
             self._forget(path)
@@ -245,7 +245,7 @@ class IndexFile:
             )
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Remove files; call it inside `transaction`."""
+        """Remove files. The caller must have opened a `transaction`."""
         for path in paths:
             self._forget(os.fsencode(path))
 
@@ -284,7 +284,7 @@ class IndexFile:
     def put_graph(
         self, ranks: Iterable[tuple[float, int]], edges: Iterable[tuple[int, bytes, bytes]]
     ) -> None:
-        """Replace every file's rank and neighbours; call it inside `transaction`."""
+        """Replace every file's rank and neighbours. The caller must have opened a `transaction`."""
         self._db.executemany("UPDATE files SET rank=? WHERE id=?", ranks)
         self._db.execute("DELETE FROM edges")
         self._db.executemany("INSERT INTO edges VALUES(?,?,?)", edges)

@@ -56,7 +56,7 @@ class BuiltinTable(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """A language that is ready for parsing. `max_bytes` and `ascii` as in `BuiltinLanguage`.
+    """A language that is ready for parsing. For `max_bytes` and `ascii`, see `BuiltinLanguage`.
 
     `idle` is a pattern whose first group never contains anything that the query looks for.
     """

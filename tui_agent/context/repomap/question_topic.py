@@ -190,7 +190,7 @@ def _is_aside(line: str, *, code: bool) -> bool:
 
 
 def _names_platform(text: str, *, alone: bool = True) -> bool:
-    """Return True if most words are numbers or name versions or platforms. With `alone`, a single such word is enough."""
+    """Return True if most words are numbers or name platforms. With `alone`, also for a single word."""
     tokens = _TOKEN.findall(_BRACKET.sub(" ", text))
     known = sum(_NUMBER.search(token) is not None or token.lower() in _PLATFORM_WORDS for token in tokens)
     return 2 * known > len(tokens) or len(tokens) <= alone

@@ -168,7 +168,7 @@ def _folders(paths: Sequence[str], room: int) -> str:
 def clean(text: str) -> str:
     """Return one line without control and invisible characters; bytes that are not UTF-8 are escaped.
 
-    All tools that list names show them in this form and also accept it.
+    All tools that list names show the names in this form, and also accept it.
     """
     if text.isascii() and text.isprintable():
         return text

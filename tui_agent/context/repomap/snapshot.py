@@ -58,7 +58,7 @@ class Snapshot:
         return self._listed[1]
 
     def namesakes(self, path: str) -> Sequence[str]:
-        """Return the files whose names start with the same word, including this one."""
+        """Return the files whose names start with the same word, including `path` itself."""
         return self._names.get(first_name(path), ())
 
     def files_with_first_name(self, first: str) -> Sequence[str]:

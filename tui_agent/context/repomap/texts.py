@@ -49,7 +49,7 @@ class TextCache:
         self._bytes = 0
 
     def get(self, path: str) -> Text:
-        """Return a file's text, or an empty one if it is no longer text."""
+        """Return a file's text; empty if the file is no longer text."""
         key = self._key(path)
         known = self._texts.pop(path, None)
         if known is not None and known.key == key:

@@ -18,7 +18,7 @@ class Symbol(NamedTuple):
 
 
 class RankedFile(NamedTuple):
-    """A file with the reasons for its rank. `symbols`: those chosen to be shown, in file order."""
+    """A file with the reasons for its rank. `symbols` are the symbols to show, in file order."""
 
     path: str
     score: float

@@ -45,7 +45,7 @@ _NUMBER = Struct("<I")
 
 
 class CurrentFileNote:
-    """The name of the file being read, stored for the next process in case the file kills this one."""
+    """The name of the file being read, stored for the next process in case the file kills this process."""
 
     def __init__(self, index: Path, number: int) -> None:
         self._path = Path(f"{index}.now{number}")
@@ -215,7 +215,7 @@ def _prepare(work: _Work, entries: list[Entry]) -> None:
 
 
 class _Helper:
-    """A second process, forked from this one, that ends when no work is left."""
+    """A second process, forked from this process, that ends when no work is left."""
 
     def __init__(self, work: _Work) -> None:
         self._alive, write_end = os.pipe()
