@@ -33,7 +33,7 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
     """Return the payload for a fork at an event of a session. Raises `StoreError` if there is no such event.
 
-    Its `parent_session` is the session in whose log the event is, which may be a parent of this session.
+    The payload's `parent_session` is the session in whose log the event is, which may be a parent of this session.
     """
     history = load_lineage(folder)
     if history.fault is not None:

@@ -53,7 +53,7 @@ class Lineage:
 
     parts: tuple[HistoryPart, ...]
     head_moves: tuple[HeadMove, ...] = ()
-    """Moves of the head in the inherited parts, without those of other branches."""
+    """Moves of the head in the inherited parts, without moves on other branches."""
     fault: StoreError | None = None
 
     @property
@@ -184,7 +184,8 @@ def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> Stor
 def _origin_error(child: Path, parent: str, why: str) -> StoreError:
     return StoreError(
         f"The session {child.name} was forked from {parent}, {why}.",
-        hint=f"Restore the folder of {parent} beside it. `tui-agent sessions show {child.name}` shows its own events.",
+        hint=f"Restore the folder of {parent} beside the session's folder. "
+        f"`tui-agent sessions show {child.name}` shows the session's own events.",
     )
 
 

@@ -225,9 +225,9 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
 
 
 def read_end(folder: Path, count: int) -> list[Record]:
-    """Return the last records, of which `count` are not lifecycle events; at most those in the last MiB.
+    """Return the last records, so many that `count` of them are not lifecycle events; at most the last MiB.
 
-    The newest messages are therefore included, even if the session was often opened and closed since.
+    The newest messages are therefore included, even if the session was often opened and closed afterwards.
     """
     tail = read_tail(folder, _END_BYTES, max_bytes=_END_BYTES)
     positions = [

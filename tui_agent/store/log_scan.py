@@ -114,7 +114,7 @@ def _is_later(data: mmap.mmap, start: int, seq: int) -> bool:
 
 
 def intact_seq(line: bytes) -> int | None:
-    """Return the `seq` of an intact line; None for a damaged one."""
+    """Return the `seq` of an intact line; None for a damaged line."""
     return _decoded_seq(line) if is_intact(line) else None
 
 

@@ -182,7 +182,7 @@ class SessionIndex:
         *,
         on_stale: OnStale = _ignore_stale,
     ) -> list[SearchHit]:
-        """Return the newest hit of each session, among the newest `MAX_HITS` hits. The rest is as in `search`."""
+        """Return the newest hit of each session, among the newest `MAX_HITS` hits. Otherwise like `search`."""
         hits = self._query(states, lambda db: session_search.find_sessions(db, text, workspace), on_stale)
         if hits is None:
             hits = session_search.newest_per_session(scan_logs(states, split_words(text), workspace))

@@ -249,7 +249,7 @@ class SessionLog:
         return LogRepaired(moved_bytes=0, side_file=side_file, rewritten=True)
 
     def _switch_to(self, fd: int) -> None:
-        """Use a new, synced file from now on, and close the old one."""
+        """Use a new, synced file from now on, and close the old file."""
         old_fd, self._fd = self._fd, fd
         self._synced = self._end
         self._has_failed_sync = self._has_torn_end = False

@@ -1,7 +1,7 @@
 """Statistics of a session for lists: turns, cost, title, model and folder, and the state of its newest turn.
 
 Invariant: each byte of a log is counted once, and only lines of relevant kinds are decoded. Malformed lines raise
-nothing. A fork counts only its own turns.
+nothing. The statistics of a fork include only its own turns.
 """
 
 import re

@@ -46,7 +46,7 @@ def _covered(rule: Rule, raw: bytes) -> str:
 
 
 def example_text(example: str, seed: str) -> str:
-    """Replace each `{{a-z0-9 20}}` by that many characters, drawn from `seed` and from each range of the class in turn."""
+    """Replace each `{{a-z0-9 20}}` by that many characters of its ranges alternately, drawn from `seed`."""
     source = random.Random(seed)
 
     def draw(match: re.Match[str]) -> str:

@@ -57,7 +57,7 @@ class KeywordIndex:
 
 
 class _WordSearch:
-    """Finds many words in one pass. A longer match also counts for the words that it begins with."""
+    """Finds many words in one pass. A longer match is also a match of every word that it begins with."""
 
     def __init__(self, words: Mapping[bytes, set[int]], edge: str) -> None:
         self._edge = edge
