@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     gc.disable()  # The process answers once and ends, so garbage collection would only cost time.
     root = arguments.cwd or Path.cwd()
     if not root.is_dir():
-        raise UsageError(f"Folder not found: {root}.", hint="Give another one with --cwd.")
+        raise UsageError(f"Folder not found: {root}.", hint="Give another folder with --cwd.")
     data_dir: Path | None = arguments.data_dir
     locations = paths.find_paths(root, os.environ)
     repo_map = RepoMap(

@@ -235,7 +235,7 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
     values = vars(arguments)
     cwd = (values.get("cwd") or Path.cwd()).expanduser()
     if not cwd.is_dir():
-        raise UsageError(f"Folder not found: {cwd}.", hint="Give an existing one with --cwd.")
+        raise UsageError(f"Folder not found: {cwd}.", hint="Give an existing folder with --cwd.")
     chosen_by = (
         "--session" if values.get("session") else "--resume" if values.get("resume") is not None else ""
     )

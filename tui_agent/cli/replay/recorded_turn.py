@@ -57,8 +57,8 @@ _Edge: TypeAlias = tuple[str, CallId]
 class RecordedResults:
     """The recorded results of all tool calls of a session, with the events of each result.
 
-    Parallel calls must end in the recorded order. So call `note_event` with every event of the new log: a result is not
-    returned before the recorded earlier starts and ends of other calls have happened.
+    Parallel calls must end in the recorded order. So `note_event` must be called with every event of the new log: a
+    result is not returned before the recorded earlier starts and ends of other calls have happened.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:

@@ -128,7 +128,7 @@ class _Turn:
         return bool(self._last_calls) and self._last_calls <= set(self.denials)
 
     def take(self, batch: Sequence[Record]) -> None:
-        """Process records, and show those of this run: all records from its `run.started` on."""
+        """Process records, and show the records of this run: all from its `run.started` on."""
         for record in batch:
             if not self._begun:
                 self._hold_back(record)

@@ -10,7 +10,7 @@ from tui_agent.units import format_time
 
 
 class PartStream:
-    """Prints each part to `out` as soon as the part is recorded. Call it with every record, in order."""
+    """Prints each part to `out` as soon as the part is recorded. It must be called with every record, in order."""
 
     def __init__(self, out: TextIO, *, as_json: bool) -> None:
         self._parts = Parts()
