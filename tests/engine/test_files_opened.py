@@ -26,8 +26,8 @@ from tui_agent.protocol.settings import PolicyName
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 SAID = "The command tried to read .env and keys, which may hold secrets."
-RISK = "It runs again in the sandbox and can read .env and keys; the model sees what it prints."
-KEPT = " “Always” adds this permission to [sandbox] readable in your config.toml."
+RISK = "The command runs again in the sandbox and can read .env and keys; the model sees its output."
+KEPT = " “Always” saves this permission in your config.toml ([sandbox] readable)."
 
 
 class Wanting(LocalEnvironment):

@@ -92,7 +92,7 @@ async def test_a_refused_command_runs_outside_once_the_user_says_so(tmp_path: Pa
         first, second = bench.of(PermissionDecided)
         assert isinstance(asked, PermissionRequested)
         assert (asked.verb, asked.target, asked.reason) == ("run", "echo hello", REFUSED)
-        assert (asked.risk, asked.default_no) == ("It runs outside the sandbox.", True)
+        assert (asked.risk, asked.default_no) == ("The command runs outside the sandbox.", True)
         assert [(one.reach, one.offered, one.unavailable_reason) for one in asked.choices] == [
             ("once", True, ""),
             ("session", False, "not available outside the sandbox"),

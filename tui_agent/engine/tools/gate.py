@@ -54,7 +54,7 @@ _MAX_STAT_FILES = 20
 _ASKED_BEFORE = "you were asked about this call, but the program ended before you answered"
 LEAVE_SANDBOX_RULE, OPEN_FILES_RULE = "sandbox.leave", "sandbox.open"
 TRY_IN_SANDBOX_RULE = "sandbox.try"
-OUTSIDE_RISK = "It runs outside the sandbox."
+OUTSIDE_RISK = "The command runs outside the sandbox."
 _READING_PROFILES = frozenset({"plan", "read-only-delegate"})
 NOBODY_TO_ASK = "no one is there to answer"
 ASK_IMPOSSIBLE = f"the policy asks, and {NOBODY_TO_ASK}"
@@ -164,14 +164,14 @@ class Gate:
         names = " and ".join(file.name.rstrip("/") for file in refused.needed_secrets)
         always = self._parts.remember_readable is not None
         effect_of_always = (
-            " “Always” adds this permission to [sandbox] readable in your config.toml." if always else ""
+            " “Always” saves this permission in your config.toml ([sandbox] readable)." if always else ""
         )
         decision = Decision(
             "ask",
             OPEN_FILES_RULE,
             refused.blocked,
             choices=(ONCE_ONLY[0], *opening_choices(paths, always=always)),
-            risk=f"It runs again in the sandbox and can read {names}; the model sees what it prints."
+            risk=f"The command runs again in the sandbox and can read {names}; the model sees its output."
             f"{effect_of_always}",
             default_no=True,
         )

@@ -34,7 +34,7 @@ _ALLOWED_DECISIONS: Final[Mapping[HookEvent, frozenset[HookDecision]]] = {
     "before_turn": frozenset({"allow", "deny"}),
     "before_compaction": frozenset({"allow", "deny"}),
 }
-_STOPPED = "It was stopped because its event was cancelled."
+_STOPPED = "The hook was stopped because its event was cancelled."
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Hooks:
             if new_call.arguments != call.arguments:
                 fault, target = fitting(new_call)
                 if fault:
-                    ran = _with_fault(ran, f"The arguments that it returned were refused: {fault}")
+                    ran = _with_fault(ran, f"The arguments that the hook returned were refused: {fault}")
                 else:
                     call = new_call
                     change = {"arguments_changed": True, "arguments": call.arguments, "target": target}
@@ -231,7 +231,7 @@ def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
 
 def _find_fault(event: HookEvent, answer: HookAnswer) -> str:
     if answer.decision and answer.decision not in _ALLOWED_DECISIONS.get(event, frozenset({"allow"})):
-        return f"It answered {answer.decision}, which is not allowed for {event}."
+        return f"The hook answered {answer.decision}, which is not allowed for {event}."
     if answer.updated_input is not None and event != "before_tool":
-        return f"It returned arguments, but {event} has no arguments."
+        return f"The hook returned arguments, but {event} has no arguments."
     return ""
