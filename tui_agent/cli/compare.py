@@ -109,7 +109,9 @@ def resolve_branch(store: SessionStore, name: str) -> Branch:
     if seq:
         last = records[-1].seq if records else -1
         if int(seq) > last:
-            raise UsageError(f"{folder.name} has no event {seq}.", hint=f"It has events 0 to {last}.")
+            raise UsageError(
+                f"{folder.name} has no event {seq}.", hint=f"The session has events 0 to {last}."
+            )
         records = [record for record in records if record.seq <= int(seq)]
     return Branch(folder.name, current_branch(records), open_blobs(folder).find)
 

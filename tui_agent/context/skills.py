@@ -82,7 +82,7 @@ class SkillStore:
         path = PurePosixPath(file)
         if path.is_absolute() or ".." in path.parts or "\0" in file:
             raise ToolError(
-                f"{file} is not inside the skill's folder.", hint=f"Its files: {_join_files(files)}."
+                f"{file} is not inside the skill's folder.", hint=f"The skill's files: {_join_files(files)}."
             )
         content = self._read_content(skill, str(path), files)
         try:
@@ -95,7 +95,8 @@ class SkillStore:
             data = skill.contents.get(file)
             if data is None:
                 raise ToolError(
-                    f"{skill.record.name} has no file {file}.", hint=f"Its files: {_join_files(files)}."
+                    f"{skill.record.name} has no file {file}.",
+                    hint=f"The skill's files: {_join_files(files)}.",
                 )
             content = data
         else:
@@ -105,7 +106,7 @@ class SkillStore:
             try:
                 data = read_regular(path, MAX_BYTES + 1, os.O_NOFOLLOW)
             except OSError as error:
-                hint = f"Its files: {_join_files(files)}."
+                hint = f"The skill's files: {_join_files(files)}."
                 raise ToolError(f"{file} cannot be read: {error.strerror}.", hint=hint) from error
             if data is None:
                 raise ToolError(f"{file} is not a regular file.")

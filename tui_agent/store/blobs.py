@@ -131,7 +131,8 @@ class BlobStore:
         resolved = self._resolve_value(data)
         if not isinstance(resolved, dict):
             raise BlobNotFound(
-                "A stored JSON object is not an object.", hint="Its event cannot be shown completely."
+                "A stored JSON object is not an object.",
+                hint="The event that contains it cannot be shown completely.",
             )
         return resolved
 

@@ -190,7 +190,7 @@ class SessionStore:
             lock.release()
 
     def remove(self, session_id: str, detach: Detach | None = None) -> None:
-        """Delete a session permanently. Everything that its forks inherit is copied to them first.
+        """Delete a session permanently. Everything that its forks inherit is copied to the forks first.
 
         `detach` copies files other than the log for each fork. Raises `SessionNotFound`, `SessionLocked` (if the
         session or a fork is in use) or `StoreError`; nothing is removed then.

@@ -33,7 +33,7 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """A session in a list. `updated` is the time of its last event in seconds since the epoch, `events` their number.
+    """A session in a list. `updated` is the time of its last event in seconds since the epoch.
 
     `stats` is None for a log too long to count. `outcome` is the state of the newest turn. `parent` and `forked_at` are
     the session and event from which it was forked, if it is a fork. `is_damaged`: the log's start is unreadable, and
