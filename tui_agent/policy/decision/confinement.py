@@ -148,7 +148,7 @@ def _listed_word(words: Sequence[str], key: str) -> str:
 
 def runs_written_file(command: CommandReport, line: LineReport) -> bool:
     """Return True if a command uses a file that the same line writes; the command may run that file as a script."""
-    used = {use.path for use in command.files if use.action == "read"}
+    used = {use.path for use in command.files if use.action in ("read", "start")}
     return any(use.action == "write" and use.path in used for other in line.commands for use in other.files)
 
 

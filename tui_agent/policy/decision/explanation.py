@@ -37,6 +37,7 @@ _VERBS: dict[FileAction, str] = {
     "move": "moves",
     "delete": "deletes",
     "mention": "is given",
+    "start": "starts",
 }
 
 
@@ -171,7 +172,7 @@ def _file_effects(effect: RunEffect, command: CommandReport, new: Collection[str
             for use in command.files
             if use.action == action and use.certainty is not Certainty.UNKNOWN
         ]
-        if not paths or (action in ("list", "mention") and not command.only_reads):
+        if not paths or (action in ("list", "mention", "start") and not command.only_reads):
             continue
         about = _join_some(paths)
         if action == "write" and len(set(paths)) == 1 and paths[0] in new:

@@ -33,6 +33,7 @@ _CHANGES: Final[tuple[What, ...]] = ("edit", "remove")
 _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
     "read": ("read",),
     "list": ("read",),
+    "start": ("read",),
     "write": ("edit",),
     "move": _CHANGES,
     "delete": _CHANGES,
@@ -60,6 +61,8 @@ class FileJudge:
         at = place(path, self.facts)
         if at.absolute in _NO_FILES or use.action == "mention":
             return None
+        if use.action == "start":
+            return self.find_rule_against(use, at)
         finding = self.judge_place(use, at)
         # For a file that exists only in this session's sandbox, only rules and guards count.
         return finding if finding.is_rule or finding.is_guard else self._own(use, at) or finding

@@ -27,6 +27,8 @@ from tui_agent.policy.interpreter.state import State
 MAX_DEPTH: Final = 5
 """Limit for the nesting of commands and scripts that run one another."""
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
+_VENV_PROGRAM: Final = re.compile(r"(?:(?!~|\.\./)[^/]+/)*\.?venv/bin/(?:python[\d.]*|pip[\d.]*|pytest)")
+"""Programs of a virtual environment in the workspace."""
 UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
 _PLAIN: Final = re.compile(r"[^- ][^ ]*", re.DOTALL)
@@ -189,6 +191,11 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
     folder, slash, name = program.rpartition("/")
     if not slash:
         return draft.catalog.entry(program)
+    if _VENV_PROGRAM.fullmatch(program) and (entry := draft.catalog.entry(name)) is not None:
+        draft.name = name
+        draft.add_use(FileUse(program, "start"))
+        draft.effects.add(Effect.RUNS)  # whoever wrote the environment decides what it runs
+        return entry
     draft.add_use(FileUse(program, "read"))
     folder = re.sub(r"^(//|(\.\./)+)", "/", posixpath.normpath(folder))
     if folder not in _SYSTEM_FOLDERS:

@@ -55,9 +55,9 @@ class Value:
         return self.text if self.certainty is Certainty.KNOWN else None
 
 
-FileAction: TypeAlias = Literal["read", "list", "write", "move", "delete", "mention"]
+FileAction: TypeAlias = Literal["read", "list", "write", "move", "delete", "mention", "start"]
 """How a command uses a file. `list` shows only names, sizes and dates. `mention`: a program that may do anything is given a
-word that may be a path."""
+word that may be a path. `start`: it is a known program of the workspace, which the command runs."""
 
 
 @dataclass(frozen=True, slots=True)
