@@ -175,7 +175,9 @@ def test_no_command_draws_over_the_question_about_it(start: Start, program: Prog
     bar = rows[first].rindex("▌", 0, rows[first].index("? Run"))
     places = []
     for key, word in zip(
-        "YSAN", ("Yes, this once", "Yes, this session", "Always, as a rule", "No, and say why"), strict=True
+        "YSAN",
+        ("Yes, this once", "Yes, this session", "Always, this project", "No, and say why"),
+        strict=True,
     ):
         at = max(at for at, row in enumerate(rows) if word in row[bar:])
         assert rows[at][bar + 1 :].lstrip("› ").startswith(f"{key}  {word}"), "\n".join(rows)

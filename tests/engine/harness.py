@@ -245,7 +245,7 @@ async def running(
     policy_name: PolicyName = "ask",
     session: str = "ses_test",
     serve: bool = True,
-    remember: Callable[[str], None] | None = None,
+    remember: Callable[[str, str], None] | None = None,
     remember_readable: Callable[[Sequence[str]], None] | None = None,
     ops: FileOps | None = None,
     checkpoints: bool | Checkpoints = False,

@@ -52,7 +52,9 @@ async def test_a_rule_that_cannot_stand_is_not_kept_and_the_call_is_asked_about_
     kept: list[str] = []
     tool = WritingTool()
     answers = [call(("echo", '{"words": "src/new.py"}')), say("Done.")]
-    async with running(tmp_path, answers, [tool], policy=judge, remember=kept.append) as bench:
+    async with running(
+        tmp_path, answers, [tool], policy=judge, remember=lambda rule, _: kept.append(rule)
+    ) as bench:
         bench.submit(SubmitPrompt(text="go"))
         first = (await bench.until("permission.requested")).payload
         assert isinstance(first, PermissionRequested) and first.rule_error == ""

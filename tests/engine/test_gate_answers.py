@@ -7,6 +7,7 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.stubs.tool_context import text
+from tui_agent.errors import ConfigError
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import ToolResult
@@ -14,6 +15,7 @@ from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionDecided, PermissionRequested, Reach
+from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished
 
 SESSION_RULE, ALWAYS_RULE = "allow edit x", "allow edit x*"
@@ -60,35 +62,66 @@ def decided(bench: Bench) -> PermissionDecided:
 @pytest.mark.parametrize(
     ("why", "said"), [("kept by nobody", "A rule is kept by nobody."), ("", "A rule is not available here.")]
 )
+@pytest.mark.parametrize("reach", ["always", "everywhere"])
 async def test_a_rule_of_a_reach_that_was_not_offered_is_not_kept(
-    tmp_path: Path, why: str, said: str
+    tmp_path: Path, why: str, said: str, reach: Reach
 ) -> None:
-    kept: list[str] = []
+    kept: list[tuple[str, ...]] = []
     policy, tool = Asking(*choices(False, why)), EchoTool(writes=True)
-    async with running(tmp_path, answers(), [tool], policy=policy, remember=kept.append) as bench:
+    async with running(
+        tmp_path, answers(), [tool], policy=policy, remember=lambda *rule: kept.append(rule)
+    ) as bench:
         bench.submit(SubmitPrompt(text="go"))
         first = await asked(bench)
         bench.submit(
-            DecidePermission(request_id=first.request_id, decision="allow", reach="always", rule=ALWAYS_RULE)
+            DecidePermission(request_id=first.request_id, decision="allow", reach=reach, rule=ALWAYS_RULE)
         )
         second = await asked(bench, 2)
         assert (second.rule_error, second.rejected_rule) == (said, ALWAYS_RULE)
         assert (second.digest, tool.ran, kept, bench.of(PermissionDecided)) == (first.digest, [], [], [])
-        bench.submit(DecidePermission(request_id=second.request_id, decision="allow", reach="always"))
+        bench.submit(DecidePermission(request_id=second.request_id, decision="allow", reach=reach))
         await bench.until("turn.finished")
         assert (decided(bench).rule, tool.ran, kept) == ("", ["hello"], [])
 
 
+async def test_a_rule_that_cannot_be_saved_applies_to_the_session_only_and_the_user_is_told(
+    tmp_path: Path,
+) -> None:
+    def remember(rule: str, workspace: str) -> None:
+        raise ConfigError("policy.toml cannot be used.", hint="Mend it.")
+
+    policy, tool = Asking(*choices(True)), EchoTool(writes=True)
+    async with running(tmp_path, answers(), [tool], policy=policy, remember=remember) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        request = await asked(bench)
+        bench.submit(DecidePermission(request_id=request.request_id, decision="allow", reach="always"))
+        await bench.until("turn.finished")
+        [fault] = bench.of(ErrorRaised)
+        assert isinstance(fault, ErrorRaised)
+        assert (fault.message, fault.hint) == ("policy.toml cannot be used.", "Mend it.")
+        assert (decided(bench).rule, tool.ran) == (ALWAYS_RULE, ["hello"])
+
+
 @pytest.mark.parametrize(
     ("reach", "rule", "kept"),
-    [("once", "", []), ("session", SESSION_RULE, []), ("always", ALWAYS_RULE, [ALWAYS_RULE])],
+    [
+        ("once", "", []),
+        ("session", SESSION_RULE, []),
+        ("always", ALWAYS_RULE, [(ALWAYS_RULE, "workspace")]),
+        ("everywhere", ALWAYS_RULE, [(ALWAYS_RULE, "")]),
+    ],
 )
 async def test_an_answer_without_a_rule_takes_the_one_that_its_reach_offers(
-    tmp_path: Path, reach: Reach, rule: str, kept: list[str]
+    tmp_path: Path, reach: Reach, rule: str, kept: list[tuple[str, str]]
 ) -> None:
-    remembered: list[str] = []
+    remembered: list[tuple[str, str]] = []
+
+    def remember(rule: str, workspace: str) -> None:
+        assert workspace in ("", str(tmp_path / "workspace"))
+        remembered.append((rule, Path(workspace).name))
+
     policy, tool = Asking(*choices(True)), EchoTool(writes=True)
-    async with running(tmp_path, answers(), [tool], policy=policy, remember=remembered.append) as bench:
+    async with running(tmp_path, answers(), [tool], policy=policy, remember=remember) as bench:
         bench.submit(SubmitPrompt(text="go"))
         request = await asked(bench)
         bench.submit(DecidePermission(request_id=request.request_id, decision="allow", reach=reach))
@@ -101,9 +134,11 @@ async def test_an_answer_without_a_rule_takes_the_one_that_its_reach_offers(
 
 
 async def test_a_rule_that_came_with_one_yes_is_not_kept(tmp_path: Path) -> None:
-    kept: list[str] = []
+    kept: list[tuple[str, ...]] = []
     policy, tool = Asking(*choices(True)), EchoTool(writes=True)
-    async with running(tmp_path, answers(), [tool], policy=policy, remember=kept.append) as bench:
+    async with running(
+        tmp_path, answers(), [tool], policy=policy, remember=lambda *rule: kept.append(rule)
+    ) as bench:
         bench.submit(SubmitPrompt(text="go"))
         request = await asked(bench)
         bench.submit(
@@ -116,9 +151,11 @@ async def test_a_rule_that_came_with_one_yes_is_not_kept(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("message", ["", "Not now."])
 async def test_a_no_keeps_no_rule_whatever_came_with_it(tmp_path: Path, message: str) -> None:
-    kept: list[str] = []
+    kept: list[tuple[str, ...]] = []
     policy, tool = Asking(*choices(True)), EchoTool(writes=True)
-    async with running(tmp_path, answers(), [tool], policy=policy, remember=kept.append) as bench:
+    async with running(
+        tmp_path, answers(), [tool], policy=policy, remember=lambda *rule: kept.append(rule)
+    ) as bench:
         bench.submit(SubmitPrompt(text="go"))
         request = await asked(bench)
         assert (request.reason, request.risk, request.default_no) == ("the test asks", "A risk.", True)

@@ -84,7 +84,9 @@ def told(bench: Bench) -> str:
 
 async def test_a_refused_command_runs_outside_once_the_user_says_so(tmp_path: Path) -> None:
     kept: list[str] = []
-    async with running(tmp_path, run(), tools(), env=Refusing, remember=kept.append) as bench:
+    async with running(
+        tmp_path, run(), tools(), env=Refusing, remember=lambda rule, _: kept.append(rule)
+    ) as bench:
         answering(bench, "allow")
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")

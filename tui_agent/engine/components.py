@@ -31,7 +31,7 @@ ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
 class EngineParts:
     """Everything the engine uses but does not create.
 
-    `remember_rule` permanently stores the rule that the user allows with the answer "always".
+    `remember_rule` permanently stores a rule that the user allows, for a workspace or (empty) every one. Raises `ConfigError`.
     """
 
     recorder: Recorder
@@ -53,7 +53,7 @@ class EngineParts:
     interactive: bool = True
     missing_services: Collection[Service] = ()
     """The services of tools that this run does not have."""
-    remember_rule: Callable[[str], object] | None = None
+    remember_rule: Callable[[str, str], None] | None = None
     try_confined: bool = False
     """Run a command that the policy cannot analyse as a trial in the sandbox before asking the user."""
     remember_readable: Callable[[Sequence[str]], None] | None = None

@@ -99,7 +99,7 @@ def turn_end(entry: TurnEntry) -> str:
 def tool_labels(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
     """Return a tool row's verb, target and outcome."""
     state = STATES[entry.state]
-    text = texts.clean_text(entry.denial or entry.outcome)
+    text = texts.clean_text(entry.result)
     outcome = " · ".join(phrase for phrase in (state, text, format_milliseconds(entry.duration_ms)) if phrase)
     return texts.clean_text(entry.verb or entry.name), texts.clean_text(entry.target), outcome
 

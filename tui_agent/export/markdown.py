@@ -107,6 +107,9 @@ def _tool(entry: ToolEntry, story: ExportContent) -> Iterator[str]:
         yield _block(block, story.texts)
     if entry.output and not entry.blocks:
         yield fence(clip_lines(story.texts.clean_text(entry.output)), "")
+    if entry.denied_by_user:
+        lines = story.texts.clean_text(entry.denial).split("\n")
+        yield "\n".join(f"> {escape_inline(line)}" for line in lines)
     for change in other_changes(entry, story.changes_of(entry.call_id)):
         yield from _change(change)
 

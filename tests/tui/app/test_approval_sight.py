@@ -108,7 +108,13 @@ async def test_answers_and_keys_stay_on_the_screen(name: str, size: tuple[int, i
         if size[1] < 16:
             assert "N" in driven.rows()[-1]
             return
-        for word in ("Yes, this once", "Yes, this session", "Always, as a rule", "No, and say why", "Esc no"):
+        for word in (
+            "Yes, this once",
+            "Yes, this session",
+            "Always, this project",
+            "No, and say why",
+            "Esc no",
+        ):
             assert word in text, word
 
 
@@ -174,8 +180,8 @@ async def test_a_rule_that_cannot_stand_is_said_and_can_be_mended() -> None:
         asked = request().model_copy(update={"rule_error": wrong, "rejected_rule": "allow edit new.pyl demo"})
         modal = await ask(driven, asked)
         assert modal.typing and wrong in " ".join(driven.text().replace("▌", " ").split())
-        assert "Edit the rule" in driven.text() and "Enter allow always   Esc back" in driven.text()
-        assert "Enter allow always   Esc back" in driven.rows()[-1] and "send reason" not in driven.text()
+        assert "saved as typed" in driven.text() and "Enter allow   Esc back" in driven.text()
+        assert "Enter allow   Esc back" in driven.rows()[-1] and "send reason" not in driven.text()
         await driven.press("ctrl+u")
         await driven.type("allow edit src/entry.py")
         await driven.press("enter")

@@ -489,3 +489,50 @@ async def test_of_what_is_done_elsewhere_it_says_that_undo_does_not_reach_it() -
     async with open_app(golden("night_shift")) as driven:
         await ask(driven, request(effects=(NetworkEffect(host="tracker.example"),), target="create_issue"))
         assert "/undo cannot reverse effects on other machines" in driven.text()
+
+
+@pytest.mark.parametrize("key", ["y", "s", "a", "n", "enter", "e"])
+@pytest.mark.parametrize("size", [(120, 40), (40, 8)])
+async def test_no_key_answers_while_the_policies_are_shown_instead_of_the_request(
+    key: str, size: tuple[int, int]
+) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        modal = await ask(driven, request())
+        await driven.press("p")
+        assert modal.shows_policy and "Yes, this once" not in driven.text()
+        assert "P back" in driven.text()
+        await driven.press(key)
+        assert driven.session.submitted == [] and not modal.shows_policy
+        assert "src/entry.py" in driven.text()
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+async def test_the_question_about_a_second_run_has_its_own_title_and_says_what_failed(
+    size: tuple[int, int],
+) -> None:
+    failed = "The sandbox blocked the network: it could not reach pypi.org."
+    asked = request(effects=(RunEffect(script="pip install x"),), target="pip install x", default_no=True)
+    outside = asked.model_copy(update={"rerun": "outside", "reason": failed})
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await ask(driven, outside)
+        rows = [" ".join(row.split()) for row in driven.rows()]
+        [title] = [at for at, row in enumerate(rows) if "Run it again outside the sandbox?" in row]
+        assert failed[:30] in " ".join(rows[title + 1 : title + 3])
+        assert "Run a command?" not in driven.text() and driven.text().count("blocked the network") == 1
+
+
+async def test_on_a_tiny_screen_the_question_about_a_second_run_says_what_failed() -> None:
+    failed = "The sandbox blocked the network."
+    asked = request(effects=(RunEffect(script="pip install x"),), target="pip install x")
+    update = {"rerun": "outside", "reason": failed, "commands": DEEDS[:1]}
+    async with open_app(golden("night_shift"), size=(60, 14)) as driven:
+        await ask(driven, asked.model_copy(update=update))
+        await driven.press(*["space"] * 4)
+        assert "Run it again outside the sandbox?" in driven.text() and "the sandbox blocked" in driven.text()
+
+
+async def test_the_question_about_a_second_run_with_files_has_its_own_title() -> None:
+    asked = request(effects=(RunEffect(script="make"),), target="make")
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, asked.model_copy(update={"rerun": "with_files", "reason": "It needs .env."}))
+        assert "Run it again with the hidden files?" in driven.text() and "It needs .env." in driven.text()

@@ -92,7 +92,7 @@ def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
         assert isinstance(record, Envelope)
         linear.write_event(record)
     assert said[0] == "Change a file? edit src/<U+202E>a.py"
-    assert "2. Yes, this session: edit src/**" in said and "3. Always, as a rule: not available" in said
+    assert "2. Yes, this session: edit src/**" in said and "3. Always, this project: not available" in said
     assert linear.take("yes please") is None and linear.take("3") is None
     once, session_wide, no = linear.take("1"), linear.take("2"), linear.take("4 use datetime")
     assert isinstance(once, DecidePermission) and (once.decision, once.reach) == ("allow", "once")

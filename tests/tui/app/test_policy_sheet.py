@@ -18,14 +18,29 @@ from tui_agent.tui.modals.policy import PolicySheet
 from tui_agent.tui.panes.policy import COLUMNS, GRID
 
 RULES = [
-    {"rule": "allow run pytest *", "source": "/dev/null/nowhere/.config/tui-agent/policy.toml, rule 1"},
-    {"rule": "deny run git push *", "source": "/home/ada/timesheet/.tui_agent/policy.toml, rule 1"},
+    {
+        "rule": "allow run pytest *",
+        "source": "/dev/null/nowhere/.config/tui-agent/policy.toml, rule 1",
+        "scope": "in every project",
+    },
+    {
+        "rule": "deny run git push *",
+        "source": "/home/ada/timesheet/.tui_agent/policy.toml, rule 1",
+        "scope": "in this project",
+        "workspace": "/home/ada/timesheet",
+    },
+    {
+        "rule": "allow edit a.py",
+        "source": "policy.toml",
+        "scope": "in this project",
+        "workspace": "/home/ada/x",
+    },
 ]
 RULE = "allow run npm run test *"
 
 
 async def says_rules(*words: str) -> tuple[int, str]:
-    rows = RULES if words[:3] == ("policy", "rules", "--json") else []
+    rows = RULES if words[:4] == ("policy", "rules", "--all", "--json") else []
     return 0, "\n".join(json.dumps(row) for row in rows)
 
 
@@ -88,8 +103,12 @@ async def test_it_shows_profiles_sandbox_and_rules_with_their_source() -> None:
         assert "ask in force" in text and "accept-edits    yes        yes        asks       yes" in text
         assert "bubblewrap: commands write only to this workspace" in text
         assert RULE in text
-        assert "allow run pytest *" in text and "~/.config/tui-agent/policy.toml, rule 1" in text
-        assert "/home/ada/timesheet/.tui_agent/policy.toml, rule 1" in text
+        assert (
+            "allow run pytest *" in text
+            and "in every project, ~/.config/tui-agent/policy.toml, rule 1" in text
+        )
+        assert "in this project, /home/ada/timesheet/.tui_agent/policy.toml, rule 1" in text
+        assert "allow edit a.py" not in text
 
 
 async def test_without_a_sandbox_it_says_so_and_why() -> None:

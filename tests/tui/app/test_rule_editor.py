@@ -12,7 +12,7 @@ async def test_a_rule_is_kept_by_a_key_that_a_small_screen_names_too() -> None:
     async with open_app(golden("night_shift"), size=(60, 20)) as driven:
         await ask(driven, request())
         await driven.press("e")
-        assert any("Enter allow always   Esc back" in row for row in driven.rows()[:-1])
+        assert any("Enter allow   Esc back   Tab every project" in row for row in driven.rows()[:-1])
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
@@ -43,3 +43,75 @@ async def test_what_opens_a_file_to_commands_is_not_offered_to_be_written_otherw
         assert "sandbox readable .env" in driven.text() and "edit the rule" not in driven.text()
         await driven.press("e")
         assert not modal.typing
+
+
+async def test_esc_from_the_rule_puts_the_cursor_back_so_that_enter_means_what_it_meant() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request())
+        await driven.press("e", "escape")
+        assert (modal.chosen, modal.typing, driven.session.submitted) == ("y", False, [])
+        await driven.press("enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission)
+        assert (answer.decision, answer.reach, answer.rule) == ("allow", "once", "")
+
+
+@pytest.mark.parametrize(("chosen", "keys"), [("n", ()), ("s", ("down",)), ("a", ("down", "down"))])
+async def test_the_cursor_goes_back_to_the_answer_from_which_the_rule_was_opened(
+    chosen: str, keys: tuple[str, ...]
+) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request(default_no=chosen == "n"))
+        await driven.press(*keys, "e")
+        await driven.type("x")
+        await driven.press("escape")
+        assert (modal.chosen, modal.rule, driven.session.submitted) == (chosen, None, [])
+
+
+async def test_esc_from_a_rule_that_was_refused_goes_to_the_first_answer() -> None:
+    refused = request().model_copy(update={"rule_error": "It is no rule.", "rejected_rule": "make it so"})
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, refused)
+        assert (modal.chosen, modal.typing) == ("a", True)
+        await driven.press("escape")
+        assert (modal.chosen, modal.typing) == ("y", False)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+async def test_a_rule_says_where_it_applies_and_every_project_is_chosen_by_a_key(
+    size: tuple[int, int],
+) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await ask(driven, request())
+        assert "Always, this project" in driven.text() and "every project" not in driven.text()
+        await driven.press("e")
+        assert "Always, this project" in driven.text() and "Tab every project" in driven.text()
+        await driven.press("tab")
+        assert "Always, every project" in driven.text() and "Tab this project" in driven.text()
+        await driven.press("enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission)
+        assert (answer.reach, answer.rule) == ("everywhere", "allow edit src/**")
+
+
+@pytest.mark.parametrize(
+    ("keys", "reach"), [(("e", "tab", "tab", "enter"), "always"), (("e", "tab", "escape", "a"), "always")]
+)
+async def test_every_project_is_taken_back_by_the_same_key_and_by_esc(
+    keys: tuple[str, ...], reach: Reach
+) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request())
+        await driven.press(*keys)
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and answer.reach == reach
+
+
+async def test_every_project_stays_in_sight_when_the_terminal_gets_tiny() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request())
+        await driven.press("e", "tab")
+        await driven.pilot.resize_terminal(40, 8)
+        assert "A every project: allow edit src/**" in driven.text()
+        await driven.press("tab")
+        assert "A this project: allow edit src/**" in driven.text()

@@ -106,5 +106,7 @@ def test_lines_name_a_call_and_a_rule_with_what_is_hidden_in_them() -> None:
     for record in session.records[-4:]:
         assert isinstance(record, Envelope)
         linear.write_event(record)
-    assert "3. Always, as a rule: allow exact ls <U+202E>x" in said and "Warning: It is ls <U+202E>x." in said
+    assert (
+        "3. Always, this project: allow exact ls <U+202E>x" in said and "Warning: It is ls <U+202E>x." in said
+    )
     assert any(line.startswith("tool run, ls <U+202E>x, ok") for line in said), said

@@ -244,7 +244,8 @@ def every_state() -> Samples:
         "",
         3,
         state="denied",
-        denial="You said: not this file.",
+        denial="You said no: not this file",
+        denied_by_user=True,
         blocks=(diff_block("src/a.py"),),
     )
     s.tool(

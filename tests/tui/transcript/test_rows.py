@@ -173,6 +173,31 @@ def test_a_long_diff_folds_and_a_denied_one_is_dim() -> None:
     assert grounds == {PALETTE.rich("t3", "sunk").bgcolor}
 
 
+@pytest.mark.parametrize("symbols", [UNICODE, ASCII])
+def test_the_users_words_at_a_refusal_look_like_the_users_and_stand_apart_from_the_output(
+    symbols: Symbols,
+) -> None:
+    entry = Samples().tool(
+        "run",
+        "pip install x",
+        "exit 1",
+        8,
+        state="failed",
+        denial="You said no: use a venv\nin this folder, " + "please " * 20,
+        denied_by_user=True,
+        blocks=(TerminalBlock(text="ERROR: no network\n"),),
+    )
+    made = rows(entry, symbols=symbols)
+    texts = [row.text().rstrip() for row in made]
+    assert texts[1] == f"    {symbols.rail} ERROR: no network"
+    assert texts[2] == f"    {symbols.bar} You said no: use a venv"
+    assert texts[3].startswith(f"    {symbols.bar} in this folder, please please")
+    assert len(texts) == 6 and texts[5] == f"    {symbols.bar} please please"
+    said = [run for row in made[2:] for run in row.runs if "said no" in run.text or "please" in run.text]
+    assert {run.style.bgcolor for run in said} == {PALETTE.rich("t1", "s2").bgcolor}
+    assert all(width_of(row.runs) <= 82 for row in made)
+
+
 def test_what_cannot_be_seen_stands_in_a_diff_and_a_command_as_its_code_point() -> None:
     changed = "@@ -1 +1 @@\n-x = 1\r\n+x\u200b = '\u202e2' # \u2066\tend\r\n"
     made = lines(Samples().tool("edit", "a.py", "", 8, blocks=(diff_block("a.py", changed, 1, 1),)))

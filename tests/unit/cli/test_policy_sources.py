@@ -13,6 +13,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.offers import OfferedPolicyTable
+from tui_agent.policy.decision.rule_file import append_rule
 from tui_agent.ports.policy import Policy, PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.wiring import policy as judging
@@ -133,10 +134,38 @@ def test_policy_rules_lists_them_with_their_source(
 ) -> None:
     path = own(base, "policy.toml", "[[rule]]\nallow = 'run make *'\n")
     status, out, _ = call("policy", "rules", "-C", str(tmp_path / "work"))
-    assert (status, out) == (0, f"allow run make *  {path}, rule 1\n")
+    assert (status, out) == (0, f"allow run make *  in every project, {path}, rule 1\n")
     assert '"rule": "allow run make *"' in call("policy", "rules", "--json", "-C", str(tmp_path / "work"))[1]
     path.unlink()
     assert call("policy", "rules", "-C", str(tmp_path / "work"))[1].startswith("No rules.")
+
+
+def test_policy_rules_and_check_say_where_a_rule_applies(
+    call: Callable[..., tuple[int, str, str]], base: StartupContext, tmp_path: Path
+) -> None:
+    work = tmp_path / "work"
+    path = own(base, "policy.toml", "[[rule]]\ndeny = 'run git push *'\n")
+    append_rule(path, "allow run make *", str(work))
+    append_rule(path, "allow run make *", str(tmp_path / "other"))
+    assert call("policy", "rules", "-C", str(work))[1].splitlines() == [
+        f"deny run git push *  in every project, {path}, rule 1",
+        f"allow run make *  in this project, {path}, rule 2",
+    ]
+    every = call("policy", "rules", "--all", "-C", str(work))[1].splitlines()
+    assert every[2:] == [f"allow run make *  in {tmp_path / 'other'}, {path}, rule 3"]
+    rows = [json.loads(row) for row in call("policy", "rules", "--json", "-C", str(work))[1].splitlines()]
+    assert [(row["rule"], row["workspace"], row["scope"]) for row in rows] == [
+        ("deny run git push *", "", "in every project"),
+        ("allow run make *", str(work), "in this project"),
+    ]
+    because = f"the rule `allow run make *` of {path}, rule 2 (in this project) says so"
+    out = call("policy", "check", "--explain", "-C", str(work), "--", "make")[1].splitlines()
+    assert out[0] == "allow: make" and f"  because {because}" in out
+    assert f"  rule: allow run make * decides allow: {because}" in out
+    (tmp_path / "third").mkdir()
+    assert call("policy", "check", "-C", str(tmp_path / "third"), "--", "make")[1].startswith("ask: make\n")
+    refused = call("policy", "check", "-C", str(work), "--", "git push")[1]
+    assert f"of {path}, rule 1 (in every project) says so" in refused
 
 
 @pytest.mark.parametrize(

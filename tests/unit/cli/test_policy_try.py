@@ -113,7 +113,7 @@ def test_each_kind_of_change_is_counted(call: Call, tmp_path: Path, work: Path) 
         "by": "user",
         "now": "deny",
         "rule": "rule: deny run make *",
-        "reason": f"the rule `deny run make *` of {file}, rule 2 says so",
+        "reason": f"the rule `deny run make *` of {file}, rule 2 (in every project) says so",
     }
     by_rule = found.pop("by_rule")
     assert by_rule[0] == {  # type: ignore[index]

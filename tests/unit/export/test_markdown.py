@@ -8,7 +8,9 @@ from markdown_it import MarkdownIt
 
 from tests.stubs.golden import GOLDEN
 from tests.stubs.store import said, store
+from tests.stubs.story import called, decision, finished
 from tui_agent.export.export_content import load_export, strip_controls
+from tui_agent.export.html.page import to_html
 from tui_agent.export.labels import header_rows
 from tui_agent.export.markdown import clip_lines, to_markdown
 from tui_agent.export.redacted_log import to_jsonl
@@ -74,6 +76,24 @@ def test_foreign_words_make_no_markup_and_close_no_fence(tmp_path: Path) -> None
         "h1",
         "h2",
     ]
+
+
+def test_the_users_words_at_a_refusal_are_a_quotation_apart_from_the_output(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    output = TerminalBlock(text="ERROR: no network")
+    log.append(called("call_1", target="pip install x"))
+    log.append(decision("call_1", decision="deny", message="use a *venv*\n<b>here</b>"))
+    log.append(finished("call_1", "failed").model_copy(update={"display": (output,), "summary": "exit 1"}))
+    log.append(called("call_2", target="rm x"))
+    log.append(decision("call_2", decision="deny"))
+    log.append(finished("call_2", "denied").model_copy(update={"summary": "denied by you"}))
+    log.close()
+    story = load_export(log.folder, Redactor())
+    text = to_markdown(story)
+    assert "`pip install x` — failed · exit 1" in text
+    assert "ERROR: no network\n```\n\n> You said no: use a \\*venv\\*\n> \\<b>here\\</b>\n" in text
+    assert "`rm x` — denied · 5 ms\n\n> You said no\n" in text
+    assert to_html(story).count("You said no") == 2
 
 
 def test_a_long_output_keeps_its_ends() -> None:

@@ -3,6 +3,8 @@
 import hashlib
 from typing import Any
 
+import pytest
+
 from tests.stubs.story import (
     MODEL,
     Story,
@@ -213,18 +215,40 @@ def test_a_call_goes_from_queued_over_waiting_and_running_to_done() -> None:
     )
 
 
-def test_a_denied_call_keeps_what_it_would_have_done_and_the_users_words() -> None:
+@pytest.mark.parametrize(
+    ("by", "message", "denial", "by_user"),
+    [
+        ("user", "not now", "You said no: not now", True),
+        ("user", "", "You said no", True),
+        ("rule", "", "the reason", False),
+        ("engine", "", "the reason", False),
+    ],
+)
+def test_a_denied_call_keeps_what_it_would_have_done_and_the_users_words(
+    by: str, message: str, denial: str, by_user: bool
+) -> None:
     chat = Chat()
     chat.tell(
         called("c1"),
         permission("c1"),
-        decision("c1", decision="deny", reason="the rule says no", message="not now"),
+        decision("c1", decision="deny", decided_by=by, reason="the reason", message=message),
         finished("c1", "denied"),
     )
     entry = chat[0]
     assert isinstance(entry, ToolEntry)
-    assert (entry.state, entry.denial) == ("denied", "not now")
+    assert (entry.state, entry.denial, entry.denied_by_user) == ("denied", denial, by_user)
     assert isinstance(entry.blocks[0], DiffBlock)
+
+
+def test_the_users_words_stay_when_a_call_ran_once_and_may_not_run_again() -> None:
+    chat = Chat()
+    chat.tell(called("c1"), decision("c1", decided_by="rule"), permission("c1"))
+    chat.tell(
+        decision("c1", decision="deny", decided_by="user", message="use a venv"), finished("c1", "failed")
+    )
+    entry = chat[0]
+    assert isinstance(entry, ToolEntry)
+    assert (entry.state, entry.outcome, entry.denial) == ("failed", "sum c1", "You said no: use a venv")
 
 
 def test_calls_end_as_their_status_says() -> None:

@@ -70,13 +70,14 @@ def configure(parser: Parser) -> None:
     )
     table.add_argument("file", metavar="FILE", type=Path, help="a program table, such as programs.toml")
     rule_trial.add_verbs(verbs)
-    verbs.add(
+    rules = verbs.add(
         "rules",
         list_rules,
-        "list the rules that apply here and their files",
+        "list the rules that apply here, their scope and their files",
         examples=RULES_EXAMPLES,
         groups=OPTION_GROUPS,
     )
+    rules.add_argument("--all", action="store_true", help="also list your rules for other projects")
 
 
 def check_command(arguments: argparse.Namespace) -> int:
@@ -229,20 +230,26 @@ def as_json(
 def list_rules(arguments: argparse.Namespace) -> int:
     """Print the user's rules and those of a trusted project, one per line."""
     base = load_context(arguments)
-    rules = judging.load_rules(base)
+    here = ("", os.path.realpath(base.options.cwd))
+    rules = [rule for rule in judging.load_rules(base) if arguments.all or rule.workspace in here]
     load_catalog(base)
     if arguments.json:
         say_json_lines(rule_to_json(rule) for rule in rules)
         return 0
     for rule in rules:
-        say(f"{escape_control(rule.text)}  {dim(escape_control(rule.source))}")
+        scope = rule.scope if rule.workspace in here else f"in {rule.workspace}"
+        say(f"{escape_control(rule.text)}  {dim(escape_control(f'{scope}, {rule.source}'))}")
     if not rules:
         say(f"No rules. Add some in {base.config.paths.config_dir / judging.RULES_FILE}.")
     return 0
 
 
 def rule_to_json(rule: Rule) -> dict[str, object]:
-    """Return a rule as a JSON object. `bounded`: a project's rule, which can allow work only in the project."""
+    """Return a rule as a JSON object.
+
+    `bounded`: a project's rule, which can allow work only in the project. `workspace`: the folder of the only workspace in
+    which the user's rule applies, or empty. `scope`: where it applies, in words.
+    """
     return {
         "rule": rule.text,
         "verdict": rule.verdict,
@@ -250,4 +257,6 @@ def rule_to_json(rule: Rule) -> dict[str, object]:
         "about": rule.rest,
         "source": rule.source,
         "bounded": rule.bounded,
+        "workspace": rule.workspace,
+        "scope": rule.scope,
     }

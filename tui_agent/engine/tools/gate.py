@@ -185,7 +185,7 @@ class Gate:
         while True:
             preview = await self._preview(case, judged)
             content = f"{opening_rule(paths)} {preview.content}"
-            changes = {"digest": self._digest(case, content), "rule_error": rule_fault}
+            changes = {"digest": self._digest(case, content), "rule_error": rule_fault, "rerun": "with_files"}
             request, answer = await self._ask_user(case, decision, judged, preview, changes)
             if answer.decision == "deny" or answer.rule in ("", opening_rule(paths)):
                 break
@@ -205,7 +205,8 @@ class Gate:
             self._record(case, decision, False, ASK_IMPOSSIBLE, "")
             return Rerun(f"The command was not run outside the sandbox: {ASK_IMPOSSIBLE}.")
         preview = await self._preview(case, judged)
-        outside = {"digest": self._digest(case, f"outside {preview.content}"), "sandbox": ""}
+        digest = self._digest(case, f"outside {preview.content}")
+        outside = {"digest": digest, "sandbox": "", "rerun": "outside"}
         request, answer = await self._ask_user(case, decision, judged, preview, outside)
         answer = answer.model_copy(update={"reach": "once", "rule": ""})
         verdict = self._verdict_by_user(case, decision, request, answer, judged)
@@ -219,7 +220,7 @@ class Gate:
         """Return the fault of the rule in the user's answer; empty if the rule is valid or missing."""
         if answer.decision == "deny" or answer.reach == "once" or not answer.rule:
             return ""
-        choice = next((choice for choice in request.choices if choice.reach == answer.reach), None)
+        choice = request.choice_for(answer.reach)
         if choice is not None and not choice.offered:
             return f"A rule is {choice.unavailable_reason or 'not available here'}."
         if choice is not None and answer.rule == choice.rule:
@@ -371,11 +372,10 @@ class Gate:
         judged: dict[str, str],
     ) -> Verdict:
         allowed = answer.decision == "allow"
-        rule = answer.rule or next(
-            (choice.rule for choice in request.choices if choice.reach == answer.reach and choice.offered), ""
-        )
-        if allowed and answer.reach == "always" and rule:
-            self._remember_rule(rule)
+        choice = request.choice_for(answer.reach)
+        rule = answer.rule or (choice.rule if choice is not None and choice.offered else "")
+        if allowed and answer.reach in ("always", "everywhere") and rule:
+            self._remember_rule(rule, "" if answer.reach == "everywhere" else self._parts.env.root)
         reason = f"you allowed it ({answer.reach})" if allowed else "you said no"
         self._parts.recorder.append(
             PermissionDecided(
@@ -400,18 +400,18 @@ class Gate:
         message = f" The user says: {answer.message}" if answer.message else ""
         return Verdict(False, f"{trial}The user did not allow this call.{message}", "denied by you")
 
-    def _remember_rule(self, rule: str) -> None:
-        """Store an "always" answer: readable files in config.toml, everything else as a rule."""
+    def _remember_rule(self, rule: str, workspace: str) -> None:
+        """Store an "always" answer: readable files in config.toml, everything else as a rule for a workspace or (empty) all."""
         paths = files_opened_by([rule])
-        if paths and self._parts.remember_readable is not None:
-            try:
+        try:
+            if paths and self._parts.remember_readable is not None:
                 self._parts.remember_readable(paths)
-            except ConfigError as fault:  # the answer then applies to this session only
-                self._parts.recorder.append(
-                    ErrorRaised(where="configuration", message=fault.message, hint=fault.hint)
-                )
-        elif not paths and self._parts.remember_rule is not None:
-            self._parts.remember_rule(rule)
+            elif not paths and self._parts.remember_rule is not None:
+                self._parts.remember_rule(rule, workspace)
+        except ConfigError as fault:  # the answer then applies to this session only
+            self._parts.recorder.append(
+                ErrorRaised(where="configuration", message=fault.message, hint=fault.hint)
+            )
 
     def _record(
         self, case: _JudgedCall, decision: Decision, allowed: bool, reason: str, content: str

@@ -10,7 +10,7 @@ exactly this call.
 import shlex
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar, get_args
+from typing import Final, TypeVar
 
 import anyio
 
@@ -87,6 +87,7 @@ _AnswerT = TypeVar("_AnswerT")
 TRIAL_TIMEOUT_S = 20.0
 """Time limit of a trial in seconds."""
 _RULE: Final = "sandbox readable "
+_OFFERED_REACHES: Final[tuple[Reach, ...]] = ("once", "session", "always")
 ONCE_ONLY: Final = tuple(
     PermissionChoice(
         reach=reach,
@@ -94,7 +95,7 @@ ONCE_ONLY: Final = tuple(
         offered=reach == "once",
         unavailable_reason="" if reach == "once" else "not available outside the sandbox",
     )
-    for reach in get_args(Reach)
+    for reach in _OFFERED_REACHES
 )
 """The choices offered for a command that leaves the sandbox."""
 

@@ -144,9 +144,7 @@ def _tool_row(entry: ToolEntry, story: ExportContent) -> Row:
     paths = [texts.clean_text(shown.path) for shown in entry.blocks if isinstance(shown, DiffBlock)]
     paths += [other.path for other in others]
     is_bad = entry.state in FAILED_STATES
-    outcome: Child = texts.clean_text(entry.denial or entry.outcome) or (
-        "" if entry.state == "done" else entry.state
-    )
+    outcome: Child = texts.clean_text(entry.result) or ("" if entry.state == "done" else entry.state)
     if own is not None and not is_bad:
         outcome = line_counts_html(own.added, own.removed)
     line = _row_line(
@@ -157,7 +155,8 @@ def _tool_row(entry: ToolEntry, story: ExportContent) -> Row:
         format_milliseconds(entry.duration_ms),
         bad=is_bad,
     )
-    body = join(line, *blocks, *(change_html(other) for other in others))
+    said = element("p", texts.clean_text(entry.denial), class_="said") if entry.denied_by_user else None
+    body = join(line, *blocks, said, *(change_html(other) for other in others))
     tags = ("tools", *(("errors",) if is_bad else ()), *(("files",) if paths else ()))
     return _build_row(entry, "tool", tags, body, len(body) - len(line), *paths)
 

@@ -119,11 +119,20 @@ class ToolEntry(EntryBase):
     """Lines of live output so far, including those no longer stored."""
     blocks: tuple[DisplayBlock, ...] = ()
     denial: str = ""
+    """Why the call was denied, or what the user said when they refused it."""
+    denied_by_user: bool = False
     full_output: LongText | None = None
     subtask: Subtask | None = None
     """The delegate that does the work, if any; `output` then lists the delegate's calls."""
     is_question: bool = False
     """True if the call only asks the question in the next entry; then the chat has no row for the call."""
+
+    @property
+    def result(self) -> str:
+        """The outcome; of a denied call, the policy's reason. What the user said is not part of it."""
+        if self.denied_by_user:
+            return "" if self.state == "denied" else self.outcome
+        return self.denial or self.outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,8 +115,10 @@ def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecide
         return
     by_delegate = ev.agent in draft.delegates
     if payload.decision == "deny" and not by_delegate:
-        reason = text_preview(payload.message) or payload.reason
-        draft.replace_entry(index, replace(entry, state="denied", denial=reason))
+        by_user = payload.decided_by == "user"
+        message = text_preview(payload.message)
+        denial = f"You said no{f': {message}' if message else ''}" if by_user else payload.reason
+        draft.replace_entry(index, replace(entry, state="denied", denial=denial, denied_by_user=by_user))
     elif entry.state == "waiting":
         state: ToolState = "running" if by_delegate else "queued"
         draft.replace_entry(index, replace(entry, state=state))

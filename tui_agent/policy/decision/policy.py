@@ -29,13 +29,14 @@ from tui_agent.protocol.events.policy import CommandEffects
 
 _EXACTLY = "rule: allow exact "
 NOBODY = "no one is there to answer"
+_MAX_INDEXES = 8
 NEVER_ASKS = "a delegate that only reads asks nothing"
 
 
 class RulePolicy:
     """A `ports.policy.Policy` based on rules.
 
-    `user_rules` apply to every session. `own` are absolute paths of the product's configuration and data folders, which no
+    `user_rules` apply to every session in their workspace. `own` are absolute paths of the product's configuration and data folders, which no
     agent may write. `catalog` holds the known programs; the default is the built-in one.
     """
 
@@ -49,7 +50,7 @@ class RulePolicy:
         self.rules = tuple(rule if isinstance(rule, Rule) else parse_rule(rule) for rule in user_rules)
         self._guards = Guards(own)
         self._catalog = catalog or built_in_catalog()
-        self._session: tuple[tuple[str, ...], RuleIndex] = ((), RuleIndex(self.rules))
+        self._indexes: dict[tuple[tuple[str, ...], str | None], RuleIndex] = {}
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         """Allow, ask about or deny this call. See `ports.policy`."""
@@ -74,7 +75,7 @@ class RulePolicy:
         uses = list(_uses(self._read(effects)))
         found += [path for _, path in uses]
         found += ["~" for use, _ in uses if use.action in ("write", "move", "delete")]
-        fixed = self._rules(tuple(granted)).fixed_paths if effects else ()
+        fixed = self._rules(tuple(granted), None).fixed_paths if effects else ()
         return tuple(dict.fromkeys((*found, *fixed)))
 
     def describe_effects(
@@ -127,19 +128,23 @@ class RulePolicy:
         """Return the reports without the doubts that the names in the workspace disprove."""
         return {effect: settle_doubts(effect, line, facts) for effect, line in self._read(effects).items()}
 
-    def _rules(self, granted: tuple[str, ...]) -> RuleIndex:
-        """Return the index of all rules, rebuilt only if the session's rules changed."""
-        known, rules = self._session
-        if known != granted:
-            rules = RuleIndex((*self.rules, *session_rules(granted)))
-            self._session = (granted, rules)
-        return rules
+    def _rules(self, granted: tuple[str, ...], workspace: str | None) -> RuleIndex:
+        """Return the index of the rules that apply to a workspace, or of all rules (None)."""
+        index = self._indexes.get((granted, workspace))
+        if index is None:
+            saved = (rule for rule in self.rules if workspace is None or rule.workspace in ("", workspace))
+            index = RuleIndex((*saved, *session_rules(granted)))
+            if len(self._indexes) >= _MAX_INDEXES:
+                self._indexes.clear()
+            self._indexes[granted, workspace] = index
+        return index
 
     def _judge(
         self, tool: str, effects: Sequence[Effect], lines: Lines, facts: PolicyFacts
     ) -> tuple[list[Finding], list[Effect]]:
         """Return all findings about a call, and the effects that need approval."""
-        judge = CallJudge(self._rules(facts.session_rules), self._guards, facts, tool, self._line, lines)
+        rules = self._rules(facts.session_rules, facts.workspace)
+        judge = CallJudge(rules, self._guards, facts, tool, self._line, lines)
         findings = judge.judge_tool(known=bool(effects))
         asked: list[Effect] = []
         for effect in effects:

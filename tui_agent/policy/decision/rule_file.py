@@ -6,12 +6,14 @@ answers "always".
 
     [[rule]]
     allow = "run pytest *"
+    workspace = "/home/ada/timesheet"    # without it, the rule applies in every workspace
     why = "tests are safe here"
     matches = ["pytest -q"]
     differs = ["pytest-watch", "pip install pytest"]
 """
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +31,7 @@ from tui_agent.policy.toml_text import parse_toml
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 
-_KNOWN = frozenset({*VERDICTS, "why", "matches", "differs"})
+_KNOWN = frozenset({*VERDICTS, "why", "matches", "differs", "workspace"})
 
 
 def load_rules(path: Path) -> tuple[Rule, ...]:
@@ -66,10 +68,8 @@ def bound_rule(rule: Rule) -> Rule:
     Raises `ConfigError` for a rule that allows more. This way a folder that was trusted by mistake can allow edits and tests
     without approval, but never the network, other users' rights, other folders or a tool.
     """
-    if rule.verdict != "allow":
-        return rule
     inside = not rule.rest.startswith("/")
-    if rule.what == "run" or (inside and rule.what in ("read", "edit")):
+    if rule.verdict != "allow" or rule.what == "run" or (inside and rule.what in ("read", "edit")):
         return replace(rule, bounded=True)
     raise ConfigError(
         f"The rule {rule.text!r} of {rule.source} is not allowed in a project: a project may only allow edits in its folder and "
@@ -78,20 +78,30 @@ def bound_rule(rule: Rule) -> Rule:
     )
 
 
-def append_rule(path: Path, rule: Rule | str) -> Rule:
-    """Append a rule to the file, which is created if missing; the rest of the file is unchanged.
+def append_rule(path: Path, text: str, workspace: str = "") -> None:
+    """Append a rule for a workspace, or for every one, to the file, which is created if missing.
 
-    A rule that the file already has is not added again. Raises `ConfigError` if the rule or the existing file is invalid.
+    The rest of the file is unchanged, and a rule that already applies there is not added again. Raises `ConfigError` if the rule or
+    the existing file is invalid.
     """
-    new = rule if isinstance(rule, Rule) else parse_rule(rule)
-    if any(old.text == new.text for old in load_rules(path)):
-        return new
+    new = parse_rule(text)
+    if any(old.text == new.text and old.workspace in ("", workspace) for old in load_rules(path)):
+        return
     before = read_small(path) or ""
     gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
-    quoted = json.dumps(f"{new.what} {new.rest}", ensure_ascii=False).replace("\x7f", "\\u007f")
-    entry = f"[[rule]]\n{new.verdict} = {quoted}\n"
+    entry = f"[[rule]]\n{new.verdict} = {_quote(f'{new.what} {new.rest}')}\n"
+    if workspace:
+        entry += f"workspace = {_quote(workspace)}\n"
     write_private(path, before + gap + entry)
-    return new
+
+
+def _quote(text: str) -> str:
+    """Return a text as a TOML string. Raises `ConfigError` if it is not UTF-8, such as the name of some folders."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"{text!r} is not UTF-8 text, so the rule cannot be saved.") from error
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _rule(entry: object, where: str) -> Rule:
@@ -103,7 +113,12 @@ def _rule(entry: object, where: str) -> Rule:
         raise ConfigError(f"{where} has unknown keys: {', '.join(sorted(unknown))}.")
     if len(verdicts) != 1 or not isinstance(entry[verdicts[0]], str):
         raise ConfigError(f"{where} needs exactly one of allow, ask and deny, with a text.")
+    workspace = entry.get("workspace", "/")
+    if not isinstance(workspace, str) or not workspace.startswith("/") or "\0" in workspace:
+        raise ConfigError(f"{where}: workspace must be the absolute path of a folder.")
     rule = parse_rule(f"{verdicts[0]} {entry[verdicts[0]]}", where)
+    if "workspace" in entry:
+        rule = replace(rule, workspace=os.path.realpath(workspace))
     for key, wanted in (("matches", True), ("differs", False)):
         examples = entry.get(key, [])
         if not isinstance(examples, list):

@@ -18,6 +18,8 @@ from tui_agent.policy.rules import grammar
 from tui_agent.policy.rules.grammar import Rule, What
 from tui_agent.ports.policy import PolicyFacts
 
+_SESSION: Final = "this session"
+"""The source of the session's own rules."""
 _SOURCE_FILE: Final = re.compile(
     r"[^/]\.(?:py|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|java|rb|md|txt|toml|json|ya?ml|sh|html|css)$"
 )
@@ -104,7 +106,8 @@ class RuleIndex:
 
 def rule_finding(rule: Rule) -> Finding:
     """Return a finding with a rule's verdict and its source."""
-    where = f" of {rule.source}" if rule.source else ""
+    scope = "" if rule.source == _SESSION else f" ({rule.scope})"
+    where = f" of {rule.source}{scope}" if rule.source else ""
     return Finding(rule.verdict, f"rule: {rule.text}", f"the rule `{rule.text}`{where} says so")
 
 
@@ -129,7 +132,7 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
     rules: list[Rule] = []
     for text in texts:
         try:
-            rules.append(grammar.parse_rule(text, "this session"))
+            rules.append(grammar.parse_rule(text, _SESSION))
         except ConfigError:
             continue
     return tuple(rules)

@@ -40,7 +40,8 @@ class Rule:
     """One rule.
 
     `rest` is the path, host, words or command line; `source` is where the rule was written. `bounded`: it is a project's
-    rule, which allows only commands that certainly do no more than read, change or run the workspace.
+    rule, which can allow only commands that certainly do no more than read, change or run the workspace. `workspace` is the only
+    folder that the rule applies to; if it is empty, the rule applies to every workspace.
     """
 
     verdict: Verdict
@@ -48,6 +49,12 @@ class Rule:
     rest: str
     source: str = ""
     bounded: bool = False
+    workspace: str = ""
+
+    @property
+    def scope(self) -> str:
+        """The projects in which a rule of a file applies, in words."""
+        return "in this project" if self.workspace or self.bounded else "in every project"
 
     @property
     def text(self) -> str:

@@ -9,11 +9,13 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.settings import PolicyName
 
-Reach: TypeAlias = Literal["once", "session", "always"]
+Reach: TypeAlias = Literal["once", "session", "always", "everywhere"]
+"""What an answer allows: this call, the rule's calls in this session, in this workspace, or in every workspace."""
+Rerun: TypeAlias = Literal["", "outside", "with_files"]
 
 
 class PermissionChoice(FrozenModel):
-    """An answer that the approval shows, with the rule that it would add.
+    """An answer that the approval shows, with the rule that it would add. A rule for `always` may also be saved `everywhere`.
 
     `unavailable_reason` is the reason if the answer is not `offered`.
     """
@@ -50,7 +52,8 @@ class PermissionRequested(Payload):
 
     `commands` are the simple commands of the command line in order, as the policy judged them; empty if no command
     runs. `time_limit_s` is the maximum run time. `sandbox` is the name of the sandbox, or empty. `rule_error` says
-    what is wrong with `rejected_rule`, which the user wrote when first asked about this call.
+    what is wrong with `rejected_rule`, which the user wrote when first asked about this call. With `rerun`, the call ran and
+    the sandbox refused what `reason` says; it would run again outside the sandbox, or in it with the files that it needs.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
@@ -71,6 +74,12 @@ class PermissionRequested(Payload):
     sandbox: str = ""
     rule_error: str = ""
     rejected_rule: str = ""
+    rerun: Rerun = ""
+
+    def choice_for(self, reach: Reach) -> PermissionChoice | None:
+        """Return the choice with this reach, or None. A rule `everywhere` is that of `always`."""
+        reach = "always" if reach == "everywhere" else reach
+        return next((choice for choice in self.choices if choice.reach == reach), None)
 
 
 class PermissionRevoked(Payload):

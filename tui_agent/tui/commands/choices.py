@@ -88,11 +88,14 @@ def choose_policy(context: AppContext, argument: str) -> None:
     context.app.push_screen(sheet)
 
     async def ask() -> None:
-        status, output = await context.ask("policy", "rules", "--json", *place(context.app.options))
+        status, output = await context.ask("policy", "rules", "--all", "--json", *place(context.app.options))
         home = context.app.environ.get("HOME", "").rstrip("/")
         rules = [
-            FileRule(text_of(row, "rule"), _shorten(text_of(row, "source"), home))
+            FileRule(
+                text_of(row, "rule"), f"{text_of(row, 'scope')}, {_shorten(text_of(row, 'source'), home)}"
+            )
             for row in json_rows(output)
+            if text_of(row, "workspace") in ("", context.work_folder)
         ]
         sheet.set_rules(rules, beside_json(output) if status else "")
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -37,7 +37,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextWarned, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
-from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
+from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested, Reach
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
@@ -52,7 +52,7 @@ from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
 from tui_agent.tui.linear.trust import ask_about_files
-from tui_agent.tui.modals.effects import effect_lines, numbered_commands, question_of
+from tui_agent.tui.modals.effects import always_label, effect_lines, numbered_commands, question_of
 from tui_agent.tui.terminal.terminal import farewell
 from tui_agent.tui.text import clean, clean_line, named
 from tui_agent.units import format_bytes, format_tokens
@@ -184,10 +184,11 @@ class Linear:
             text_preview(getattr(block, "text", getattr(block, "diff", ""))) for block in request.preview
         ]
         answers = ["1. Yes, this once"]
-        for number, reach, label in (
+        labels: tuple[tuple[int, Reach, str], ...] = (
             (2, "session", "Yes, this session"),
-            (3, "always", "Always, as a rule"),
-        ):
+            (3, "always", always_label(request)),
+        )
+        for number, reach, label in labels:
             choice = _find_choice(request, reach)
             answers.append(f"{number}. {label}: {named(choice.rule) if choice else 'not available'}")
         return [
@@ -234,7 +235,7 @@ class Linear:
             return DecidePermission(request_id=request.request_id, decision="deny", message=words)
         if number == 1:
             return DecidePermission(request_id=request.request_id, decision="allow")
-        reach: Literal["session", "always"] = "session" if number == 2 else "always"
+        reach: Reach = "session" if number == 2 else "always"
         if _find_choice(request, reach) is None:
             self.say("That answer is not available here.")
             return None
@@ -360,10 +361,10 @@ class Typed:
                     self._lines.put_nowait(None)
 
 
-def _find_choice(request: PermissionRequested, reach: str) -> PermissionChoice | None:
+def _find_choice(request: PermissionRequested, reach: Reach) -> PermissionChoice | None:
     """Return the choice whose scope is `reach`; None if that choice is not available."""
-    choices = (choice for choice in request.choices if choice.reach == reach and choice.offered)
-    return next(choices, None)
+    choice = request.choice_for(reach)
+    return choice if choice is not None and choice.offered else None
 
 
 def _mention_line(mention: Mention) -> str:

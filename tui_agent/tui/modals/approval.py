@@ -37,6 +37,7 @@ class Approval(ApprovalRows):
         "keep_rule": "give_typed",
         "to_answers": "close_field",
         "from_rule": "close_field",
+        "rule_scope": "toggle_scope",
     }
 
     def on_mount(self) -> None:
@@ -101,8 +102,10 @@ class Approval(ApprovalRows):
             self._decide(self.chosen)
 
     def close_field(self) -> None:
-        """Close the field and return to the answers."""
-        self.rule = None
+        """Close the field and return to the answers; after a rule was edited, to the one that was selected before."""
+        if self.chosen == "a":
+            self.chosen = self.chosen_before_edit
+        self.rule, self.everywhere = None, False
         self._set_typing(on=False)
 
     def on_paste(self, event: events.Paste) -> None:
@@ -114,14 +117,23 @@ class Approval(ApprovalRows):
     def edit_rule(self) -> None:
         """Open the field with the rule that `always` would save."""
         choice = self.choice("a")
-        if "edit_rule" not in self.disabled_actions:
-            self.chosen = "a"
-            self.rule = self.rule or Field(choice.rule)
+        if self.shows_policy:
+            self.toggle_policy()
+        elif "edit_rule" not in self.disabled_actions:
+            self.chosen_before_edit, self.chosen = self.chosen, "a"
+            self.rule = Field(choice.rule)
             self._set_typing(on=True)
 
+    def toggle_scope(self) -> None:
+        """Switch between a rule for this project and one for every project."""
+        self.everywhere = not self.everywhere
+        self.redraw()
+
     def answer(self, answer: Answer) -> None:
-        """Give an answer if it is available. If rows are still hidden, show them first."""
-        if not self.choice(answer).offered:
+        """Give an answer if it is available. If rows or the whole request are hidden, show them first."""
+        if self.shows_policy:
+            self.toggle_policy()
+        elif not self.choice(answer).offered:
             self.chosen = answer
             self.redraw()
         elif answer != "n" and self.hidden_rows:
@@ -145,9 +157,8 @@ class Approval(ApprovalRows):
             self.dismiss(DecidePermission(request_id=self.request_id, decision="deny", message=reason))
             return
         rule = self.rule.text.strip() if answer == "a" and self.rule is not None else ""
-        self.dismiss(
-            DecidePermission(request_id=self.request_id, decision="allow", reach=REACHES[answer], rule=rule)
-        )
+        reach = "everywhere" if answer == "a" and self.everywhere else REACHES[answer]
+        self.dismiss(DecidePermission(request_id=self.request_id, decision="allow", reach=reach, rule=rule))
 
     def run_intent(self, intent: str) -> None:
         answer = intent.removeprefix("answer ")

@@ -107,7 +107,7 @@ class ApprovalBody:
                 rows.append(self._sheet.line(width, [self._sheet.part("What it does", bold=True)]))
             rows += [*self.commands(width, only_risky=only_risky), *gap]
         if context or not self._request.commands:
-            rows += self.labelled_rows(width)
+            rows += self.labelled_rows(width, reason=not self._request.rerun)
         return rows
 
     def commands(self, width: int, *, only_risky: bool = False) -> list[Strip]:
@@ -149,10 +149,12 @@ class ApprovalBody:
         confined = f"confined by {sandbox}" if sandbox else "not confined"
         return self._sheet.text_rows(width, f"in {folder}{at_most}, {confined}", "t3")
 
-    def labelled_rows(self, width: int) -> list[Strip]:
-        """Draw the labelled effects, such as `Undo` and `Asked`."""
+    def labelled_rows(self, width: int, *, reason: bool = True) -> list[Strip]:
+        """Draw the labelled effects, such as `Undo` and, with `reason`, `Asked`."""
         rows: list[Strip] = []
         for label, text in effect_lines(self._request, self._policy, self._workspace):
+            if label == "Asked" and not reason:
+                continue
             if width < NARROW:
                 rows += self._sheet.text_rows(width, f"{label} {text}")
                 continue
@@ -174,6 +176,10 @@ class ApprovalBody:
     def risk(self, width: int, max_rows: int = 0) -> list[Strip]:
         """Draw the risks in at most `max_rows` rows (0: no limit); if they are cut off, the last row says so."""
         return self._marked(self._request.risk, self._sheet.looks.symbols.warning, "warning", width, max_rows)
+
+    def failure(self, width: int) -> list[Strip]:
+        """Draw what the sandbox refused to the first run, in at most two rows."""
+        return self._marked(self._request.reason, self._sheet.looks.symbols.failed, "error", width, 2)
 
     def rule_error(self, width: int, max_rows: int = 0) -> list[Strip]:
         """Draw the reason why the edited rule was rejected; `max_rows` as for `risk`."""

@@ -26,6 +26,7 @@ _MAX_REACH_ROWS: Final = 2
 _MAX_TYPED_ROWS: Final = 4
 _MAX_RISK_ROWS: Final = 3
 _NARROW_REACH: Final = 38
+_WIDE_TYPED_ROW: Final = 34
 _LOW: Final = 22
 """Height of the screen, in rows, below which the risk gets one row less."""
 
@@ -179,6 +180,8 @@ class ApprovalRows(ApprovalState):
         rows = [self.line(width, title, [self.part(queue, "t2")])]
         if self.tiny:
             return rows
+        if self.request.rerun:
+            rows += self.content.failure(width)
         return [*rows, *self.loose_gap(width), *(self.file_rows if self._has_file_in_head else [])]
 
     def body(self, width: int) -> list[Strip]:
@@ -199,7 +202,9 @@ class ApprovalRows(ApprovalState):
         return _MAX_RISK_ROWS if self.app.size.height >= _LOW else _MAX_RISK_ROWS - 1
 
     def _rows_below(self, width: int) -> list[Strip]:
-        """Draw the rows below the effects: the risk, the answers, the keys."""
+        """Draw the rows below the effects: the risk, the answers, the keys. The policies have no answers below them."""
+        if self.shows_policy:
+            return [*self.loose_gap(width), self.keys_line(width, self._keys(), "")]
         if self.tiny:
             return [self._typed_row(width) if self.typing else self._answers_in_one(width)]
         risk = [] if self._risk_scrolls(width) else self.content.risk(width, self._max_risk_rows)
@@ -211,15 +216,17 @@ class ApprovalRows(ApprovalState):
             rows += self.text_rows(width, "Scroll to the end before you can allow this.", "warning")
         note = "" if self.typing else "nothing runs until you answer"
         if self.typing and self.chosen == "a":
-            note = "Edit the rule; it is saved as typed"
+            note = "saved as typed"
         keys = self.keys_line(width, self._keys(), note)
         return [*rows, self.line(width, []), *self._answer_rows(width), *self.loose_gap(width), keys]
 
     def _keys(self) -> list[KeyHint]:
         hint, less = self.key_map.hint, "less" if self.is_expanded else ""
         if self.typing:
-            names = ("keep_rule", "from_rule") if self.chosen == "a" else ("say_it", "to_answers")
-            return [hint(name) for name in names]
+            if self.chosen == "n":
+                return [hint("say_it"), hint("to_answers")]
+            scope = "this project" if self.everywhere else ""
+            return [hint("keep_rule"), hint("from_rule"), hint("rule_scope", scope)]
         if self.shows_policy:
             return [hint("show_policy", "back"), hint("refuse", "back")]
         if self.is_gated and self.is_expanded:
@@ -235,12 +242,12 @@ class ApprovalRows(ApprovalState):
         for answer in ANSWERS:
             pen = self._answer_pen(answer)
             offered = self.choice(answer).offered
-            label = WORDS[answer].label.ljust(_LABEL_WIDTH - 5)
+            label = self.label_of(answer).ljust(_LABEL_WIDTH - 5)
             left = [
                 pen.mark,
                 self._key_part(answer, pen),
                 pen.part("  "),
-                pen.part(label, "t1" if offered else "t3", bold=pen.chosen),
+                pen.part(label, self._label_role(answer), bold=pen.chosen),
             ]
             room = max(4, width - _LABEL_WIDTH)
             if self.field_of(answer) is None:
@@ -252,6 +259,11 @@ class ApprovalRows(ApprovalState):
                 left = [pen.part(" " * _LABEL_WIDTH)]
         return rows
 
+    def _label_role(self, answer: Answer) -> Role:
+        if answer == "a" and self.everywhere:
+            return "warning"
+        return "t1" if self.choice(answer).offered else "t3"
+
     def _answer_pen(self, answer: Answer) -> Pen:
         return self.choice_row(answer == self.chosen, f"answer {answer}")
 
@@ -262,8 +274,12 @@ class ApprovalRows(ApprovalState):
     def _typed_row(self, width: int) -> Strip:
         """Draw only the open field, for the smallest screens."""
         pen = self._answer_pen(self.chosen)
-        typed = self._typed(self.chosen, max(1, width - 2), pen, max_rows=1)[0]
-        return pen.line(width, [self._key_part(self.chosen, pen), pen.part(" "), *typed])
+        scope = ""
+        if self.chosen == "a" and (self.everywhere or width >= _WIDE_TYPED_ROW):
+            scope = "every project: " if self.everywhere else "this project: "
+        typed = self._typed(self.chosen, max(1, width - 2 - len(scope)), pen, max_rows=1)[0]
+        role: Role = "warning" if self.everywhere else "t2"
+        return pen.line(width, [self._key_part(self.chosen, pen), pen.part(f" {scope}", role), *typed])
 
     def _typed(
         self, answer: Answer, room: int, pen: Pen, max_rows: int = _MAX_TYPED_ROWS

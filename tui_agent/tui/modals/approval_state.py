@@ -17,6 +17,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.approval_body import ApprovalBody
 from tui_agent.tui.modals.block_rows import ReadLong
+from tui_agent.tui.modals.effects import OPENS_FILES, always_label
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
@@ -38,11 +39,9 @@ class AnswerWords(NamedTuple):
 WORDS: Final[dict[Answer, AnswerWords]] = {
     "y": AnswerWords("yes", "Yes, this once", "once"),
     "s": AnswerWords("yes_session", "Yes, this session", "session"),
-    "a": AnswerWords("always", "Always, as a rule", "always"),
+    "a": AnswerWords("always", "Always, this project", "always"),
     "n": AnswerWords("no", "No, and say why", "no"),
 }
-_OPENS_FILES: Final = "sandbox "
-"""Prefix of a rule that lets commands read files with secrets. Such a rule names exact files and cannot be edited."""
 
 
 class Plan(NamedTuple):
@@ -90,9 +89,13 @@ class ApprovalState(Sheet[DecidePermission | None]):
         self.following_calls = 0
         """Number of later calls of the same tool that also need approval."""
         self.chosen: Answer = "n" if request.default_no else "y"
+        self.chosen_before_edit: Answer = self.chosen
+        """The answer that was selected before the rule was edited."""
         self.reason = Field()
         self.rule: Field | None = None
         """The field with the rule of "always", while it is edited; else None."""
+        self.everywhere = False
+        """True if the edited rule will apply in every project."""
         self.typing = False
         """True while the field of the chosen answer is open."""
         self.is_expanded = False
@@ -139,6 +142,12 @@ class ApprovalState(Sheet[DecidePermission | None]):
     def open_field(self) -> Field | None:
         return self.field_of(self.chosen)
 
+    def label_of(self, answer: Answer) -> str:
+        """Return the label of an answer; that of "always" says where its rule applies."""
+        return (
+            always_label(self.request, everywhere=self.everywhere) if answer == "a" else WORDS[answer].label
+        )
+
     def field_of(self, answer: Answer) -> Field | None:
         """Return the open field of an answer; None if the answer has no open field."""
         if not self.typing or answer != self.chosen:
@@ -170,8 +179,9 @@ class ApprovalState(Sheet[DecidePermission | None]):
             names.add("whole_file")
         if not runs or self.tiny or not self.plan.is_cut:
             names.add("whole_command")
-        rule = next((choice.rule for choice in self.request.choices if choice.reach == "always"), "")
-        if "always" in names or clean_line(rule, reveal=True) != rule or rule.startswith(_OPENS_FILES):
+        always = self.request.choice_for("always")
+        rule = "" if always is None else always.rule
+        if "always" in names or clean_line(rule, reveal=True) != rule or rule.startswith(OPENS_FILES):
             names.add("edit_rule")  # A one-line field would show this rule differently from what is saved.
         return frozenset(names)
 
@@ -191,7 +201,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
             key = self.key_map.key_of(self.whole_action)
             reason = "read to the end first" if self.is_expanded else f"read to the end first ({key})"
             return PermissionChoice(reach=reach, rule="", offered=False, unavailable_reason=reason)
-        choice = next((choice for choice in self.request.choices if choice.reach == reach), None)
+        choice = self.request.choice_for(reach)
         if choice is None:
             return PermissionChoice(
                 reach=reach, rule="", offered=answer == "y", unavailable_reason="not available here"

@@ -33,8 +33,26 @@ class NumberedCommand(NamedTuple):
     effects: tuple[CommandEffect, ...]
 
 
+_RERUN_QUESTIONS = {
+    "outside": "Run it again outside the sandbox?",
+    "with_files": "Run it again with the hidden files?",
+}
+OPENS_FILES = "sandbox "
+"""Prefix of a rule that lets commands read files with secrets. Such a rule names exact files and is saved in config.toml."""
+
+
+def always_label(request: PermissionRequested, *, everywhere: bool = False) -> str:
+    """Return the label of the answer that saves a rule: where the rule will apply, or the file that it is saved in."""
+    choice = request.choice_for("always")
+    if choice is not None and choice.rule.startswith(OPENS_FILES):
+        return "Always, config.toml"
+    return "Always, every project" if everywhere else "Always, this project"
+
+
 def question_of(request: PermissionRequested) -> str:
-    """Return the approval's question in about three words."""
+    """Return the approval's question in a few words."""
+    if request.rerun:
+        return _RERUN_QUESTIONS[request.rerun]
     effects = request.effects
     if any(isinstance(effect, RunEffect) for effect in effects):
         return "Run a command?"

@@ -31,7 +31,7 @@ _LIMITS_OF_BYPASS: Final = (
 
 
 class FileRule(NamedTuple):
-    """A rule of a policy file, and its location."""
+    """A rule of a policy file. `source` says where it applies, and its place."""
 
     text: str
     source: str

@@ -155,6 +155,17 @@ def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list
     return rows
 
 
+def user_words_rows(text: str, look: Look) -> list[Row]:
+    """Return a text of the user below a call, in the look of the user's messages."""
+    prefix = [look.gutter(), Run(look.symbols.bar, look.s("accent", "s2")), Run(" ", look.s("t1", "s2"))]
+    style = look.s("t1", "s2", bold=True)
+    return [
+        row
+        for line in clean(text).split("\n")
+        for row in frame(wrap([Run(line, style, LITERAL)], look.text - 2), look.ground, prefix)
+    ]
+
+
 def _last_rows(rows: list[Row], limit: int) -> list[Row]:
     """Return the last `limit` rows, or fewer so that they start with a whole line; at least half of `limit`."""
     start = len(rows) - limit

@@ -26,6 +26,7 @@ from tui_agent.tui.transcript.blocks import (
     line_count,
     prose_rows,
     tail_rows,
+    user_words_rows,
 )
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
 from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, Look
@@ -235,7 +236,7 @@ def _usage(subtask: Subtask | None, *, roomy: bool) -> str:
 
 def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
     rows: list[Row] = []
-    if entry.denial:
+    if entry.denial and not entry.denied_by_user:
         rows += prose_rows(entry.denial, "t2", body)
     if entry.state == "running" and not entry.blocks:
         if not entry.output:
@@ -257,7 +258,7 @@ def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
     on_head_row = not _is_long(outcome) or _TALLY.fullmatch(outcome)
     if not on_head_row and not entry.denial and entry.state != "running":
         rows += prose_rows(outcome, "t2", body)
-    return rows
+    return [*rows, *user_words_rows(entry.denial, body.look)] if entry.denied_by_user else rows
 
 
 def _is_long(outcome: str) -> bool:

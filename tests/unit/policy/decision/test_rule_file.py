@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.errors import ConfigError
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.rule_file import all_rules, append_rule, load_rules
 from tui_agent.policy.rules.grammar import parse_rule
+from tui_agent.ports.policy import PolicyFacts
+from tui_agent.protocol.effects import WriteEffect
 
 GOOD = """
 # what I trust
@@ -66,6 +69,30 @@ def test_no_file_means_no_rules(tmp_path: Path) -> None:
         ("[[rule]]\nallow = 'edit a'\nmatches = 'a'", "must be a list"),
         ("[[rule]]\nallow = 'edit a'\nmatches = ['b']", "does not match its example 'b'"),
         ("[[rule]]\nallow = 'run ls *'\ndiffers = ['ls -l']", "matches its example"),
+        (
+            "[[rule]]\nallow = 'edit a'\nworkspace = 'src'",
+            "rule 1: workspace must be the absolute path of a folder",
+        ),
+        (
+            "[[rule]]\nallow = 'edit a'\nworkspace = '~/src'",
+            "rule 1: workspace must be the absolute path of a folder",
+        ),
+        (
+            "[[rule]]\nallow = 'edit a'\nworkspace = ''",
+            "rule 1: workspace must be the absolute path of a folder",
+        ),
+        (
+            "[[rule]]\nallow = 'edit a'\nworkspace = true",
+            "rule 1: workspace must be the absolute path of a folder",
+        ),
+        (
+            "[[rule]]\nallow = 'edit a'\n[[rule]]\ndeny = 'edit a'\nworkspace = ['/a']",
+            "rule 2: workspace must be the absolute path of a folder",
+        ),
+        (
+            "[[rule]]\nallow = 'edit a'\nworkspace = \"/a\\u0000\"",
+            "rule 1: workspace must be the absolute path",
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
@@ -91,6 +118,68 @@ def test_a_rule_is_added_behind_what_stands_there(tmp_path: Path) -> None:
     assert [rule.text for rule in load_rules(path)][3:] == ["allow edit src/**"]
 
 
+def verdict(path: Path, workspace: Path, file: str = "a.py") -> str:
+    """The decision about an edit in a workspace, by the rules of a file."""
+    effects = (WriteEffect(path=file),)
+    return RulePolicy(load_rules(path)).decide("edit", effects, PolicyFacts(str(workspace), "ask")).verdict
+
+
+def test_a_rule_with_a_workspace_applies_only_there(tmp_path: Path) -> None:
+    path, here, there = tmp_path / "policy.toml", tmp_path / "here", tmp_path / "there"
+    append_rule(path, "allow edit a.py", workspace=str(here))
+    assert (verdict(path, here), verdict(path, there), verdict(path, here / "sub")) == ("allow", "ask", "ask")
+    append_rule(path, "allow edit a.py")
+    assert (verdict(path, here), verdict(path, there)) == ("allow", "allow")
+
+
+def test_a_rule_that_denies_in_one_workspace_denies_nowhere_else(tmp_path: Path) -> None:
+    path = write(tmp_path, f"[[rule]]\ndeny = 'edit a.py'\nworkspace = '{tmp_path}/here'\n")
+    assert [verdict(path, tmp_path / name) for name in ("here", "there", "here")] == ["deny", "ask", "deny"]
+
+
+def test_a_rule_without_a_workspace_applies_everywhere_as_before(tmp_path: Path) -> None:
+    path = write(tmp_path, "[[rule]]\nallow = 'edit a.py'\n")
+    assert [verdict(path, tmp_path / name) for name in ("here", "there")] == ["allow", "allow"]
+    assert [rule.scope for rule in load_rules(path)] == ["in every project"]
+
+
+def test_the_workspace_of_a_rule_may_be_written_with_links_and_dots(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    path = write(tmp_path, f"[[rule]]\nallow = 'edit a.py'\nworkspace = '{tmp_path}/x/../link/'\n")
+    assert verdict(path, tmp_path / "real") == "allow"
+    assert [rule.scope for rule in load_rules(path)] == ["in this project"]
+
+
+def test_a_rule_that_applies_already_is_not_added_again(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    for workspace in ("/here", "/here", "/there", "", "/here", "/elsewhere"):
+        append_rule(path, "allow edit a.py", workspace=workspace)
+    assert [rule.workspace for rule in load_rules(path)] == ["/here", "/there", ""]
+    assert path.read_text(encoding="utf-8").startswith(
+        '[[rule]]\nallow = "edit a.py"\nworkspace = "/here"\n\n[[rule]]\n'
+    )
+
+
+@given(st.text(min_size=1, max_size=40).filter(lambda name: "\0" not in name))
+def test_any_folder_name_is_read_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    folder = "/w/" + name.encode("utf-8", "replace").decode().replace("/", "-")
+    if folder.endswith(("/.", "/..")):
+        return
+    path = tmp_path_factory.mktemp("rules") / "policy.toml"
+    append_rule(path, "allow edit a.py", workspace=folder)
+    assert [rule.workspace for rule in load_rules(path)] == [folder]
+
+
+def test_a_rule_for_a_folder_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    with pytest.raises(ConfigError, match="is not UTF-8 text, so the rule cannot be saved"):
+        append_rule(path, "allow edit a.py", workspace="/w/\udcff")
+    assert not path.exists()
+
+
 def test_the_first_rule_makes_the_file_for_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "new" / "policy.toml"
     append_rule(path, "allow connect example.org")
@@ -113,7 +202,7 @@ def test_any_rule_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFac
         return
     rule = parse_rule(f"allow exact {line}")
     path = tmp_path_factory.mktemp("rules") / "policy.toml"
-    append_rule(path, rule)
+    append_rule(path, rule.text)
     assert [found.text for found in load_rules(path)] == [rule.text]
 
 
