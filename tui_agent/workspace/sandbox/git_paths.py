@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _MAX_FILE_BYTES = 1_000_000
-_HOOKS_PATH = re.compile(r"^[ \t]*+hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
+_HOOKS_PATH = re.compile(r"hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE)
+"""A setting of hooks anywhere in a line, since it may follow a section's header. A match in a comment does no harm."""
 _WORKTREE = re.compile(r"^[ \t]*+worktree[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _BARE_PARTS = ("refs", "objects", "HEAD")
 """Names that together make a folder without `.git` a repository. The first free name gets a placeholder."""
@@ -102,7 +103,9 @@ def _bare_kept(root: str) -> tuple[str, ...]:
 
 def _folder_places(folder: str, root: str) -> GitPlaces:
     """Return the git paths in a repository's own folder `folder`."""
-    settings = _read(Path(folder, "config"))
+    shared = Path(folder, _read(Path(folder, "commondir")).strip())
+    files = (shared / "config", Path(folder, "config.worktree"))
+    settings = "\n".join(map(_read, files)).replace("\\\n", "")
     read_only = [f"{folder}/{name}" for name in _PROGRAM_FILES if os.path.lexists(f"{folder}/{name}")]
     for hooks in _HOOKS_PATH.findall(settings):
         hooks_folder = os.path.realpath(Path(root, Path(hooks.strip()).expanduser()))

@@ -278,3 +278,28 @@ def test_what_changes_is_looked_at_again(work: Path) -> None:
         assert can_run_programs(str(work))
         config.write_text(text + "[diffx]\n\texternal= a\n")
         assert not can_run_programs(str(work))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "[core]\n\thooksPath = myhooks\n",
+        "[core] hooksPath = myhooks\n",
+        '[core] ; c\n\tHOOKSPATH="myhooks"\n',
+        "[core]\n\thooksPath = \\\n\tmyhooks\n",
+    ],
+)
+def test_a_folder_of_hooks_is_read_only_however_its_setting_is_written(work: Path, settings: str) -> None:
+    (work / "myhooks").mkdir()
+    add_config(work, settings)
+    set_to = git(work, "config", "core.hooksPath")
+    assert "myhooks" in set_to
+    assert str(work / "myhooks") in find_git_places(str(work)).read_only
+
+
+def test_a_work_tree_has_the_hooks_of_its_repository(work: Path, tmp_path: Path) -> None:
+    git(work, "config", "core.hooksPath", "myhooks")
+    tree = tmp_path / "tree"
+    git(work, "worktree", "add", "-q", str(tree))
+    (tree / "myhooks").mkdir()
+    assert str(tree / "myhooks") in find_git_places(str(tree)).read_only
