@@ -143,7 +143,7 @@ async def test_nothing_found_and_nothing_there_say_so_and_what_to_press() -> Non
         await driven.press("escape")
         assert not isinstance(over(driven), SessionsScreen)
     async with open_sessions(Programs([])) as (driven, _):
-        assert "No sessions yet. Enter starts one; tui-agent demo shows an example." in driven.text()
+        assert "No sessions yet. Enter starts one; or run tui-agent demo." in driven.text()
         await driven.press("enter")
         assert not isinstance(over(driven), SessionsScreen)
 

@@ -1,6 +1,6 @@
 """The footer: the keys that work now, most useful first, help last.
 
-Invariant: no key is shown that does nothing; keys that close something are the last to be left out.
+Invariant: every key that is shown does something; keys that close something are the last to be left out.
 """
 
 from collections.abc import Sequence

@@ -14,7 +14,7 @@ from tui_agent.tui.prompt.symbols import Symbol
 MAX_FILES_BEFORE_SYMBOLS = 5
 """Maximum number of files listed before the symbols.
 
-Files whose names contain the query come before the symbols; if there are none, one other file does.
+Files whose names contain the query come before the symbols; if there are none, one other file is listed first.
 """
 _SCATTERED_SCORE = 100
 """Lowest score of a text that has the query's letters in order, but not as one substring."""

@@ -256,7 +256,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         await super()._on_key(event)
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the prompt. (`_take_key` looks up the menu's keys, before vim's.)"""
+        """Return the scope of the prompt. `_take_key` handles the menu's keys, before vim's keys."""
         return ("prompt",)
 
     def _take_key(self, event: events.Key) -> bool:

@@ -17,7 +17,7 @@ _EDITING: Final = frozenset({"backspace", "enter", "tab", "shift+enter", "alt+en
 
 
 class TypedAhead:
-    """Passes the keys that a question ignores to the prompt with `give`.
+    """Calls `give` to pass keys on to the prompt that a question ignores.
 
     `midway` means that the prompt already has text.
     """
