@@ -20,7 +20,7 @@ from tui_agent.store.redaction.redactor import Redactor
 
 
 class RedactedLog:
-    """The redacted log and blobs of one session. A fork's export includes the parts of its parents that it uses."""
+    """The redacted log and blobs of one session. A fork's log includes the parts of its parents' logs that it uses."""
 
     def __init__(
         self,

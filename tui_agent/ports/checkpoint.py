@@ -56,7 +56,7 @@ class RestoreAction:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """The actions that restore the checkpoint `source`, only for paths that the session changed after it."""
+    """The actions that restore the checkpoint `source`, for paths that the session changed after that checkpoint."""
 
     source: str
     head: str

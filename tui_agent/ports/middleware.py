@@ -35,7 +35,7 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """The start or end of a turn, for a middleware. `emit` appends an event under the running agent."""
+    """The start or end of a turn, for a middleware. `emit` appends an event of the running agent."""
 
     turn: int
     state: SessionStateView

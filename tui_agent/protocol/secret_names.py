@@ -34,8 +34,8 @@ _MIN_GENERATED_CHARS = 16
 def is_secret_variable(name: str, value: str) -> bool:
     """Return True if a variable's value is a secret.
 
-    Either the name is certainly a secret's, or it may be one (`BW_SESSION`, but also `DESKTOP_SESSION`) and
-    the value looks generated.
+    Either the name always means a secret, or the name may mean a secret (`BW_SESSION`, but also
+    `DESKTOP_SESSION`) and the value looks generated.
     """
     if name in _FOLDER_VARIABLES:
         return False

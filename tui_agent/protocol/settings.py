@@ -66,7 +66,7 @@ class ModelInfo(FrozenModel):
 class Budgets(FrozenModel):
     """Limits that end a turn; None means no limit.
 
-    `timeout_seconds` counts over one turn, `max_cost_usd` over the session.
+    `timeout_seconds` limits one turn, `max_cost_usd` the whole session.
     """
 
     max_parts: int | None = Field(None, gt=0)

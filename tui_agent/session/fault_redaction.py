@@ -40,7 +40,7 @@ def _environment_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions
 
 
 def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
-    """Return a redactor that uses as much of the configuration as can be read. Errors in it are reported elsewhere."""
+    """Return a redactor that uses as much of the configuration as can be read; its errors are ignored here."""
     for read in (load_redaction_options, _environment_keys):
         with suppress(TuiAgentError, OSError):
             return configured_redactor(read(environ, cwd))

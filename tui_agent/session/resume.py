@@ -59,7 +59,7 @@ class UnfinishedHistory:
     def __init__(self, *, has_earlier_history: bool = False) -> None:
         """Start without records.
 
-        `has_earlier_history`: there are earlier records that are not passed to `track` and contain no open work.
+        `has_earlier_history` means that there are earlier records, without open work, that are not passed to `track`.
         """
         self.records: list[Record] = []
         self.is_empty = not has_earlier_history

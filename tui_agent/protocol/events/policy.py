@@ -38,7 +38,7 @@ class CommandEffect(FrozenModel):
 
 
 class CommandEffects(FrozenModel):
-    """One simple command of a command line: `command` names it, `classes` are the policy's."""
+    """One simple command of a command line: `command` names it, `classes` are the policy's classes for it."""
 
     command: str
     classes: tuple[str, ...] = ()
