@@ -158,17 +158,17 @@ class PluginApi(Protocol):
 
 
 class BaseTool:
-    """Base class for tools, with an empty preview. Set `spec`, and define `target`, `effects` and `run`."""
+    """Base class for tools, with an empty preview. Subclasses set `spec` and define `target`, `effects` and `run`."""
 
     spec: ToolSpec
 
     async def preview(self, args: Any, env: Environment) -> Preview:
-        """Return an empty preview: an approval then shows only the call's verb and target. Override it to show more."""
+        """Return an empty preview: an approval then shows only the call's verb and target. Overrides can show more."""
         return Preview(())
 
 
 class SessionTool(BaseTool):
-    """Base class for tools that read and change only the session itself. Define `target` and `run`."""
+    """Base class for tools that read and change only the session itself. Subclasses define `target` and `run`."""
 
     subject: str
     """The part of the session that the tool reads or changes, such as `todos`."""
@@ -201,7 +201,7 @@ def load_spec(
 
 
 class BaseMiddleware:
-    """Base class for middlewares. Its methods change nothing; override the ones you need."""
+    """Base class for middlewares. Its methods change nothing; subclasses override some of them."""
 
     name = "unnamed"
 

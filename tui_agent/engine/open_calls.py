@@ -23,7 +23,7 @@ from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import TextContent, ToolCallPart, tool_calls
 
 TURN_ENDED_FIRST = "the previous turn ended before this call started"
-"""The reason for closing a call that waited for approval when another turn or command starts."""
+"""The reason recorded if a call that waits for approval is closed because another turn or command starts."""
 _REDACTED = "[redacted: "
 """The start of the marker that replaces a secret in the log. An argument with this marker is not the original one."""
 _MESSAGES: dict[ToolStatus, tuple[str, str]] = {

@@ -122,7 +122,7 @@ def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -
 
 
 def default_scores(symbols: Sequence[Symbol]) -> list[float]:
-    """Return a score for symbols without a question: types and long symbols score high, nested ones low."""
+    """Return the symbols' scores if there is no question: high for types and long symbols, low for nested symbols."""
     return [
         0.0
         if symbol.kind in ("variable", "constant", "define", "key", "prototype")

@@ -123,7 +123,7 @@ class RepoMap:
     ) -> MapView:
         """Return the map for a question, or of the whole repository.
 
-        `pinned` files come first, `hidden` ones are left out (even if pinned), `recent` ones were used lately.
+        `pinned` files come first, `hidden` files are left out (even if pinned), `recent` files were used lately.
         `refresh` waits until every file is indexed; `brief` lists folders after the files with symbols. Raises `EnvironmentFault` if the folder cannot be read or the map
         is closed.
         """

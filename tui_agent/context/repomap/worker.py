@@ -1,8 +1,8 @@
 """Worker process that builds the index, separate from the process that shows maps.
 
 Invariant: the worker writes after every chunk, so it can be ended at any time. A note beside the index names the file
-being read: if that file kills the worker or takes longer than `FILE_S`, the next worker indexes only its words. The
-worker reads its job from standard input, and ends soon after the process that started it unless it is detached.
+being read: if that file kills the worker or takes longer than `FILE_S`, the next worker indexes only the file's words.
+The worker reads its job from standard input, and ends soon after the process that started it unless it is detached.
 """
 
 import fcntl

@@ -22,7 +22,7 @@ class StuckNotice(BaseMiddleware):
         self._state = state
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Run the call; from the third equal result in a row on, append a note."""
+        """Run the call. Append a note to the third and every later equal result in a row."""
         result = await call_next(call)
         state = self._state()
         is_repeated = call_digest(call.name, call.arguments, result.content) == state.repeated_call

@@ -60,8 +60,9 @@ class Layer:
 class RemovedMessages:
     """The removed messages of a history. Methods take the history's current messages and return its new messages.
 
-    `reduced` has the full results that one line replaces now, `pinned` the events of pinned messages, and `user_seqs`
-    the events with the user's own messages. `restored` maps each restored message to the event of its quotation.
+    `reduced` has the full results that one line replaces now, `pinned` has the events of pinned messages, and
+    `user_seqs` has the events with the user's own messages. `restored` maps each restored message to the
+    event of its quotation.
     """
 
     layers: list[Layer] = field(default_factory=list)

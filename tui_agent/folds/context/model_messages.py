@@ -83,7 +83,7 @@ class History:
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
-        """Append a note: after waiting messages while calls are open, otherwise before them."""
+        """Append a note. It comes before waiting messages, or after them while calls are open."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
     def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:

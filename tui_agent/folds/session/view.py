@@ -210,7 +210,7 @@ class SessionStateView:
     crash_time: float | None = None
     """Time of the newest event of a run that crashed during a call that writes.
 
-    None again after the next checkpoint.
+    It is None again after the next checkpoint.
     """
     sandbox: str = ""
     """The sandbox of this run's commands; empty if there is none (`no_sandbox_reason` says why)."""

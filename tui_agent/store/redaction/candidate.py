@@ -22,7 +22,7 @@ class Candidate:
         """`groups` maps the pattern's named groups to their numbers.
 
         The secret is the group whose name begins with `secret` (the last one that matched), or the whole match if the pattern has
-        no such group. It is extended to whole UTF-8 characters, and empty if no such group matched.
+        no such group. The secret is extended to whole UTF-8 characters. It is empty if no such group matched.
         """
         self.raw: bytes = match.string
         self._span = span = match.span
