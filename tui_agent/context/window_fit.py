@@ -1,8 +1,8 @@
 """Fitting a request into the window, section by section.
 
-Invariant: calls keep their results, and messages keep their order. A shortened text says what is left out. If shortening
-is not enough, the oldest answers are dropped with their results. The user's messages and a summary's required content are
-cut last, with a note on the artifact that has the full text.
+Invariant: calls keep their results, and messages keep their order. A shortened text says what is left out. If
+shortening is not enough, the oldest answers are dropped with their results. The user's messages and a summary's
+required content are cut last, with a note on the artifact that has the full text.
 """
 
 import json
