@@ -501,6 +501,7 @@ async def test_no_key_answers_while_the_policies_are_shown_instead_of_the_reques
         await driven.press("p")
         assert modal.shows_policy and "Yes, this once" not in driven.text()
         assert "P back" in driven.text()
+        await driven.until(lambda: "Y once" not in driven.rows()[-1])
         await driven.press(key)
         assert driven.session.submitted == [] and not modal.shows_policy
         assert "src/entry.py" in driven.text()

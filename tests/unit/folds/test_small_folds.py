@@ -4,7 +4,17 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.stubs.story import MODEL, Story, called, finished, requested, responded, started, tool_call
+from tests.stubs.story import (
+    MODEL,
+    Story,
+    called,
+    decision,
+    finished,
+    requested,
+    responded,
+    started,
+    tool_call,
+)
 from tui_agent.cli.trace import format_tokens
 from tui_agent.folds.base import Projection, current_branch
 from tui_agent.folds.context.meter import ContextMeter, next_level, scale_to_total
@@ -12,7 +22,7 @@ from tui_agent.folds.session.agents import AgentsTree
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.todo import Todo
-from tui_agent.folds.trace.fold import Trace
+from tui_agent.folds.trace.fold import Trace, decided_by
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.trace.spans import Span
 from tui_agent.folds.transcript.entries import ToolEntry
@@ -480,3 +490,18 @@ def test_a_model_whose_window_nobody_knows_is_measured_against_an_assumed_one() 
     known = told(ContextMeter(), packed("r1", 1, 1, 1), asked)
     assert not known.assumed
     assert told(ContextMeter()).window == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"reach": "once"}, "allowed by you (once)"),
+        ({"reach": "session"}, "allowed by you (session)"),
+        ({"reach": "always"}, "allowed by you (always, in this project)"),
+        ({"reach": "everywhere"}, "allowed by you (always, in every project)"),
+        ({"decision": "deny"}, "denied by you"),
+        ({"decision": "deny", "decided_by": "rule", "rule_id": "ask.writes"}, "denied by ask.writes"),
+    ],
+)
+def test_the_trace_says_who_decided_and_where_a_rule_applies(changes: dict[str, str], expected: str) -> None:
+    assert decided_by(decision("c1", **changes)) == expected

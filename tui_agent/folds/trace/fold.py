@@ -250,11 +250,15 @@ def _on_permission_requested(fold: Trace, ev: Envelope, payload: PermissionReque
         fold.tree.set_state(node, "waiting")
 
 
+_REACHES = {"always": "always, in this project", "everywhere": "always, in every project"}
+
+
 def decided_by(payload: PermissionDecided) -> str:
     """Return who or what decided: `allowed by you (session)`, `denied by` a rule."""
     verdict = "allowed" if payload.decision == "allow" else "denied"
     if payload.decided_by == "user":
-        return f"{verdict} by you ({payload.reach})" if payload.decision == "allow" else f"{verdict} by you"
+        reach = _REACHES.get(payload.reach, payload.reach)
+        return f"{verdict} by you ({reach})" if payload.decision == "allow" else f"{verdict} by you"
     return f"{verdict} by {payload.rule_id or payload.decided_by}"
 
 

@@ -183,6 +183,10 @@ class ApprovalState(Sheet[DecidePermission | None]):
         rule = "" if always is None else always.rule
         if "always" in names or clean_line(rule, reveal=True) != rule or rule.startswith(OPENS_FILES):
             names.add("edit_rule")  # A one-line field would show this rule differently from what is saved.
+        if self.shows_policy:  # these keys show the request again
+            names |= {words.action for words in WORDS.values()} | {"edit_rule"}
+        if self.everywhere:  # the footer's word is no longer true
+            names.add("rule_scope")
         return frozenset(names)
 
     def choice(self, answer: Answer) -> PermissionChoice:
