@@ -16,7 +16,7 @@ class PresentPlanArgs(api.FrozenModel):
 
 
 class PresentPlan(api.SessionTool):
-    """Shows a plan and waits for the answer. Text sent with an approval is the edited plan; with a refusal, the reason."""
+    """Shows a plan and waits for an answer. Text with a yes is the edited plan; text with a no is the reason."""
 
     subject = "plan"
 
