@@ -336,3 +336,22 @@ def test_what_confines_commands_is_part_of_the_state() -> None:
         "",
         "fake",
     )
+
+
+async def test_a_line_that_changes_the_repository_and_runs_code_is_told_before_it_runs(
+    tmp_path: Path,
+) -> None:
+    answers = run("git stash -q && python3 -m unittest -q; git stash pop -q")
+    async with running(
+        tmp_path, answers, tools(), policy=RulePolicy().decide, env=Refusing, policy_name="accept-edits"
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        (end,) = bench.of(ToolFinished)
+        assert isinstance(end, ToolFinished)
+        assert (end.status, told(bench)) == (
+            "failed",
+            "Not run: in the sandbox, git stash cannot change the repository in a line that also runs unittest. "
+            "Run git in a call of its own.",
+        )
+        assert not bench.of(PermissionDecided) and not Refusing.made.specs

@@ -58,6 +58,7 @@ class Decision:
     - `unnamed_secrets`: files of `PolicyFacts.secrets` that the commands would read without naming them.
     - `repository_read_only`: allowed only if the sandbox mounts the repository read-only, because the command line
       does not show everything that the command changes.
+    - `repository_conflict`: a sentence if the command line then cannot change the repository as it wants to.
     - `private_temp_paths`: paths at which the command was assumed to find only files of sandboxed commands; it
       must not see any others.
     - `nobody_to_ask`: denied only because there is no user to ask.
@@ -76,6 +77,7 @@ class Decision:
     allowed_by_exact_rule: bool = False
     unnamed_secrets: tuple[str, ...] = ()
     repository_read_only: bool = False
+    repository_conflict: str = ""
     private_temp_paths: tuple[str, ...] = ()
     nobody_to_ask: bool = False
     can_try_in_sandbox: bool = False

@@ -27,6 +27,38 @@ def test_code_that_runs_unasked_only_reads_the_repository(command: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "git", "other"),
+    [
+        (
+            "git stash -q && python3 -m unittest -q | tail -2; git stash pop -q",
+            "git stash",
+            "unittest",
+        ),
+        ("git commit -m x && pytest", "git commit", "pytest"),
+        ("git add x; echo rc=$?; ./run.sh", "git add", "./run.sh"),
+        ("timeout 5 make && git checkout -b y", "git checkout -b", "make"),
+        ("for f in a b; do git add $f; make $f; done", "git add", "make"),
+    ],
+)
+def test_a_line_that_changes_the_repository_and_runs_code_conflicts(
+    command: str, git: str, other: str
+) -> None:
+    conflict = decide(command).repository_conflict
+    assert conflict == f"{git} cannot change the repository in a line that also runs {other}."
+    assert decide(command, "bypass").repository_conflict == ""
+    assert decide(command, "accept-edits", f"allow exact {command}").repository_conflict == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git stash", "git add -A && git commit -m x", "git status; pytest", "git stash list && make", "pytest",
+     "git diff > a.patch && pytest", "git apply a.patch && pytest", "mkdir a && git add a", "git log | head -3; make"],
+)  # fmt: skip
+def test_other_lines_do_not(command: str) -> None:
+    assert decide(command).repository_conflict == ""
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "git config core.pager 'sh x.sh'",

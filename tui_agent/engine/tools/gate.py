@@ -85,6 +85,8 @@ class Gate:
     ) -> Verdict:
         """Decide about a call and record the decision. Asks the user if the policy or a hook requires it.
 
+        Raises `ToolError` if the call would fail whatever the user answers.
+
         `hook_verdict` is the hooks' decision; `tried` is the result of a trial in the sandbox.
         """
         case = _judged_call(checked, hook_verdict, await self._scan_workspace(checked), tried)
@@ -95,6 +97,11 @@ class Gate:
         while True:
             judged = self._resolve_paths(case)
             decision = merge_decisions(self._judge(case, judged), hook_verdict)
+            if decision.verdict == "allow" and decision.repository_conflict:
+                raise ToolError(
+                    f"Not run: in the sandbox, {decision.repository_conflict}",
+                    hint="Run git in a call of its own.",
+                )
             # An earlier run asked the user about this call, so a rule added later cannot answer for the user.
             if asked_before and decision.verdict == "allow":
                 decision = replace(decision, verdict="ask", reason=_ASKED_BEFORE)

@@ -13,7 +13,12 @@ from itertools import chain
 from tui_agent.policy.bash.tree_check import parse_tree
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.command_rules import Words, allows, findings_against, words_of
-from tui_agent.policy.decision.confinement import find_unbounded, inner_commands, written_scripts
+from tui_agent.policy.decision.confinement import (
+    find_unbounded,
+    inner_commands,
+    is_of_git,
+    written_scripts,
+)
 from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import FileJudge
@@ -170,7 +175,7 @@ class CommandJudge:
         confined = self._relies_on_sandbox and not unbounded and self._is_confined(command)
         if verdict == "allow" or (verdict == "ask" and confined):
             hidden = [line.refusal or doubt.reason for doubt in command.doubts if doubt.hides_command]
-            bounded = verdict == "ask" and not _is_of_git(command)
+            bounded = verdict == "ask" and not is_of_git(command)
             return self._unproven(hidden[0]) if hidden else self._allowed(bounded=bounded)
         if verdict == "deny":
             why = f"policy {policy} allows only commands that are proven to only read: {_because(command)}"
@@ -300,16 +305,6 @@ def _is_not_understood(command: CommandReport) -> bool:
     """Return True if a command is asked about only because of doubts or unknown code, not because of a known effect."""
     more = command.effects - {Effect.READS, Effect.RUNS}
     return bool(command.doubts) and not more and not command.program.downloads
-
-
-def _is_of_git(command: CommandReport) -> bool:
-    """Return True if the command is fully understood and runs no program except git.
-
-    Such a command may write to the repository, except for settings that name programs for git to run.
-    """
-    of_git = command.name.startswith("git ") and not command.name.startswith("git config")
-    runs_code = Effect.RUNS in command.effects and (command.code or not of_git)
-    return not command.doubts and not runs_code
 
 
 def _only_removes(command: CommandReport) -> bool:

@@ -13,6 +13,7 @@ from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.classes import runs_anything
 from tui_agent.policy.decision.command_rules import words_of
 from tui_agent.policy.decision.effect_words import effect_words
+from tui_agent.policy.decision.escalations import runs_git
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX
 from tui_agent.policy.decision.word_lists import name_patterns, word_list, word_search
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
@@ -34,6 +35,8 @@ _CODE_SIGN = re.compile(r"[\s(]")
 _LOOP = re.compile(r"\b(?:while|until)\b|\bfor\s*\(\(|\{\d+\.\.\d{6,}")
 _MESSAGE = re.compile(r"-\w*[mFC]|--(?:mess|fi|no-e|fix|sq|reuse)")
 _HERE: Final = "<<"
+_CHANGES_FILES: Final = frozenset({"git apply", "git archive", "git clone", "git format-patch", "git init"})
+"""Commands of git that write files, but not the workspace's repository."""
 
 
 def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:
@@ -100,6 +103,35 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
         return f'it contains "{word}", so it may delete something'
     word = _listed_word(words[1:], "endless") if runs else ""
     return f'it contains "{word}", so it may not end by itself' if word else ""
+
+
+def find_repository_conflict(line: LineReport) -> str:
+    """Return a sentence if the line changes the git repository but also runs code, for which the sandbox locks it, or "".
+
+    A line outside the subset of bash has no certain commands, so it has none of which that is certain.
+    """
+    commands = () if line.refusal else line.commands
+    writer = next((command for command in commands if _changes_repository(command)), None)
+    runner = next((command for command in commands if not is_of_git(command) and not command.runs_next), None)
+    if writer is None or runner is None:
+        return ""
+    return f"{writer.name} cannot change the repository in a line that also runs {runner.name}."
+
+
+def _changes_repository(command: CommandReport) -> bool:
+    return (
+        runs_git(command) and Effect.WRITES in command.program.effects and command.name not in _CHANGES_FILES
+    )
+
+
+def is_of_git(command: CommandReport) -> bool:
+    """Return True if the command is fully understood and runs no program except git.
+
+    Such a command may write to the repository, except for settings that name programs for git to run.
+    """
+    of_git = command.name.startswith("git ") and not command.name.startswith("git config")
+    runs_code = Effect.RUNS in command.effects and (command.code or not of_git)
+    return not command.doubts and not runs_code
 
 
 def is_open(command: CommandReport) -> bool:

@@ -13,6 +13,7 @@ from tui_agent.policy.decision.call_judge import CallJudge
 from tui_agent.policy.decision.choices import RULED, SECRET, UNSEEN, offer_choices, only_once
 from tui_agent.policy.decision.classes import call_classes
 from tui_agent.policy.decision.concealment import find_concealed
+from tui_agent.policy.decision.confinement import find_repository_conflict
 from tui_agent.policy.decision.escalations import GIT, program_name, runs_git, secrets_read
 from tui_agent.policy.decision.explanation import deed_rows, explain
 from tui_agent.policy.decision.finding import Finding, strongest
@@ -159,6 +160,7 @@ class RulePolicy:
         findings, asked = self._judge(tool, effects, lines, facts)
         decided = strongest(findings)
         classes = call_classes(effects, lines, facts)
+        is_bounded = any(finding.bounded for finding in findings)
         if decided.verdict != "ask":
             return Decision(
                 decided.verdict,
@@ -167,7 +169,10 @@ class RulePolicy:
                 classes,
                 allowed_by_exact_rule=decided.rule_id.startswith(_EXACTLY),
                 unnamed_secrets=secrets_read(list(_uses(lines)), facts.secrets, facts),
-                repository_read_only=any(finding.bounded for finding in findings),
+                repository_read_only=is_bounded,
+                repository_conflict=next(filter(None, map(find_repository_conflict, lines.values())), "")
+                if is_bounded
+                else "",
             )
         asking = [finding for finding in findings or (decided,) if finding.verdict == "ask"]
         may_try = facts.sandboxed and all(each.not_understood for each in asking)
