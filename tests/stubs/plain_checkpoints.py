@@ -80,6 +80,10 @@ class PlainCheckpoints:
         changed = [path for path in _differing(before, after) if paths is None or path in paths]
         return WorkspaceChanges(tuple(changed), tuple(_stand(path, before, after) for path in changed))
 
+    async def read_file(self, commit: str, path: str) -> bytes:
+        """See `ports.checkpoint.Checkpoints.read_file`."""
+        raise NotImplementedError
+
     async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
         """See `ports.checkpoint.Checkpoints.changed_after`."""
         changed = (path for path in paths if (self._files / path).exists())

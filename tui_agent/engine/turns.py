@@ -26,6 +26,7 @@ from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.hooks import Hooks
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.phase import ToolPhase
+from tui_agent.engine.tools.restorable_files import RestorableFiles
 from tui_agent.engine.tools.runner import CallRunner
 from tui_agent.errors import StoreError
 from tui_agent.folds.session.view import RESTORING_REASON, OpenCall
@@ -64,7 +65,7 @@ class Turns:
         self._states = states
         self._checkpointing = checkpointing
         asker = Asker(parts, states, answers)
-        gate = Gate(parts, states, decisions)
+        gate = Gate(parts, states, decisions, RestorableFiles(parts, checkpointing))
         self._runner = CallRunner(parts, ticker, asker, checkpointing, jobs, gate, self._delegates_for)
         phase = ToolPhase(parts, gate, self._runner)
 

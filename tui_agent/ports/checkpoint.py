@@ -124,6 +124,10 @@ class Checkpoints(Protocol):
         """
         ...
 
+    async def read_file(self, commit: str, path: str) -> bytes:
+        """Return a file's bytes (or a link's target) in a checkpoint. Raises `CheckpointError` if it is missing."""
+        ...
+
     async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
         """Return the subset of `paths` that changed after the time `since` (seconds since the epoch).
 

@@ -32,6 +32,8 @@ class PolicyFacts:
     """True if commands run in a sandbox: they write only the workspace, have no network and cannot read `secrets`."""
     private_temp_paths: frozenset[str] = frozenset()
     """Absolute paths in temporary folders where a sandboxed command finds only what such commands created."""
+    restorable_files: frozenset[str] = frozenset()
+    """Absolute paths of files that the newest checkpoint holds unchanged, so that `/undo` can restore them."""
     secrets: tuple[SecretFile, ...] = ()
     """Files of the scanned part of the workspace that may hold secrets."""
     public_files: frozenset[str] = frozenset()
@@ -120,6 +122,14 @@ class Policy(Protocol):
 
     def written_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """Return the files that commands write, relative to the workspace."""
+        ...
+
+    def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """Return the single files that commands delete by name, as input for `PolicyFacts.restorable_files`.
+
+        They are relative to the workspace. If the commands also move files, nothing is returned, because another file may
+        then have the name.
+        """
         ...
 
     def touched_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ effects changed while the user decided, or the answer contains an invalid rule, 
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from anyio import to_thread
 
@@ -16,7 +16,9 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.engine.tools.access import allowed_tools
 from tui_agent.engine.tools.hooks import HOOK_RULE, NO_VERDICT, HookVerdict, merge_decisions
+from tui_agent.engine.tools.judged_call import JudgedCall
 from tui_agent.engine.tools.registry import CheckedCall
+from tui_agent.engine.tools.restorable_files import RestorableFiles
 from tui_agent.engine.tools.sandbox_retry import (
     ONCE_ONLY,
     Rerun,
@@ -60,25 +62,20 @@ NOBODY_TO_ASK = "no one is there to answer"
 ASK_IMPOSSIBLE = f"the policy asks, and {NOBODY_TO_ASK}"
 
 
-@dataclass(frozen=True, slots=True)
-class _JudgedCall(CheckedCall):
-    """A call with the facts that the decision depends on."""
-
-    hook_verdict: HookVerdict = NO_VERDICT
-    scan: WorkspaceScan = field(default_factory=WorkspaceScan)
-    tried: ExecResult | None = None
-    """The result of the call's trial in the sandbox; None if there was none."""
-
-
 class Gate:
     """Decides about calls, one at a time."""
 
     def __init__(
-        self, parts: EngineParts, states: StateKeeper, waiting: PendingAnswers[DecidePermission]
+        self,
+        parts: EngineParts,
+        states: StateKeeper,
+        waiting: PendingAnswers[DecidePermission],
+        restorable: RestorableFiles,
     ) -> None:
         self._parts = parts
         self._states = states
         self._waiting = waiting
+        self._restorable = restorable
 
     async def decide(
         self, checked: CheckedCall, hook_verdict: HookVerdict = NO_VERDICT, tried: ExecResult | None = None
@@ -89,7 +86,8 @@ class Gate:
 
         `hook_verdict` is the hooks' decision; `tried` is the result of a trial in the sandbox.
         """
-        case = _judged_call(checked, hook_verdict, await self._scan_workspace(checked), tried)
+        scan, restorable = await self._scan_workspace(checked), await self._restorable.find(checked)
+        case = JudgedCall.from_checked(checked, hook_verdict, scan, restorable, tried)
         open_calls = self._parts.recorder.state.open_calls
         asked_before = any(item.awaits_decision for item in open_calls if item.call_id == case.call.call_id)
         preview = Preview(())
@@ -105,7 +103,7 @@ class Gate:
             # An earlier run asked the user about this call, so a rule added later cannot answer for the user.
             if asked_before and decision.verdict == "allow":
                 decision = replace(decision, verdict="ask", reason=_ASKED_BEFORE)
-            if self._parts.try_confined and _can_try(case, decision) and not asked_before:
+            if self._parts.try_confined and case.can_try(decision) and not asked_before:
                 preview = await self._preview(case, judged)
                 if preview.time_limit_s is not None:
                     return self._start_trial(case, decision, judged, preview.content)
@@ -140,7 +138,7 @@ class Gate:
         return verdict.sandbox_grant if verdict.allowed else verdict.for_model
 
     def _start_trial(
-        self, case: _JudgedCall, decision: Decision, judged: dict[str, str], content: str
+        self, case: JudgedCall, decision: Decision, judged: dict[str, str], content: str
     ) -> Verdict:
         """Record that the call runs as a trial in the sandbox, because the policy cannot analyse the command."""
         trial = replace(decision, verdict="allow", rule_id=TRY_IN_SANDBOX_RULE, nobody_to_ask=False)
@@ -160,12 +158,12 @@ class Gate:
         If the call needs hidden files, it may run again with them; otherwise it may run outside the sandbox. Under
         every policy, only the user can allow such a rerun.
         """
-        case = _judged_call(checked, NO_VERDICT, WorkspaceScan(), None)
+        case = JudgedCall.from_checked(checked)
         if refused.needed_secrets:
             return await self._decide_with_files(case, refused)
         return await self._decide_outside(case, refused)
 
-    async def _decide_with_files(self, case: _JudgedCall, refused: ExecResult) -> Rerun:
+    async def _decide_with_files(self, case: JudgedCall, refused: ExecResult) -> Rerun:
         """Ask the user if the call may run again in the sandbox with the hidden files that it needs."""
         paths = tuple(file.path.rstrip("/") for file in refused.needed_secrets)
         names = " and ".join(file.name.rstrip("/") for file in refused.needed_secrets)
@@ -202,7 +200,7 @@ class Gate:
             return Rerun(opened_files=paths)
         return Rerun(f"The command was not run again with access to {names}: {verdict.for_model}")
 
-    async def _decide_outside(self, case: _JudgedCall, refused: ExecResult) -> Rerun:
+    async def _decide_outside(self, case: JudgedCall, refused: ExecResult) -> Rerun:
         """Ask the user if the call may run again outside the sandbox."""
         judged = self._resolve_paths(case)
         decision = Decision(
@@ -222,7 +220,7 @@ class Gate:
         return Rerun(f"The command was not run outside the sandbox: {verdict.for_model}")
 
     def _find_rule_fault(
-        self, case: _JudgedCall, request: PermissionRequested, answer: DecidePermission
+        self, case: JudgedCall, request: PermissionRequested, answer: DecidePermission
     ) -> str:
         """Return the fault of the rule in the user's answer; empty if the rule is valid or missing."""
         if answer.decision == "deny" or answer.reach == "once" or not answer.rule:
@@ -236,7 +234,7 @@ class Gate:
             answer.rule, lambda rule: self._judge(case, self._resolve_paths(case), rule).verdict
         )
 
-    def _resolve_paths(self, case: _JudgedCall) -> dict[str, str]:
+    def _resolve_paths(self, case: JudgedCall) -> dict[str, str]:
         """Return a map from each path that the decision depends on to its real path."""
         paths = self._parts.policy.decision_paths(case.effects, self._parts.recorder.state.granted_rules)
         # In a command's path, expand `~` and `~user` as its shell does. For file tools they are ordinary names.
@@ -255,10 +253,10 @@ class Gate:
             return replace(scan, secrets=secrets)
         return WorkspaceScan()
 
-    def _judge(self, case: _JudgedCall, judged: dict[str, str], *more: str) -> Decision:
+    def _judge(self, case: JudgedCall, judged: dict[str, str], *more: str) -> Decision:
         return self._parts.policy.decide(case.call.name, case.effects, self._facts(case, judged, *more))
 
-    def _facts(self, case: _JudgedCall, judged: dict[str, str], *more: str) -> PolicyFacts:
+    def _facts(self, case: JudgedCall, judged: dict[str, str], *more: str) -> PolicyFacts:
         state = self._parts.recorder.state_of(case.agent)
         env, programs = self._parts.env, self._parts.policy.started_programs(case.effects)
         finder = env if isinstance(env, ProgramFinder) else None
@@ -279,6 +277,7 @@ class Gate:
             private_temp_paths=env.find_private_temp_paths(judged.values())
             if isinstance(env, PrivateTempFinder)
             else frozenset(),
+            restorable_files=case.restorable,
             secrets=case.scan.secrets,
             public_files=find_public_certificates(judged.values()),
             links=case.scan.links,
@@ -288,7 +287,7 @@ class Gate:
             unscanned=case.scan.unscanned,
         )
 
-    async def _preview(self, case: _JudgedCall, judged: dict[str, str]) -> Preview:
+    async def _preview(self, case: JudgedCall, judged: dict[str, str]) -> Preview:
         """Return a preview of the call.
 
         If a call inside the workspace would fail anyway, its `ToolError` is raised here, so that the user is not asked
@@ -305,13 +304,11 @@ class Gate:
                 raise
             return Preview((TextBlock(text=f"No preview: {fault}"),), content=str(fault))
 
-    def _digest(self, case: _JudgedCall, content: str) -> str:
+    def _digest(self, case: JudgedCall, content: str) -> str:
         exact = json.dumps(case.call.arguments, sort_keys=True, ensure_ascii=True)
         return digest_effects(case.call.name, case.effects, exact + content)
 
-    async def _describe_effects(
-        self, case: _JudgedCall, judged: dict[str, str]
-    ) -> tuple[CommandEffects, ...]:
+    async def _describe_effects(self, case: JudgedCall, judged: dict[str, str]) -> tuple[CommandEffects, ...]:
         """Return a description of the effects of a call's commands, including the files that they would create."""
         if not case.is_command:
             return ()
@@ -324,7 +321,7 @@ class Gate:
 
     async def _ask_user(
         self,
-        case: _JudgedCall,
+        case: JudgedCall,
         decision: Decision,
         judged: dict[str, str],
         preview: Preview,
@@ -356,7 +353,7 @@ class Gate:
         return request, answer
 
     def _verdict_by_rule(
-        self, case: _JudgedCall, decision: Decision, content: str, judged: dict[str, str], why: str = ""
+        self, case: JudgedCall, decision: Decision, content: str, judged: dict[str, str], why: str = ""
     ) -> Verdict:
         allowed = decision.verdict == "allow"
         reason = why or decision.reason
@@ -372,7 +369,7 @@ class Gate:
 
     def _verdict_by_user(
         self,
-        case: _JudgedCall,
+        case: JudgedCall,
         decision: Decision,
         request: PermissionRequested,
         answer: DecidePermission,
@@ -420,9 +417,7 @@ class Gate:
                 ErrorRaised(where="configuration", message=fault.message, hint=fault.hint)
             )
 
-    def _record(
-        self, case: _JudgedCall, decision: Decision, allowed: bool, reason: str, content: str
-    ) -> None:
+    def _record(self, case: JudgedCall, decision: Decision, allowed: bool, reason: str, content: str) -> None:
         by_engine = decision.verdict == "ask" or decision.nobody_to_ask
         decided = PermissionDecided(
             call_id=case.call.call_id,
@@ -437,7 +432,7 @@ class Gate:
         )
         self._parts.recorder.append(decided, agent=case.agent)
 
-    def _allow(self, case: _JudgedCall, decision: Decision, judged: dict[str, str]) -> Verdict:
+    def _allow(self, case: JudgedCall, decision: Decision, judged: dict[str, str]) -> Verdict:
         """Return the verdict that allows a call, with its commands' permissions.
 
         Network access is allowed under `bypass` or by the decision's classes. As a protection against misjudged
@@ -477,20 +472,7 @@ class Gate:
         return settings.policy if settings else "ask"
 
 
-def _judged_call(
-    checked: CheckedCall, hook_verdict: HookVerdict, scan: WorkspaceScan, tried: ExecResult | None
-) -> _JudgedCall:
-    return _JudgedCall(
-        checked.call, checked.tool, checked.args, checked.agent, checked.effects, hook_verdict, scan, tried
-    )
-
-
-def _can_try(case: _JudgedCall, decision: Decision) -> bool:
-    """Return True if a trial in the sandbox may replace the question to the user. False if a hook asks."""
-    return decision.can_try_in_sandbox and case.tried is None and case.hook_verdict.decision != "ask"
-
-
-def _with_arguments(case: _JudgedCall, preview: Preview) -> Preview:
+def _with_arguments(case: JudgedCall, preview: Preview) -> Preview:
     """Return the preview; if it is empty and the call's target does not show all arguments, add the arguments.
 
     A call that only reads or runs something is fully described by its target and command.

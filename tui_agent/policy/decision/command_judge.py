@@ -21,7 +21,7 @@ from tui_agent.policy.decision.confinement import (
 )
 from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.escalations import escalate
-from tui_agent.policy.decision.file_judge import FileJudge
+from tui_agent.policy.decision.file_judge import RESTORABLE, FileJudge
 from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.line_uses import Uses, file_uses, line_uses, literal_path
 from tui_agent.policy.decision.mentioned_files import MentionedFileJudge
@@ -317,7 +317,8 @@ def _only_removes(command: CommandReport) -> bool:
 
 
 def _allows_removal(finding: Finding) -> bool:
-    return finding.verdict == "allow" and finding.rule_id.startswith("rule: allow remove ")
+    named = finding.rule_id.startswith("rule: allow remove ") or finding.rule_id.endswith(f".{RESTORABLE}")
+    return finding.verdict == "allow" and named
 
 
 def _because(command: CommandReport) -> str:

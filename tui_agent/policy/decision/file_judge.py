@@ -41,6 +41,15 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
 """The kinds of rules that apply to an action."""
 
 
+RESTORABLE: Final = "restorable"
+"""The end of the id of a finding that allows deleting a file because `/undo` can restore it."""
+
+
+def is_single_deletion(use: FileUse) -> bool:
+    """Return True if a command deletes one file that it names exactly."""
+    return use.action == "delete" and use.certainty is Certainty.KNOWN and not use.below
+
+
 @dataclass(frozen=True, slots=True)
 class FileJudge:
     """Judges the files of one call. `tool_rule` is a rule that allows the tool itself, for files in the workspace."""
@@ -174,6 +183,8 @@ class FileJudge:
         rules = self.rules.about_file(at, "remove" if removes else "edit", self.facts)
         rule = None if through else first_finding(rules, "allow")
         policy, risk = self.facts.policy, "" if at.inside else OUTSIDE_RISK
+        if verdict == "ask" and rule is None and self._can_restore(use, at):
+            return Finding("allow", f"{policy}.{RESTORABLE}", "it only deletes files that /undo can restore")
         why = f"policy {policy} requires approval for every {'removal' if removes else 'write'}"
         if verdict == "deny":
             why = f"policy {policy} allows no writes"
@@ -184,6 +195,11 @@ class FileJudge:
         if at.inside and not removes:
             rule = rule or self.tool_rule
         return self.by_profile(verdict, rule, "writes", why, risk)
+
+    def _can_restore(self, use: FileUse, at: Place) -> bool:
+        """Return True if the profile lets the agent change files, and this deletes a single file that /undo can restore."""
+        restorable = is_single_deletion(use) and at.absolute in self.facts.restorable_files
+        return restorable and self.profile.writes_inside == "allow" and not self.guards.is_run_by_others(at)
 
     def _matches_secret(self, at: Place) -> bool:
         """Return True if a shell pattern matches an existing secret file of the workspace."""

@@ -16,6 +16,7 @@ from tui_agent.policy.decision.concealment import find_concealed
 from tui_agent.policy.decision.confinement import find_repository_conflict
 from tui_agent.policy.decision.escalations import GIT, program_name, runs_git, secrets_read
 from tui_agent.policy.decision.explanation import deed_rows, explain
+from tui_agent.policy.decision.file_judge import is_single_deletion
 from tui_agent.policy.decision.finding import Finding, strongest
 from tui_agent.policy.decision.line_uses import Lines, file_uses, from_workspace, literal_path
 from tui_agent.policy.decision.profiles import PROFILES
@@ -107,6 +108,14 @@ class RulePolicy:
     def written_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""
         return self._files(effects, ("write",), Certainty.KNOWN)
+
+    def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
+        """See `ports.policy`."""
+        uses = list(_uses(self._read(effects)))
+        if any(use.action == "move" for use, _ in uses):
+            return ()
+        found = (path for use, path in uses if is_single_deletion(use))
+        return tuple(dict.fromkeys(found))
 
     def touched_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """See `ports.policy`."""

@@ -1,0 +1,96 @@
+"""Without a user, accept-edits deletes single files that the session can restore, and no others."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import Bench, call, running, say
+from tests.stubs.tool_context import tools_of
+from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.protocol.commands import SubmitPrompt
+
+
+def _run(command: str) -> tuple[str, str]:
+    return "run_command", json.dumps({"command": command})
+
+
+async def _statuses(tmp_path: Path, *calls: tuple[str, str], checkpoints: bool = True) -> list[str]:
+    """Return the calls' statuses; each call is an answer of its own."""
+    answers = [*(call(each) for each in calls), say("Done.")]
+    tools = [*tools_of("files").values(), *tools_of("shell").values()]
+    async with running(
+        tmp_path,
+        answers,
+        tools,
+        policy=RulePolicy().decide,
+        policy_name="accept-edits",
+        interactive=False,
+        checkpoints=checkpoints,
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        return _ended(bench)
+
+
+def _ended(bench: Bench) -> list[str]:
+    return [result.status for result in bench.results()]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    (folder / "old.txt").write_text("old\n")
+    (folder / ".gitignore").write_text("*.log\n")
+    (folder / "user.log").write_text("only here\n")
+    return folder
+
+
+async def test_files_that_the_session_made_or_that_a_checkpoint_holds_are_deleted(
+    tmp_path: Path, workspace: Path
+) -> None:
+    made = ("write_file", '{"path": "new.txt", "content": "new"}')
+    ignored = ("write_file", '{"path": "new.log", "content": "new"}')
+    statuses = await _statuses(
+        tmp_path, _run("rm old.txt"), made, _run("rm new.txt"), ignored, _run("rm new.log")
+    )
+    assert statuses == ["ok"] * 5
+    assert sorted(os.listdir(workspace)) == [".gitignore", "user.log"]  # noqa: PTH208 - names are enough
+
+
+@pytest.mark.parametrize(
+    "command", ["rm user.log", "rm -r old.txt", "rm *.txt", "rm old.txt user.log", "rm link"]
+)
+async def test_other_files_are_not(tmp_path: Path, workspace: Path, command: str) -> None:
+    (workspace / "link").symlink_to("old.txt")
+    assert await _statuses(tmp_path, _run(command)) == ["denied"]
+    assert (workspace / "user.log").exists() and (workspace / "old.txt").exists()
+
+
+async def test_without_checkpoints_nothing_is_deleted(tmp_path: Path, workspace: Path) -> None:
+    assert await _statuses(tmp_path, _run("rm old.txt"), checkpoints=False) == ["denied"]
+
+
+async def test_a_file_that_the_user_changed_meanwhile_is_not_deleted(tmp_path: Path, workspace: Path) -> None:
+    made = ("write_file", '{"path": "new.txt", "content": "new"}')
+
+    async def change() -> None:
+        (workspace / "new.txt").write_text("the user's")
+
+    answers = [call(made), [change, *call(_run("rm new.txt"))], say("Done.")]
+    tools = [*tools_of("files").values(), *tools_of("shell").values()]
+    async with running(
+        tmp_path,
+        answers,
+        tools,
+        policy=RulePolicy().decide,
+        policy_name="accept-edits",
+        interactive=False,
+        checkpoints=True,
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        assert _ended(bench) == ["ok", "denied"]
+    assert (workspace / "new.txt").read_text() == "the user's"

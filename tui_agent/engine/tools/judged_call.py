@@ -1,0 +1,48 @@
+"""A call with the facts that the decision about it depends on."""
+
+from dataclasses import dataclass, field
+
+from tui_agent.engine.tools.hooks import NO_VERDICT, HookVerdict
+from tui_agent.engine.tools.registry import CheckedCall
+from tui_agent.ports.environment import ExecResult, WorkspaceScan
+from tui_agent.ports.policy import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCall(CheckedCall):
+    """A call with the facts that the decision depends on.
+
+    `restorable` are the files that it deletes by name and that `/undo` can restore. `tried` is the result of its trial in
+    the sandbox; None if there was none.
+    """
+
+    hook_verdict: HookVerdict = NO_VERDICT
+    scan: WorkspaceScan = field(default_factory=WorkspaceScan)
+    restorable: frozenset[str] = frozenset()
+    tried: ExecResult | None = None
+
+    @classmethod
+    def from_checked(
+        cls,
+        checked: CheckedCall,
+        hook_verdict: HookVerdict = NO_VERDICT,
+        scan: WorkspaceScan | None = None,
+        restorable: frozenset[str] = frozenset(),
+        tried: ExecResult | None = None,
+    ) -> "JudgedCall":
+        """Return the call with these facts."""
+        return cls(
+            checked.call,
+            checked.tool,
+            checked.args,
+            checked.agent,
+            checked.effects,
+            hook_verdict,
+            scan or WorkspaceScan(),
+            restorable,
+            tried,
+        )
+
+    def can_try(self, decision: Decision) -> bool:
+        """Return True if a trial in the sandbox may replace the question to the user. False if a hook asks."""
+        return decision.can_try_in_sandbox and self.tried is None and self.hook_verdict.decision != "ask"

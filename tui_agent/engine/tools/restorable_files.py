@@ -1,0 +1,51 @@
+"""The files that a command deletes by name and that /undo can restore.
+
+Invariant: a file counts only if its path leads through no link and the newest checkpoint holds its present content.
+"""
+
+import posixpath
+
+from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.tools.registry import CheckedCall
+from tui_agent.errors import CheckpointError
+from tui_agent.policy.decision.profiles import PROFILES
+from tui_agent.ports.checkpoint import Checkpoints
+
+
+class RestorableFiles:
+    """Finds the files that a call's commands delete and that the session can restore."""
+
+    def __init__(self, parts: EngineParts, checkpointing: CheckpointRecorder) -> None:
+        self._parts = parts
+        self._checkpointing = checkpointing
+
+    async def find(self, checked: CheckedCall) -> frozenset[str]:
+        """Return their absolute paths; none under a policy to which they do not matter."""
+        settings = self._parts.recorder.state_of(checked.agent).settings
+        profile = PROFILES[settings.policy if settings else "ask"]
+        if profile.writes_inside != "allow" or profile.deletes_inside == "allow":
+            return frozenset()
+        root = self._parts.env.resolve("")
+        deleted = self._parts.policy.deleted_files(checked.effects)
+        resolved = self._parts.env.resolve_all([posixpath.normpath(f"{root}/{path}") for path in deleted])
+        inside = [path for path in resolved if resolved[path] == path and path.startswith(f"{root}/")]
+        store = self._checkpointing.store
+        if not inside or store is None:
+            return frozenset()
+        try:
+            await self._checkpointing.begin()
+            changed = (await store.find_changes([path.removeprefix(f"{root}/") for path in inside])).paths
+        except CheckpointError as fault:
+            self._checkpointing.report_fault(fault)
+            return frozenset()
+        unchanged = [path for path in inside if path.removeprefix(f"{root}/") not in changed]
+        return frozenset([path for path in unchanged if await _holds(store, path.removeprefix(f"{root}/"))])
+
+
+async def _holds(store: Checkpoints, path: str) -> bool:
+    try:
+        await store.read_file(store.head, path)
+    except CheckpointError:  # missing, or it could not be restored
+        return False
+    return True
