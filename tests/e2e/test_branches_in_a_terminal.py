@@ -87,8 +87,6 @@ def test_a_fork_works_in_a_folder_of_its_own_and_the_tree_of_each_shows_the_othe
     with talked(program) as terminal:
         two_turns(terminal)
         terminal.send("/fork\r")
-        terminal.until_text("Works in")
-        terminal.send("\x1b[C")
         terminal.until_text("work-fork-")
         terminal.send("\r")
         terminal.until_text("Forked ses_")

@@ -29,7 +29,7 @@ def test_twenty_openers_and_every_verb_at_once_leave_the_session_whole(
             opener.start()
             openers.append((opener, go, back))
         others = {
-            "fork": program.start("sessions", "fork", "s1", "--at", "5", "--json"),
+            "fork": program.start("sessions", "fork", "s1", "--at", "5", "--here", "--json"),
             "export": program.start("sessions", "export", "s1", "-o", str(tmp_path / "shared.html")),
             "archive": program.start(
                 "sessions", "export", "s1", "--format", "archive", "-o", str(tmp_path / "shared.tar.gz")
@@ -81,7 +81,7 @@ def test_a_session_whose_workspace_is_gone_is_still_read_everywhere(
         ("sessions", "verify", "ses_gone"),
         ("sessions", "export", "ses_gone", "-o", str(tmp_path / "a.html")),
         ("sessions", "export", "ses_gone", "--format", "bundle", "-o", str(tmp_path / "a.bundle")),
-        ("sessions", "fork", "ses_gone", "--at", "5"),
+        ("sessions", "fork", "ses_gone", "--at", "5", "--here"),
         ("trace", "ses_gone"),
         ("replay", "ses_gone", "--headless"),
     ):
@@ -111,7 +111,7 @@ def test_without_its_texts_a_session_is_still_read_and_says_what_is_missing(
         ("sessions", "list"),
         ("sessions", "show", "ses_poor"),
         ("sessions", "search", "prompt"),
-        ("sessions", "fork", "ses_poor", "--at", "5"),
+        ("sessions", "fork", "ses_poor", "--at", "5", "--here"),
         ("trace", "ses_poor"),
         ("replay", "ses_poor", "--headless"),
     ):

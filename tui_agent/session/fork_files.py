@@ -77,7 +77,7 @@ async def write_files(files: FilesAtEvent, dest: Path) -> None:
             shadow = GitCheckpoints(files.workspace, Path(temporary) / STORE_NAME)
             if shadow.unavailable_reason:
                 raise CheckpointError(
-                    shadow.unavailable_reason, hint="Leave --folder out, or copy the folder yourself."
+                    shadow.unavailable_reason, hint="Use --here, or copy the folder yourself."
                 )
             baseline = await shadow.begin("")
             await shadow.checkout(baseline.commit if baseline is not None else shadow.head, dest)

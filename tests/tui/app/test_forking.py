@@ -28,13 +28,15 @@ def form(walked: Walked) -> ForkForm:
     return shown
 
 
-async def test_a_fork_of_the_newest_event_is_made_in_this_folder_and_opened(tmp_path: Path) -> None:
+async def test_a_fork_works_in_an_own_folder_by_default_and_is_opened(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
         await walked.slash("/fork")
-        assert "this folder" in walked.text() and "both sessions change them" in walked.text()
+        assert "a new folder with the files as they were at that event" in walked.text()
         await walked.keys("enter")
         (asked,) = walked.told.forks
-        assert asked == ("sessions", "fork", SESSION, "--at", str(walked.told.branched.end), "--json")
+        at = str(walked.told.branched.end)
+        folder = f"--folder=/home/ada/timesheet-fork-{at}"
+        assert asked == ("sessions", "fork", SESSION, "--at", at, folder, "--json")
         assert [(one.session, one.model) for one in walked.opened] == [(FORK, None)]
         assert "Forked ses_0000night0shift after event 218." in walked.text()
         assert walked.newest.submitted == [], "it waits for what is said in it"
@@ -51,10 +53,14 @@ async def test_a_fork_at_an_event_that_is_not_there_is_said(tmp_path: Path) -> N
 async def test_an_own_folder_is_proposed_beside_the_workspace_and_can_be_another(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
         await walked.slash("/fork 100")
-        await walked.keys("right")
         assert form(walked).draft.folder.text == "/home/ada/timesheet-fork-100"
         assert "A git work tree needs" in walked.text()
-        await walked.keys("right", "right")
+        await walked.keys("right")
+        assert form(walked).draft.request() == ForkRequest("here", ""), (
+            "both sessions in one folder is a choice"
+        )
+        assert "both sessions change them" in walked.text()
+        await walked.keys("right")
         assert form(walked).draft.workplace == "folder", (
             "a work tree cannot be chosen where there is no repository"
         )
@@ -65,7 +71,7 @@ async def test_an_own_folder_is_proposed_beside_the_workspace_and_can_be_another
 async def test_without_a_folder_it_asks_for_one_and_esc_makes_nothing(tmp_path: Path) -> None:
     async with walk(tmp_path) as walked:
         await walked.slash("/fork")
-        await walked.keys("right", "down", "ctrl+k", "ctrl+u", "enter")
+        await walked.keys("down", "ctrl+k", "ctrl+u", "enter")
         assert "Enter the folder for the fork." in walked.text()
         await walked.keys("escape")
         assert walked.told.forks == [] and len(walked.app.screen_stack) == 1
@@ -211,11 +217,11 @@ async def test_before_anything_is_stored_there_is_nothing_to_fork() -> None:
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (ForkRequest("here", ""), ["--at", "88"]),
+        (ForkRequest("here", ""), ["--at", "88", "--here"]),
         (ForkRequest("worktree", "../try"), ["--at", "88", "--worktree=/work/timesheet/../try"]),
         (ForkRequest("folder", "/tmp/x", "model", "a/b"), ["--at", "88", "--model=a/b", "--folder=/tmp/x"]),
-        (ForkRequest("here", "", "message", "-x"), ["--at", "39", "--message=-x"]),
-        (ForkRequest("here", "", "context", "none"), ["--at", "88", "--context-mode=none"]),
+        (ForkRequest("here", "", "message", "-x"), ["--at", "39", "--message=-x", "--here"]),
+        (ForkRequest("here", "", "context", "none"), ["--at", "88", "--context-mode=none", "--here"]),
     ],
 )
 def test_a_request_as_arguments_of_the_command_line(wanted: ForkRequest, expected: list[str]) -> None:

@@ -205,7 +205,12 @@ async def test_a_fork_at_the_end_is_asked_where_and_opened() -> None:
         assert not programs.of("fork"), "nothing is made before it is said where"
         await driven.press("enter")
         await driven.until(lambda: driven.app.session_id == made.id)
-        assert programs.of("fork") == [("sessions", "fork", "ses_0000000000000002", "--at", "368", "--json")]
+        assert programs.of("fork") == [
+            (
+                *("sessions", "fork", "ses_0000000000000002", "--at", "368"),
+                *("--folder=/code/timesheet-fork-368", "--json"),
+            )
+        ]
         assert len(driven.app.screen_stack) == 1
 
 

@@ -114,7 +114,7 @@ BRANCHING = [
     for name, keys in (
         ("tree", ("/tree", "up")),
         ("checkpoints", ("/checkpoints", "down")),
-        ("fork", ("/fork 100", "right")),
+        ("fork", ("/fork 100",)),
         ("what-if", ("/what-if", "right")),
     )
     for width, height in ((120, 40), (80, 24))

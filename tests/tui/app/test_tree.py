@@ -103,7 +103,9 @@ async def test_f_forks_at_the_end_of_the_row_and_opens_the_fork(tmp_path: Path) 
         assert "after “How is the weekly report put together?”" in walked.text()
         await walked.keys("enter")
         (asked,) = walked.told.forks
-        assert asked == ("sessions", "fork", SESSION, "--at", str(SECOND_MESSAGE - 1), "--json")
+        at = str(SECOND_MESSAGE - 1)
+        folder = f"--folder=/home/ada/timesheet-fork-{at}"
+        assert asked == ("sessions", "fork", SESSION, "--at", at, folder, "--json")
         assert [one.session for one in walked.opened] == [FORK]
         assert len(walked.app.screen_stack) == 1
 

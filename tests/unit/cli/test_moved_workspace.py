@@ -41,9 +41,8 @@ def test_files_go_back_in_the_new_folder_and_the_session_is_listed_there(
         json.loads(line) for line in call("sessions", "list", "-C", str(moved), "--json")[1].splitlines()
     ]
     assert (row["id"], row["workspace"]) == ("ses_a", str(moved))
-    fork = made(
-        call("sessions", "fork", "ses_a", "--at", str(log(tmp_path)[-1]["seq"]), "--json", "-C", str(moved))
-    )
+    end = str(log(tmp_path)[-1]["seq"])
+    fork = made(call("sessions", "fork", "ses_a", "--at", end, "--here", "--json", "-C", str(moved)))
     rows = [json.loads(line) for line in call("sessions", "list", "-C", str(moved), "--json")[1].splitlines()]
     assert {one["id"]: one["workspace"] for one in rows} == {"ses_a": str(moved), fork["id"]: str(moved)}
 

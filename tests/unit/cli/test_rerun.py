@@ -172,7 +172,7 @@ def test_a_turn_that_began_with_a_map_has_it_again(call: Call, tmp_path: Path) -
 def test_a_fork_in_the_midst_of_a_turn_goes_on_the_same(call: Call, tmp_path: Path) -> None:
     records = read_records(session(tmp_path))
     asked = next(one for one in records if isinstance(one, Envelope) and isinstance(one.payload, ToolCalled))
-    words = ("--at", str(asked.seq), "--result", "nothing is here", "--json")
+    words = ("--at", str(asked.seq), "--result", "nothing is here", "--here", "--json")
     forked = json.loads(call("sessions", "fork", session(tmp_path).name, *words)[1])["id"]
     script = tmp_path / "on.yaml"
     script.write_text("answers:\n" + "  - text: I went on.\n" * 3)

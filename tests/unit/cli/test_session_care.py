@@ -49,7 +49,7 @@ def git(folder: Path, *words: str) -> None:
 
 def test_a_fork_is_made_and_how_to_open_it_is_said(call: Call, tmp_path: Path, work: Path) -> None:
     store = talked(tmp_path, work)
-    status, out, _ = call("sessions", "fork", "latest", "--at", "2", "--json")
+    status, out, _ = call("sessions", "fork", "latest", "--at", "2", "--here", "--json")
     (made,) = lines(out)
     assert (status, made["parent"], made["at"], made["workspace"]) == (0, "ses_a", 2, str(work))
     assert [record.seq for record in store.read(made["id"])] == [0, 1, 2, 3]

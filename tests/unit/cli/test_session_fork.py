@@ -129,6 +129,17 @@ def test_a_folder_holds_the_files_as_they_were_at_the_event(call: Call, tmp_path
     assert "other.txt" not in files(work)
 
 
+def test_by_default_a_fork_works_in_an_own_folder_with_the_files_of_the_event(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    at = str(seq_of(tmp_path, "checkpoint.taken", 2))
+    (work / "a.txt").write_text("mine by now\n")
+    one = made(call("sessions", "fork", "ses_a", "--at", at, "--json"))
+    assert one["workspace"] == str(Path(one["path"]) / "workspace")
+    assert files(Path(one["workspace"])) == {"a.txt": "as found\n", "new.txt": "one\n"}
+    assert made(call("sessions", "fork", "ses_a", "--at", at, "--here", "--json"))["workspace"] == str(work)
+
+
 def test_before_the_first_checkpoint_the_files_are_those_that_the_session_found(
     call: Call, tmp_path: Path, work: Path
 ) -> None:
@@ -144,7 +155,7 @@ def test_without_any_checkpoint_they_are_those_of_the_workspace_now(
 ) -> None:
     for event in log(tmp_path):
         if event["payload"]["kind"] == "user.message":
-            made(call("sessions", "fork", "ses_a", "--at", str(event["seq"]), "--json"))
+            made(call("sessions", "fork", "ses_a", "--at", str(event["seq"]), "--here", "--json"))
             break
     store = SessionStore(tmp_path / "data" / "sessions", SystemClock(), Redactor())
     (fork,) = (one for one in store.list() if one.id != "ses_a")

@@ -33,7 +33,8 @@ examples:
   tui-agent sessions fork ses_01 --at 40 --folder ../another-way --model openai/MODEL
   tui-agent sessions fork ses_01 --at 57 --result "2 passed, 1 failed"
 
-Without --worktree or --folder, the fork works in its parent's folder, with the files as they are now.
+Without --worktree, --folder or --here, the fork works in a new folder of its own below the data folder, with the files
+as they were at that event.
 To continue a fork without a new message: tui-agent run --go-on --session FORK
 """
 
@@ -78,6 +79,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="work in the new folder DIR, with the files as they were at that event (no git repository needed)",
     )
+    location.add_argument(
+        "--here",
+        action="store_true",
+        help="work in the parent's folder, with the files as they are now; both sessions change them",
+    )
     group = parser.add_argument_group("changes")
     group.add_argument("-m", "--model", metavar="NAME", help="use another model")
     group.add_argument("--reasoning-effort", choices=EFFORTS, help="use another reasoning effort")
@@ -97,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def fork_session(arguments: argparse.Namespace) -> int:
     """Create a fork and print how to open it."""
     base = load_context(arguments)
-    fork = make_fork(base, arguments, arguments.worktree, arguments.folder)
+    fork = make_fork(base, arguments)
     if arguments.json:
         say_json(as_json(fork))
         return Exit.DONE
@@ -135,19 +141,12 @@ def requested_change(arguments: argparse.Namespace) -> ForkChange:
     )
 
 
-def make_fork(
-    base: StartupContext,
-    arguments: argparse.Namespace,
-    worktree: Path | None,
-    folder: Path | None,
-    *,
-    own: bool = False,
-) -> CreatedFork:
+def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFork:
     """Create the fork that the arguments describe.
 
-    Its workspace is `worktree` or `folder`. If both are None, it is the parent's workspace, or, with `own`, a new folder
-    inside the fork's session folder. Raises `SessionNotFound`, `UsageError`, `ConfigError`, `CheckpointError` or
-    `StoreError`; then no fork exists.
+    Its workspace is `--worktree`, `--folder` or, with `--here`, the parent's; by default a new folder inside the fork's
+    session folder. Raises `SessionNotFound`, `UsageError`, `ConfigError`, `CheckpointError` or `StoreError`; then no
+    fork exists.
     """
     store, child = base.store, base.ids.session()
     parent = store.resolve(arguments.id)
@@ -158,11 +157,11 @@ def make_fork(
     )
     if request.change.model or request.change.reasoning_effort:
         _check_model(base, home, request)
-    own_folder = store.folder(child) / OWN_WORKSPACE if own and not (worktree or folder) else None
+    worktree, folder = _absolute(arguments.worktree), _absolute(arguments.folder)
+    has_own_folder = not (worktree or folder or arguments.here)
+    own_folder = store.folder(child) / OWN_WORKSPACE if has_own_folder else None
     try:
-        workdir, note = anyio.run(
-            _make_folder, home, request.at_seq, _absolute(worktree), _absolute(folder) or own_folder
-        )
+        workdir, note = anyio.run(_make_folder, home, request.at_seq, worktree, folder or own_folder)
         changed = request.change.model_copy(update={"workspace": str(workdir) if workdir else ""})
         store.fork(parent, request.at_seq, child, changed)
     except BaseException:

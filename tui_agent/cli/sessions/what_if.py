@@ -65,7 +65,7 @@ def what_if(arguments: argparse.Namespace) -> int:
     base = load_startup_context(options)
     home = base.store.folder(base.store.resolve(arguments.id))
     _require_open_end(home, arguments.at, change)
-    fork = make_fork(base, arguments, arguments.worktree, arguments.folder, own=True)
+    fork = make_fork(base, arguments)
     _print_fork(fork)
     cwd = options.cwd if arguments.cwd is not None else _workspace(home) or options.cwd
     status: int = import_module("tui_agent.cli.run.command").continue_session(

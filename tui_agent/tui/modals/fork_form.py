@@ -54,7 +54,7 @@ class ForkDraft:
         self.point, self.workplaces = point, workplaces
         self.changes = point.changes if what_if else ()
         self.change: Change | None = "model" if what_if else None
-        self.workplace: Workplace = "folder" if what_if else "here"
+        self.workplace: Workplace = "folder"
         self.folder = Field(workplaces.folder)
         self.choices: dict[Change, str] = {
             "model": "",

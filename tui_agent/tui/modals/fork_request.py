@@ -60,7 +60,7 @@ class ForkPoint:
 class ForkRequest(NamedTuple):
     """A requested fork: its workplace, and the change for a what-if."""
 
-    workplace: Workplace = "here"
+    workplace: Workplace
     folder: str = ""
     change: Change | None = None
     value: str = ""
@@ -106,7 +106,9 @@ def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
     arguments = ["sessions", "fork", point.session, "--at", str(seq)]
     if request.change is not None:
         arguments.append(f"{_OPTIONS[request.change]}={request.value}")
-    if request.workplace != "here":
+    if request.workplace == "here":
+        arguments.append("--here")
+    else:
         option = "--worktree" if request.workplace == "worktree" else "--folder"
         # In a join of two paths, an absolute second path replaces the first.
         arguments.append(f"{option}={Path(point.workspace) / Path(request.folder).expanduser()}")
