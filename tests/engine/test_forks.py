@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from tests.engine.harness import Bench, EchoTool, QuickClock, call, running, say
@@ -150,7 +151,7 @@ async def test_another_message_takes_the_place_of_the_old_one(tmp_path: Path) ->
         await bench.until("command.rejected")
 
 
-async def test_what_waited_in_the_parent_waits_in_the_fork_too(tmp_path: Path) -> None:
+async def test_a_fork_starts_without_the_messages_queued_in_its_parent(tmp_path: Path) -> None:
     begun = anyio.Event()
 
     async def hang() -> None:
@@ -166,9 +167,34 @@ async def test_what_waited_in_the_parent_waits_in_the_fork_too(tmp_path: Path) -
     async with running(tmp_path, [say("One.")], session="ses_fork") as bench:
         await bench.until("agent.state_changed")
         assert not bench.model.requests
-        assert len(bench.recorder.state.queue) == 1
+        assert bench.recorder.state.queue == ()
         (resumed,) = bench.of(RunResumed)
         assert isinstance(resumed, RunResumed) and resumed.clean, "nothing had gone wrong"
+
+
+async def test_a_what_if_with_another_message_sends_only_that_message(tmp_path: Path) -> None:
+    begun, go = anyio.Event(), anyio.Event()
+
+    async def wait() -> None:
+        begun.set()
+        await go.wait()
+
+    answers = [[wait, *say("One.")], say("Two.")]
+    async with running(tmp_path, answers, session=PARENT) as bench:
+        bench.submit(SubmitPrompt(text="first"))
+        await begun.wait()
+        bench.submit(Queue(text="second task"))
+        await bench.until("user.queued")
+        go.set()
+        await bench.until("turn.finished", 2)
+        sent = place(bench.events, UserMessageReceived, 2)
+        assert isinstance(sent.parent, int)
+        sessions(tmp_path).fork(PARENT, sent.parent, "ses_fork", ForkChange(message="other words"))
+    async with running(tmp_path, [say("Three."), say("Four.")], session="ses_fork") as bench:
+        assert await gone_on(bench) == ["user: first", "agent: []", "user: other words"]
+        await anyio.lowlevel.checkpoint()
+        assert [one.text for one in bench.of(UserMessageReceived)] == ["other words"]
+        assert bench.recorder.state.queue == ()
 
 
 @pytest.mark.slow

@@ -11,7 +11,17 @@ import pytest
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
-from tui_agent.protocol.commands import Interrupt, PlanRevert, Redo, Revert, SetPolicy, SubmitPrompt, Undo
+from tui_agent.protocol.commands import (
+    Interrupt,
+    PlanRevert,
+    Queue,
+    Redo,
+    Revert,
+    SendQueued,
+    SetPolicy,
+    SubmitPrompt,
+    Undo,
+)
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
     CheckpointRestored,
@@ -188,7 +198,7 @@ async def test_files_alone_and_the_conversation_alone(tmp_path: Path) -> None:
         assert said(bench) == ["first"]
 
 
-async def test_todos_grants_and_queue_go_back_and_what_the_user_works_with_stays(tmp_path: Path) -> None:
+async def test_todos_and_grants_go_back_and_what_the_user_works_with_stays(tmp_path: Path) -> None:
     todo = call(("write_todos", '{"todos": [{"content": "x", "status": "in_progress"}]}'))
     async with told(tmp_path, todo, say("A.")) as bench:
         await turn(bench, "first")
@@ -203,6 +213,40 @@ async def test_todos_grants_and_queue_go_back_and_what_the_user_works_with_stays
         assert state.settings.policy == "plan"
         assert (state.parts, state.turn) == (parts, number), "no number is used twice"
         assert state.title == "first"
+
+
+async def test_a_queued_message_that_was_sent_does_not_return_to_the_queue(tmp_path: Path) -> None:
+    async with told(tmp_path, shell("sleep 0.2"), say("A."), say("B."), say("C.")) as bench:
+        bench.submit(SubmitPrompt(text="first"))
+        await bench.until("tool.started")
+        bench.submit(Queue(text="second task"))
+        await bench.until("turn.finished", 2)
+        assert said(bench) == ["first", "second task"]
+        await go(bench, Undo())
+        assert (said(bench), bench.recorder.state.queue) == (["first"], ())
+        await go(bench, Redo())
+        assert (said(bench), bench.recorder.state.queue) == (["first", "second task"], ())
+        await go(bench, Undo())
+        await turn(bench, "something else")
+        assert said(bench) == ["first", "something else"]
+
+
+async def test_a_message_that_waits_in_the_queue_still_waits_after_an_undo_and_a_redo(tmp_path: Path) -> None:
+    async with told(tmp_path, shell("sleep 30"), say("A."), say("B.")) as bench:
+        bench.submit(SubmitPrompt(text="first"))
+        await bench.until("tool.started")
+        bench.submit(Queue(text="later"))
+        bench.submit(Interrupt())
+        await bench.until("turn.finished")
+        waiting, stopped = bench.recorder.state.queue, said(bench)
+        assert [message.text for message in waiting] == ["later"]
+        await go(bench, Undo())
+        assert (said(bench), bench.recorder.state.queue) == ([], waiting)
+        await go(bench, Redo())
+        assert (said(bench), bench.recorder.state.queue) == (stopped, waiting)
+        bench.submit(SendQueued(queue_id=waiting[0].queue_id))
+        await bench.until("turn.finished", 2)
+        assert (said(bench), bench.recorder.state.queue) == ([*stopped, "later"], ())
 
 
 @pytest.mark.slow

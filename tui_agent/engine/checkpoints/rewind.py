@@ -4,6 +4,7 @@ Invariant: nothing is deleted. Before the head moves, the current files are chec
 undone. The plan is recorded before a file is changed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_agent.engine.checkpoints.attribution import file_changed_event
@@ -25,7 +26,7 @@ from tui_agent.protocol.events.files import (
     PlannedFileChange,
 )
 from tui_agent.protocol.events.session import ErrorRaised, SessionHeadMoved, SessionTitled, WorkspaceMoved
-from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.events.turn import TurnFinished, UserQueued, UserUnqueued
 from tui_agent.protocol.settings import SessionSettings
 
 MAX_BLOCKED_NAMED = 8
@@ -176,7 +177,18 @@ class Rewind:
                     duration_ms=0.0,
                 )
             )
+        self._keep_queue(before.queue)
         self._keep_settings(before)
+
+    def _keep_queue(self, waiting: Sequence[UserQueued]) -> None:
+        """Keep the queue: a message that was sent or removed does not return to it, and one that waits still waits."""
+        waiting_ids = {message.queue_id for message in waiting}
+        reverted_ids = {message.queue_id for message in self._recorder.state.queue}
+        for queue_id in sorted(reverted_ids - waiting_ids):
+            self._recorder.append(UserUnqueued(queue_id=queue_id))
+        for message in waiting:
+            if message.queue_id not in reverted_ids:
+                self._recorder.append(message)
 
     def _keep_settings(self, before: SessionStateView) -> None:
         """Keep the current workspace, title and settings: a revert applies only to the conversation and files."""

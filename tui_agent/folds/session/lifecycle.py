@@ -44,7 +44,8 @@ def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> 
 
 @LIFECYCLE_HANDLERS.on(SessionForked)
 def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
-    """Use the fork's own folder, if it has one. Messages queued in the parent wait until the user continues."""
+    """Use the fork's own folder, if it has one. Messages queued in the parent are sent there, not in the fork."""
+    draft.queue.clear()
     draft.workspace = payload.changes.workspace or draft.workspace
     draft.fork_changes, draft.clean = payload.changes, True
     draft.uncheckpointed, draft.crash_time = {}, None

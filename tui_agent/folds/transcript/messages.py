@@ -70,7 +70,7 @@ def _is_empty(text: LongText) -> bool:
 @MESSAGE_HANDLERS.on(UserMessageReceived, main_only=True)
 def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageReceived) -> None:
     if payload.queue_id is not None:
-        _remove(draft, draft.queued.pop(payload.queue_id, None))
+        draft.unqueue(payload.queue_id)
     turn = draft.turn if draft.turn_running else draft.turn + 1
     head = draft.entry_fields(ev, f"user.{ev.seq}", turn=turn)
     mentions = _without_texts(payload.mentions)
@@ -91,13 +91,7 @@ def _on_user_queued(draft: Draft, ev: Envelope, payload: UserQueued) -> None:
 
 @MESSAGE_HANDLERS.on(UserUnqueued)
 def _on_user_unqueued(draft: Draft, ev: Envelope, payload: UserUnqueued) -> None:
-    _remove(draft, draft.queued.pop(payload.queue_id, None))
-
-
-def _remove(draft: Draft, index: int | None) -> None:
-    entry = None if index is None else draft.entries[index]
-    if index is not None and isinstance(entry, UserEntry):
-        draft.replace_entry(index, replace(entry, state="removed"))
+    draft.unqueue(payload.queue_id)
 
 
 @MESSAGE_HANDLERS.on(UserSteered)

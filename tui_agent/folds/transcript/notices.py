@@ -270,6 +270,8 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
 @NOTICE_HANDLERS.on(SessionForked)
 def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
     _note_crash(draft)
+    for queue_id in tuple(draft.queued):
+        draft.unqueue(queue_id)
     headline = f"Forked from {payload.parent_session} at event {payload.at_seq}."
     changes = "; ".join(fork_changes(payload.changes))
     draft.add_notice(ev, "resume", "info", (headline, f"Changed: {changes}." if changes else ""))

@@ -17,6 +17,7 @@ from tui_agent.folds.transcript.entries import (
     QuestionEntry,
     ReasoningEntry,
     ToolEntry,
+    UserEntry,
 )
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.folds.transcript.streamed_entries import EntryList
@@ -124,6 +125,13 @@ class Draft:
         """Return the entry at this index if it is answer or reasoning text, otherwise None."""
         entry = self.entries[index]
         return entry if isinstance(entry, AnswerEntry | ReasoningEntry) else None
+
+    def unqueue(self, queue_id: RequestId) -> None:
+        """Mark the entry of a queued message as removed."""
+        index = self.queued.pop(queue_id, None)
+        entry = None if index is None else self.entries[index]
+        if index is not None and isinstance(entry, UserEntry):
+            self.replace_entry(index, replace(entry, state="removed"))
 
     def void_question(self, question: RequestId) -> None:
         """Mark a question as no longer waiting for an answer."""

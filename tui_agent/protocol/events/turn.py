@@ -52,7 +52,7 @@ class UserQueued(Payload):
 
 
 class UserUnqueued(Payload):
-    """The user removed a queued message before it was sent."""
+    """A queued message left the queue unsent: the user removed it, or a revert went back to before it was sent."""
 
     kind: Literal["user.unqueued"] = "user.unqueued"
     queue_id: RequestId
