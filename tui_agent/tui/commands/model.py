@@ -5,6 +5,8 @@ stays in memory, unless the user asked to store it.
 """
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 
 from tui_agent.config.api_keys import Keys
 from tui_agent.config.providers import PROVIDERS, key_variable, profile_key
@@ -28,7 +30,10 @@ def choose_model_or_provider(context: AppContext, argument: str) -> None:
     def choose(value: str) -> None:
         if value.startswith(ACT):
             name, _, rest = value.removeprefix(ACT).partition(" ")
-            context.act(name, rest)
+            if name == "provider":
+                set_up_provider(context, rest, back=lambda: choose_model_or_provider(context, ""))
+            else:
+                context.act(name, rest)
         else:
             use_model(context, value)
 
@@ -73,24 +78,25 @@ def use_local_model(context: AppContext, argument: str) -> None:
     context.submit(SetModel(model=f"openai-chat/{name}", base_url=address))
 
 
-def set_up_provider(context: AppContext, argument: str) -> None:
-    """Ask for a provider's key.
+def set_up_provider(context: AppContext, argument: str, *, back: Callable[[], None] = lambda: None) -> None:
+    """Ask for a provider's key. `back` opens the sheet before this one again.
 
     `argument` is a provider, a model or a URL. If it is empty, use the provider of the configured model if the key of
     that model is missing; otherwise the user chooses a provider from a list.
     """
     wanted = context.config.model if context.config is not None and not context.has_model else ""
     if argument.startswith(("http://", "https://")):
-        _open_form(context, base_url=argument)
+        _open_form(context, back, base_url=argument)
     elif argument:
-        _open_form(context, model=argument)
+        _open_form(context, back, model=argument)
     elif wanted in context.profiles:
-        _open_form(context, model=wanted)
+        _open_form(context, back, model=wanted)
     else:
-        _choose_vendor(context)
+        _choose_vendor(context, back)
 
 
-def _choose_vendor(context: AppContext) -> None:
+def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = "") -> None:
+    """Let the user choose a provider; `chosen` is the value of the row that is selected first."""
     keys = context.known_keys()
     items = [Item(ACT, "Own server", "an OpenAI-compatible server at your URL", group="By URL")]
     vendors = [(name, vendor) for name, vendor in PROVIDERS.items() if vendor.key_variables]
@@ -103,22 +109,28 @@ def _choose_vendor(context: AppContext) -> None:
         items.append(Item(value or f"{name}/", pretty(name), about, value, "By name"))
 
     def choose(value: str) -> None:
+        again = partial(_choose_vendor, context, back, value)
         if value == ACT:
-            _open_form(context, base_url="http://")
+            _open_form(context, again, base_url="http://")
         else:
-            _open_form(context, model=value)
+            _open_form(context, again, model=value)
 
-    open_picker(
-        context, "Other provider", items, choose, free="use the typed text as the model (vendor/model)"
-    )
+    free = "use the typed text as the model (vendor/model)"
+    picker = open_picker(context, "Other provider", items, choose, free=free, back=back)
+    picker.chosen = next((index for index, item in enumerate(items) if item.value == chosen), 0)
 
 
-def _open_form(context: AppContext, *, model: str = "", base_url: str = "") -> None:
+def _open_form(
+    context: AppContext, back: Callable[[], None] = lambda: None, *, model: str = "", base_url: str = ""
+) -> None:
+    """Open the form for a model or a URL; closing it calls `back`."""
     names = {name: profile_key(profile) or OWN_SERVER for name, profile in context.profiles.items()}
     form = ProviderForm(lambda: context.app.looks, base_url=base_url, model=model, variables=names)
 
     def submit(given: Provider | None) -> None:
-        if given is not None:
+        if given is None:
+            back()
+        else:
             context.worker(use_provider(context, given), "provider")
 
     context.app.push_screen(form, submit)

@@ -15,10 +15,11 @@ def open_picker(
     *,
     empty: str = "",
     free: str = "",
+    back: Callable[[], None] = lambda: None,
 ) -> Picker:
-    """Open a list, and call `choose` with the value of the chosen item; closing the list calls nothing."""
+    """Open a list, and call `choose` with the value of the chosen item; closing the list calls `back`."""
     picker = Picker(lambda: context.app.looks, title, items, empty=empty, free=free)
-    context.app.push_screen(picker, lambda value: None if value is None else choose(value))
+    context.app.push_screen(picker, lambda value: back() if value is None else choose(value))
     return picker
 
 
