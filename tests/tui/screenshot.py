@@ -52,7 +52,7 @@ async def shoot(arguments: argparse.Namespace, entries: Sequence[Entry]) -> str:
     )
     async with app.run_test(size=(width, height)) as pilot:
         if arguments.top:
-            app.transcript.action_first()
+            app.transcript.go_to_end(-1)
         if not arguments.focus:
             app.set_focus(None)
         await pilot.pause()

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 When: TypeAlias = Literal["always", "idle", "running"]
 Scope: TypeAlias = Literal[
-    "app", "prompt", "menu", "transcript", "start",
+    "app", "prompt", "menu", "transcript", "chat", "find", "start",
     "approval", "reason", "rule", "question", "confirm", "trust", "policy", "provider", "list", "viewer", "context",
     "trace", "replay", "compare", "tree", "checkpoints", "jobs", "map", "map_find", "fork", "sessions", "sessions_find",
     "sheet", "page", "rows", "field",
@@ -184,7 +184,7 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("palette", "find any action by name", "App", keys=("ctrl+p",), footer="palette", rank=6),
     _a("quit", "quit; your session is saved", "App", slash="/quit", keys=("ctrl+q",)),
     _a("stop", "close what is open, else leave vim's insert mode, else stop the turn", "App", keys=("escape",), footer="stop", rank=3, when="running"),
-    _a("copy_or_stop", "copy the selection, else stop the turn; press twice to quit", "App", keys=("ctrl+c",)),
+    _a("copy_or_stop", "copy the selection, else stop the turn, else clear the message; press twice to quit", "App", keys=("ctrl+c",)),
 )  # fmt: skip
 
 _PROMPT: Final[tuple[Action, ...]] = (
@@ -194,7 +194,7 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("commands", "choose a command", "Prompt", scope="prompt", when="idle", footer="commands", rank=2, typed="/"),
     _a("files", "mention a file, folder or symbol", "Prompt", scope="prompt", typed="@"),
     _a("newline", "start a new line", "Prompt", keys=("shift+enter", "alt+enter", "ctrl+j", "ctrl+enter"), scope="prompt", footer="new line", rank=4, footer_when="idle"),
-    _a("history", "go to an earlier or later message", "Prompt", keys=("up", "down"), scope="prompt", choices=2),
+    _a("history", "go to an earlier or later message; with an empty prompt, Up first takes back a queued one", "Prompt", keys=("up", "down"), scope="prompt", choices=2),
     _a("search_history", "search earlier messages", "Prompt", keys=("ctrl+r",), scope="prompt"),
     _a("undo_typing", "undo or redo typing", "Prompt", keys=("ctrl+z", "ctrl+shift+z"), scope="prompt", choices=2),
     _a("put_back", "restore what you erased", "Prompt", keys=("ctrl+y",), scope="prompt"),
@@ -207,7 +207,14 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("close_menu", "close the menu", "Menu", keys=("escape",), scope="menu", footer="close", rank=4),
     _a("open_block", "expand the block under the cursor, or the shortened notice above the prompt", "Transcript", keys=("ctrl+o",), scope="transcript", when="running", footer="open block", rank=4),
     _a("to_chat", "move between the empty prompt and the transcript", "Transcript", keys=("tab",), scope="prompt"),
+    _a("chat_entry", "choose the previous or next entry", "Transcript", keys=("up", "down"), scope="chat", footer="choose", rank=3, choices=2),
+    _a("chat_fold", "fold or expand the chosen entry", "Transcript", keys=("enter",), scope="chat", footer="fold or expand", rank=4),
+    _a("chat_ends", "go to the first or newest entry", "Transcript", keys=("home", "end"), scope="chat", choices=2),
+    _a("to_prompt", "go back to the message", "Transcript", keys=("tab",), scope="chat", footer="message", rank=4),
+    _a("find_next", "go to the previous or next match", "Transcript", keys=("shift+n", "n"), scope="find", footer="previous, next", rank=1, choices=2),
+    _a("find_close", "close the search", "Transcript", keys=("escape",), scope="find", footer="close search", rank=2),
     _a("scroll", "scroll by a page", "Transcript", keys=("pageup", "pagedown"), scope="transcript", choices=2),
+    _a("quit_empty", "quit, if the message is empty", "App", keys=("ctrl+d",), scope="transcript"),
     _a("to_end", "go to the newest row", "Transcript", keys=("ctrl+end",), scope="transcript"),
 )  # fmt: skip
 
@@ -350,7 +357,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("start_pick", "choose", "Start", keys=("1", "2", "3", "4", "5", "6", "7", "8", "9"), scope="start", footer="choose", rank=1, choices=9),
     _a("start_use", "use the chosen entry", "Start", keys=("enter",), scope="start", footer="use it", rank=2),
     _a("start_row", "choose the previous or next row", "Start", keys=("up", "down"), scope="start", choices=2),
-    _a("start_leave", "go back to the message", "Start", keys=("escape",), scope="start"),
+    _a("start_leave", "go to the message", "Start", keys=("tab",), scope="start", footer="message", rank=3),
     _a("policy_choose", "choose a profile or a rule", "Policy sheet", keys=("up", "down"), scope="policy", choices=2, footer="choose"),
     _a("policy_use", "use the chosen profile", "Policy sheet", keys=("enter",), scope="policy", footer="use it"),
     _a("policy_next", "use the next profile", "Policy sheet", keys=("shift+tab",), scope="policy", footer="next profile"),
@@ -359,7 +366,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("provider_line", "go to the previous or next line", "Provider", keys=("up", "down", "shift+tab", "tab"), scope="provider", choices=2, footer="line"),
     _a("provider_go", "go to the next line; on the last one, use the provider", "Provider", keys=("enter",), scope="provider", footer="next, then use"),
     _a("provider_tick", "tick or clear the box", "Provider", keys=("space",), scope="provider", footer="tick"),
-    _a("provider_close", "close", "Provider", keys=("escape",), scope="provider", footer="close"),
+    _a("provider_close", "go back", "Provider", keys=("escape",), scope="provider", footer="back"),
     _a("confirm_yes", "confirm an action that cannot be undone", "Confirm", keys=("y",), scope="confirm"),
     _a("confirm_go", "confirm an action that can be undone", "Confirm", keys=("enter",), scope="confirm"),
     _a("confirm_no", "cancel", "Confirm", keys=("escape", "n"), scope="confirm"),

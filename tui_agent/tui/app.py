@@ -133,6 +133,10 @@ class AgentApp(SessionApp, inherit_bindings=False):
                 self.copy_or_stop()
             elif name == "quit":
                 self.leave()
+            elif name == "quit_empty" and not is_covered:
+                if self.prompt.editor.text:
+                    continue
+                self.leave()
             elif name == "stop" or (
                 is_covered and (self.controller is None or not self.controller.works_over_sheet(name))
             ):
@@ -180,16 +184,19 @@ class AgentApp(SessionApp, inherit_bindings=False):
         event.stop()
         if self.controller is not None:
             self.controller.drafts.schedule_save()
+            if not self.prompt.editor.text:
+                self.controller.start_page.focus()
 
     def stop(self) -> None:
-        """Handle Esc: close the menu or the notice; if neither is open, interrupt."""
-        if self.prompt.close_menu() or self.hide_note():
+        """Handle Esc: close the menu, else interrupt, else close the notice; a notice never keeps a turn running."""
+        if self.prompt.close_menu():
             return
+        had_notice = self.hide_note()
         if self.controller is not None:
-            self.controller.escape()
+            self.controller.escape(had_notice=had_notice)
 
     def copy_or_stop(self) -> None:
-        """Handle Ctrl+C: copy the selection; without one, interrupt. A second press in a row quits."""
+        """Handle Ctrl+C: copy the selection, else interrupt, else clear the message. A second press in a row quits."""
         selected = self.screen.get_selected_text() or self.prompt.editor.selected_text
         if selected:
             self.copy_text(selected)
@@ -197,10 +204,16 @@ class AgentApp(SessionApp, inherit_bindings=False):
         now = time.monotonic()
         is_second = now - self._last_stop < TWICE_S
         self._last_stop = now
+        interrupted = not is_second and self.controller is not None and self.controller.interrupt()
+        if not interrupted and len(self.screen_stack) == 1 and self.prompt.editor.text:
+            self._last_stop = 0.0
+            self.prompt.close_menu()
+            self.prompt.editor.put_text("")
+            self.say(f"Cleared your message. {self.key_map.key_of('undo_typing')} restores it.")
+            return
         if is_second:
             self.leave()
             return
-        interrupted = self.controller is not None and self.controller.interrupt()
         done = "Interrupted. " if interrupted else ""
         self.say(f"{done}Press {self.key_map.key_of('copy_or_stop')} again to quit. Your session is saved.")
 
@@ -215,6 +228,12 @@ class AgentApp(SessionApp, inherit_bindings=False):
             scopes = ("menu",)
         elif self.controller is not None and self.controller.chat.start.has_focus:
             scopes = ("start", "app")
+        elif (
+            self.controller is not None
+            and (chat := self.controller.chat.widget) is not None
+            and chat.has_focus
+        ):
+            scopes = (*chat.key_scopes(), "app", "transcript")
         if len(scopes) > 1 and self.controller is not None and self.controller.failed:
             commands = [KeyHint("/model", "switch", "model"), KeyHint("/doctor", "check all", "doctor")]
             hint = self.key_map.hint

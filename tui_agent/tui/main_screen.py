@@ -16,6 +16,7 @@ from textual import events
 from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
 from tui_agent.config.options import SessionOptions
@@ -116,7 +117,7 @@ class Frame(App[int]):
         self.shape: Shape = shape(80, 24)
         self._shaped: tuple[Shape, bool] | None = None
         self.terminal = Terminal(self._write, self.environ)
-        self._notices = 0
+        self._note_timer: Timer | None = None
 
     def get_default_screen(self) -> Screen[None]:
         return MainScreen(id="main-screen")
@@ -254,10 +255,9 @@ class Frame(App[int]):
         self.note.display = True
         self.place_overlays()
         self.note.show()
-        self._notices += 1
-        number = self._notices
-        if not stays and not self.note.cut:
-            self.set_timer(NOTE_S, lambda: self.hide_note() if self._notices == number else None)
+        if self._note_timer is not None:
+            self._note_timer.stop()
+        self._note_timer = None if stays or self.note.cut else self.set_timer(NOTE_S, self.hide_note)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Report an error in a worker; the app keeps running."""

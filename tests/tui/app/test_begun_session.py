@@ -169,7 +169,7 @@ async def test_words_are_looked_for_once_all_is_known() -> None:
         await driven.pilot.pause()
         assert "/find starts when the whole session is loaded" in driven.text()
         await _whole(driven, session)
-        while "matches. /find" not in driven.text():
+        while '"question number 17" ' not in driven.text():
             await driven.pilot.pause(0.01)
 
 

@@ -97,7 +97,7 @@ async def test_a_queued_message_comes_back_into_the_prompt() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.session.feed(TurnStarted(turn=3), UserQueued(queue_id=RequestId("q1"), text="then this"))
         await driven.settle()
-        assert "then this" in driven.text() and "/unqueue" in driven.text()
+        assert "then this" in driven.text() and "Up edits or removes" in driven.text()
         await driven.type("/unqueue")
         await driven.press("enter")
         [command] = driven.session.submitted
@@ -262,14 +262,14 @@ async def test_themes_are_seen_while_choosing_and_esc_gives_the_old_one_back() -
         assert driven.app.theme == "day" and driven.app.looks.palette.theme.name == "day"
 
 
-async def test_find_marks_and_says_how_often() -> None:
+async def test_find_says_which_of_the_matches_is_the_current_one() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/find midnight")
         await driven.press("enter")
-        assert "match" in driven.app.note.text
+        assert '"midnight" 1 of 2' in driven.text()
         await driven.type("/find shfit")
         await driven.press("enter")
-        assert 'Nothing matches "shfit".' in driven.text()
+        assert 'Nothing matches "shfit".' in driven.text() and 'midnight" ' not in driven.text()
 
 
 async def test_find_looks_through_the_whole_of_a_long_output_and_opens_it_there() -> None:
@@ -286,7 +286,7 @@ async def test_find_looks_through_the_whole_of_a_long_output_and_opens_it_there(
         await driven.settle()
         await driven.type("/find needle")
         await driven.press("enter")
-        while "1 match" not in driven.text():
+        while "1 of 1" not in driven.text():
             await driven.pilot.pause(0.01)
         await driven.pilot.pause()
         assert any("line 450 has the Needle" in row for row in driven.rows())
@@ -308,6 +308,30 @@ async def test_a_provider_is_typed_in_and_its_key_never_shows(tmp_path: Path) ->
         assert "sk-secret" not in driven.text() and "•••" in driven.text()
         await driven.press("escape")
         assert driven.session.submitted == []
+
+
+async def test_esc_goes_back_one_level_in_the_set_up_of_a_provider() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/model")
+        await driven.press("escape", "enter")
+        await driven.type("other provider")
+        await driven.press("enter", "down", "down")
+        vendors = driven.rows()
+        await driven.press("enter")
+        assert "Keep the key" in driven.text()
+        await driven.press("escape")
+        assert driven.rows() == vendors
+        await driven.press("escape")
+        assert "Other provider…" in driven.text() and "▌  Model" in driven.text()
+        await driven.press("escape")
+        assert len(driven.app.screen_stack) == 1 and driven.session.submitted == []
+
+
+async def test_esc_in_a_form_that_was_named_closes_it() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/provider deepseek/deepseek-chat")
+        await driven.press("escape", "enter", "escape")
+        assert len(driven.app.screen_stack) == 1
 
 
 @pytest.mark.slow_variants

@@ -6,6 +6,7 @@ from tests.stubs.rows import rows
 from tui_agent.tui.actions import ACTIONS, BY_NAME, Action, Scope, key_name
 from tui_agent.tui.commands.context import ContextSheet
 from tui_agent.tui.commands.handlers import HANDLERS
+from tui_agent.tui.controller.chat import ChatWidget
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.fork_form import ForkForm
@@ -42,6 +43,8 @@ TAKERS: dict[Scope, tuple[type[KeyActions], ...]] = {
     "viewer": (Viewer, ContextSheet),
     "context": (ContextSheet,),
     "start": (Start,),
+    "chat": (ChatWidget,),
+    "find": (ChatWidget,),
     "trust": (TrustSheet,),
     "replay": (ReplayScreen,),
     "compare": (CompareScreen,),
@@ -129,7 +132,7 @@ def test_a_changed_key_does_what_the_old_one_did_and_the_old_one_nothing(
 @rows("action", KEYED)
 def test_every_action_with_a_key_has_someone_who_takes_it(action: Action) -> None:
     if action.scope in ("app", "transcript"):
-        assert action.name in {*HANDLERS, "quit", "stop", "copy_or_stop", "scroll"}
+        assert action.name in {*HANDLERS, "quit", "quit_empty", "stop", "copy_or_stop", "scroll"}
         return
     for taker in TAKERS[action.scope]:
         assert (action.name, taker) in UNUSED or action.name in taker._key_methods, taker

@@ -391,7 +391,7 @@ async def test_queued_messages_stand_above_the_prompt_and_say_what_can_be_done()
         rows = driven.rows()
         [first] = [at for at, row in enumerate(rows) if "later 1" in row]
         assert "after this turn   Enter sends it now" in rows[first]
-        assert "later 3" in rows[first + 2] and "+2 more   /unqueue edits or removes" in rows[first + 2]
+        assert "later 3" in rows[first + 2] and "+2 more   Up edits or removes" in rows[first + 2]
         assert "Ask for a change" in rows[first + 3]
         driven.session.feed(TurnFinished(turn=3, reason="interrupted"))
         await driven.settle()

@@ -148,6 +148,29 @@ async def test_typing_on_the_page_goes_into_the_prompt_and_nothing_is_lost() -> 
         assert driven.app.prompt.editor.text == "fix it"
 
 
+@pytest.mark.parametrize("away", [("escape",), ("tab", "escape"), ("tab", "tab"), ("x", "backspace")])
+async def test_the_list_is_never_locked(away: tuple[str, ...]) -> None:
+    environ = {"OPENAI_API_KEY": "k"}
+    async with open_app(empty_session(), outside=outside, environ=environ) as driven:
+        await shown(driven, "Found on this machine")
+        await driven.press(*away)
+        assert driven.app.start is not None and driven.app.start.has_focus
+        await driven.press("1")
+        assert [type(one) for one in driven.session.submitted] == [SetModel]
+        assert driven.app.prompt.editor.text == ""
+
+
+async def test_tab_goes_from_the_list_to_the_message_and_the_footer_follows() -> None:
+    async with open_app(empty_session(), outside=outside) as driven:
+        await shown(driven, "Without a key")
+        assert ("Tab", "message") in [hint[:2] for hint in driven.app.footer.keys]
+        await driven.press("tab")
+        assert driven.app.prompt.editor.has_focus
+        assert ("Enter", "send") in [hint[:2] for hint in driven.app.footer.keys]
+        await driven.type("1 is text here")
+        assert driven.app.prompt.editor.text == "1 is text here"
+
+
 async def test_arrows_enter_and_the_mouse_choose() -> None:
     async with open_app(empty_session(), outside=outside, environ={"OPENAI_API_KEY": "k"}) as driven:
         await shown(driven, "Without a key")

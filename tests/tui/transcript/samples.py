@@ -23,6 +23,7 @@ from tui_agent.tui.theme.symbols import UNICODE, Symbols
 from tui_agent.tui.theme.theme import ColourMode, bundled_folder, load_theme, textual_theme
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.widget import TranscriptWidget
+from tui_agent.tui.widgets.keymap import KeyMap
 
 AT = 1_775_052_120.0
 MAIN = AgentId("main")
@@ -296,6 +297,7 @@ EVERY_ACTION = frozenset({"fork", "revert", "diff", "undo"})
 class TranscriptApp(App[None]):
     """The widget alone, in a theme; what it posts is kept in `posted`."""
 
+    key_map = KeyMap()
     CSS = "Screen { background: $s0; } TranscriptWidget { height: 1fr; scrollbar-color: $border-strong; scrollbar-background: $s0; }"
 
     def __init__(

@@ -252,13 +252,17 @@ async def test_find_goes_through_hits_and_opens_what_hides_them() -> None:
         assert await widget.find("assert x == 3") == 1
         assert any("assert x == 3" in line for line in screen(widget))
         assert await widget.find("PYTEST") == 0
-        assert await widget.find("pytest") == 2
-        first = widget.cursor
-        assert widget.find_next()
-        assert widget.cursor != first
-        assert widget.find_next()
-        assert widget.cursor == first
-        assert await widget.find("") == 0
+        count = await widget.find("pytest")
+        places = []
+        for _ in range(count):
+            places.append((widget.find_place, widget.finder.current))
+            assert widget.find_next(1)
+        assert [place for place, _ in places] == [f"{number} of {count}" for number in range(1, count + 1)]
+        assert len({hit for _, hit in places}) == count
+        assert (widget.find_place, widget.finder.current) == places[0]
+        assert widget.find_next(-1)
+        assert (widget.find_place, widget.finder.current) == places[-1]
+        assert await widget.find("") == 0 and widget.find_place == ""
 
 
 async def test_running_calls_show_their_time_once_a_second() -> None:

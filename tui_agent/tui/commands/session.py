@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from tui_agent.config.paths import is_session_stored
-from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import Pause, Rename, Resume, SendQueued, Unqueue
 from tui_agent.protocol.events.turn import UserQueued
 from tui_agent.protocol.settings import PAUSE_PENDING
@@ -183,8 +182,13 @@ def unqueue(context: AppContext, argument: str) -> None:
     if message is None:
         return
     context.submit(Unqueue(queue_id=message.queue_id))
-    if not context.prompt.text.strip():
-        context.prompt.put_text(text_preview(message.text))
+    context.worker(_put_back(context, message), "queued message")
+
+
+async def _put_back(context: AppContext, message: UserQueued) -> None:
+    """Put a message into the prompt, before any text in it."""
+    texts = await context.reader.read_text(message.text), context.prompt.text
+    context.prompt.put_text("\n".join(text for text in texts if text.strip()))
 
 
 def send_queued(context: AppContext, argument: str) -> None:

@@ -5,7 +5,6 @@ rebuilt.
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
 
 from textual import events
@@ -14,13 +13,12 @@ from tui_agent.folds.transcript.entries import Entry, NoticeEntry, TranscriptVie
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.tui.actions import BY_NAME
+from tui_agent.tui.actions import BY_NAME, Scope
 from tui_agent.tui.context import AppContext
+from tui_agent.tui.controller.chat_search import ChatSearch
 from tui_agent.tui.modals.confirm import open_link
 from tui_agent.tui.panes.start import first_page
 from tui_agent.tui.time_slice import Slices
-from tui_agent.tui.transcript.draw import long_texts
-from tui_agent.tui.transcript.find import pattern_of
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.messages import BlobWanted, EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.viewport import RowPosition
@@ -96,14 +94,17 @@ class ChatWidget(TranscriptWidget):
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
             self.extend(None)
 
-    def action_first(self) -> None:
-        """Go to the first entry of the whole session."""
-        self.chat.context.worker(self._to_first(self.viewport.position), "first")
+    def go_to_end(self, direction: int) -> None:
+        """Go to the first or newest entry of the whole session."""
+        if direction < 0:
+            self.chat.context.worker(self._to_first(self.viewport.position), "first")
+        else:
+            super().go_to_end(direction)
 
     async def _to_first(self, position: RowPosition | None) -> None:
         await self.extend_to(0)
         if self.viewport.position == position:  # Skip this if the user scrolled meanwhile.
-            super().action_first()
+            super().go_to_end(-1)
 
     def on_blob_wanted(self, message: BlobWanted) -> None:
         message.stop()
@@ -113,26 +114,27 @@ class ChatWidget(TranscriptWidget):
         message.stop()
         self.chat.app.copy_text(message.text)
 
-    def on_key(self, event: events.Key) -> None:
-        """Send typed text to the prompt. Tab and Esc focus the prompt; / starts a search."""
-        prompt, keys = self.chat.context.prompt, self.chat.context.app.key_map
-        typed = event.character if event.is_printable else None
-        if typed == "/" and prompt.text.strip():
-            self.chat.find("")  # The user is writing a message, so go on to the next match instead.
-            event.stop()
-            return
-        if typed == "/":
-            prompt.put_text("/find ")
-        elif typed is not None:
-            prompt.insert(typed)
-        elif keys.means(event.key, "stop") and self.chat.escape():
-            event.stop()
-            return
-        elif not (keys.means(event.key, "stop") or keys.means(event.key, "to_chat")):
-            return
-        event.stop()
-        event.prevent_default()
-        prompt.focus()
+    key_methods = {"to_prompt": "leave"}
+
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return no scope once the focus has left, because keys that were read together with a letter follow it."""
+        return super().key_scopes() if self.screen.focused is self else ()
+
+    def pass_key(self, event: events.Key) -> bool:
+        """Type a letter, and the keys that were read together with it, into the prompt."""
+        if self.screen.focused is self and not event.is_printable:
+            return False
+        self.leave()
+        self.chat.context.prompt.post_message(events.Key(event.key, event.character))
+        return True
+
+    def leave(self) -> None:
+        """Focus the prompt."""
+        self.screen.set_focus(self.chat.context.prompt)
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        super().watch_has_focus(has_focus)
+        self.chat.app.show_keys()
 
     def on_entry_action(self, message: EntryAction) -> None:
         message.stop()
@@ -147,6 +149,9 @@ class ChatWidget(TranscriptWidget):
     def watch_new_rows(self) -> None:
         self.chat.show_status()
 
+    def watch_find_place(self, place: str) -> None:
+        self.chat.search.show_place(self.finder.text, place)
+
 
 class Chat:
     """The start page and the transcript; one of them is visible."""
@@ -159,7 +164,7 @@ class Chat:
         self.widget: ChatWidget | None = None
         self._preview: ChatWidget | None = None
         """The end of a long session, shown until all of it is folded."""
-        self._search = ChatSearch(self)
+        self.search = ChatSearch(self)
         self._refused_at = -1
         self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
 
@@ -288,8 +293,10 @@ class Chat:
             self.widget.action_page(pages)
 
     def focus(self) -> None:
-        """Focus the transcript, with the cursor on the newest visible entry."""
-        if self.widget is not None and self.widget.display:
+        """Focus the transcript, with the cursor on the newest visible entry, or a start page that needs a model."""
+        if self.start.display and self.start.content.needs_model:
+            self.start.focus()
+        elif self.widget is not None and self.widget.display:
             self.widget.focus()
             if not self.widget.cursor:
                 self.widget.action_cursor(-1)
@@ -304,8 +311,8 @@ class Chat:
         if self.widget is None:
             return
         if text:
-            self.context.worker(self._search.run(self.widget, text), "find")
-        elif not self.widget.find_next():
+            self.context.worker(self.search.run(self.widget, text), "find")
+        elif not self.widget.find_next(1):
             self.app.say(
                 "/find needs a text, for example /find midnight. Without a text, /find goes to the next match."
             )
@@ -321,11 +328,23 @@ class Chat:
             if self.widget.toggle_fold(entry.id):
                 return
 
-    def escape(self) -> bool:
-        """Clear the selection; return False if there is none."""
-        if self.widget is None or self.widget.selection is None:
+    def close(self) -> bool:
+        """Clear the selection, else close the search, else leave the transcript; return False if none of it is needed.
+
+        On a start page that needs a model, leave the empty prompt.
+        """
+        if self.start.display:
+            if not self.context.prompt.text:
+                self.focus()
+            return self.start.content.needs_model
+        if self.widget is None:
             return False
-        self.widget.clear_selection()
+        if self.widget.selection is not None:
+            self.widget.clear_selection()
+        elif not self.widget.close_find():
+            if not self.widget.has_focus:
+                return False
+            self.widget.leave()
         return True
 
     def entry_at(self, seq: int) -> Entry | None:
@@ -348,45 +367,6 @@ class Chat:
         """Redraw with another theme."""
         if self.widget is not None:
             self.widget.set_look(self.app.looks.palette, self.app.looks.symbols)
-
-
-class ChatSearch:
-    """A search in the whole transcript, including long texts that are stored outside of it."""
-
-    def __init__(self, chat: Chat) -> None:
-        self._chat = chat
-        self._wanted = ""
-
-    async def run(self, widget: ChatWidget, text: str) -> None:
-        """Read the long texts that contain `text`, then go to the first match."""
-        self._wanted = text
-        if progress := self._chat.context.sessions.load_progress:
-            self._chat.app.say(f"/find starts when the whole session is loaded: {progress}.")
-            await self._chat.context.sessions.wait_until_whole()
-        await self._read_long_texts(pattern_of(text))
-        if widget is not self._chat.widget or text != self._wanted:
-            return
-        await widget.extend_to(0)
-        count = await widget.find(text)
-        if text != self._wanted:
-            return
-        if count:
-            self._chat.app.say(f"{count} {'match' if count == 1 else 'matches'}. /find goes to the next one.")
-        else:
-            self._chat.app.say(f'Nothing matches "{text}".', "warning")
-
-    async def _read_long_texts(self, pattern: re.Pattern[str]) -> None:
-        """Load the long texts that match, so that the search finds them."""
-        blobs, slices = dict[str, BlobText](), Slices()
-        for entry in self._chat.entries:
-            blobs.update((blob.blob_sha256, blob) for blob in long_texts(entry))
-            await slices.turn()
-        for digest, blob in blobs.items():
-            if digest in self._chat.blobs:
-                continue
-            whole = await self._chat.context.reader.read_text(blob)
-            if await asyncio.to_thread(pattern.search, whole) is not None:
-                self._chat.keep_blob(blob, whole)
 
 
 def _view_from(view: TranscriptView, first: int) -> TranscriptView:

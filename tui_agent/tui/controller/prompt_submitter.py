@@ -75,7 +75,11 @@ class PromptSubmitter:
 
     def _run_shell_line(self, text: str) -> bool:
         if self._host.running:
-            self._host.act("run", "")
+            key = self._host.app.key_map.key_of("stop")
+            running = "Another command" if self._host.state.shell is not None else "A turn"
+            self._host.app.say(
+                f"{running} is running. Press {key} to stop it, then send this one.", "warning"
+            )
             return False
         hidden = text.startswith("!!")
         self._remember(text)

@@ -93,7 +93,8 @@ class SessionController:
                 ("the history of messages", self.drafts.take_prompts),
             ),
         )
-        self._escaped_at = 0.0
+        self._escaped_at = self._interrupted_at = self._interrupt_sent_at = -TWICE_S
+        self._interrupted_work: tuple[object, ...] = ()
         self._has_warned_unconfined = False
         self.halted_at = -2
         """If the engine could not store an event and ended its turn: the newest event at that time; otherwise -2."""
@@ -248,11 +249,17 @@ class SessionController:
                 return
         self.act(name)
 
-    def escape(self) -> None:
-        """Handle Esc with nothing open: clear the selection, or else interrupt. A double Esc while idle opens revert."""
-        if self.chat.escape() or self.interrupt():
-            return
+    def escape(self, *, had_notice: bool) -> None:
+        """Handle Esc with no menu open: interrupt, else close what is open in the chat. `had_notice`: it hid a notice.
+
+        A double Esc while idle opens revert, but not soon after an interrupt: the user may still be pressing Esc.
+        """
         now = time.monotonic()
+        if self.interrupt() or now < self._interrupted_at + TWICE_S:
+            self._interrupted_at = now
+            return
+        if self.chat.close() or had_notice:
+            return
         before, self._escaped_at = self._escaped_at, now
         twice = now - before < TWICE_S and self.app.key_map.is_double("revert")
         if twice and self.connected and not self.prompt.text:
@@ -260,10 +267,15 @@ class SessionController:
             self.act("revert")
 
     def interrupt(self) -> bool:
-        """Interrupt the running turn; return False if none runs."""
-        if not self.running:
+        """Interrupt the running turn, or the one that a message is about to start; return False if there is none."""
+        if not self.running and not self.submitter.under_way:
             return False
-        self.submit(Interrupt())
+        state, now = self.state, time.monotonic()
+        work = state.turn, state.turn_running, state.shell, state.is_compacting
+        # Pressing the key again and again sends one command: the engine would reject those that come too late.
+        if work != self._interrupted_work or now > self._interrupt_sent_at + TWICE_S:
+            self._interrupted_work, self._interrupt_sent_at = work, now
+            self.submit(Interrupt())
         return True
 
     def show_trust(self) -> None:

@@ -103,7 +103,7 @@ class StartPage:
             return
         before, self._shown_for = self._shown_for, now
         self._show(needs=now[0], fault=fault, policy=settings.policy if settings else "ask")
-        if before is not None and before[0] and not now[0] and self._host.chat.start.has_focus:
+        if before is not None and before[0] and not now[0]:
             self._host.prompt.focus()
 
     def show_fault(self, fault: str) -> bool:

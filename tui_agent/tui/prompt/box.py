@@ -97,6 +97,7 @@ class Prompt(Vertical):
         self.editor.sync = self._complete
         self.editor.submit = self.submit
         self.editor.act = self._act
+        self.editor.take_queued = self.queue_rows.take
         self.files = FileIndex(root)
         self.find_symbols: FindSymbols = _search_git
         self._symbols = Symbols()
@@ -111,7 +112,7 @@ class Prompt(Vertical):
         self._token: Token | None = None
         self._closed_at: str | None = None
         self._searching: str | None = None
-        self._note = ""
+        self._note = self._find_place = ""
         self._policy = policy
 
     def compose(self) -> ComposeResult:
@@ -136,6 +137,11 @@ class Prompt(Vertical):
         self._policy, self._note = policy, note
         self.running = self.editor.running = running
         self._waits_for, self._unconfined = waits_for, unconfined
+        self._update_note()
+
+    def set_find_place(self, text: str) -> None:
+        """Show the place of the current match of a search; empty if none is open."""
+        self._find_place = text
         self._update_note()
 
     def set_queue(self, texts: Sequence[str], *, after: str) -> None:
@@ -177,6 +183,8 @@ class Prompt(Vertical):
             }[self._token.kind]
         elif self._searching is not None:
             note = f"history: {len(self.menu.candidates)} found"
+        elif self._find_place:
+            note = self._find_place
         elif self.running and self.editor.text.strip():
             note = f"waits for {self._waits_for}" if self._waits_for else "steers this turn"
         else:
@@ -197,6 +205,7 @@ class Prompt(Vertical):
         self._grow()
         self._complete()
         self._update_note()
+        self.queue_rows.set_prompt_empty(not self.editor.text.strip())
         self.post_message(self.Drafted())
 
     @on(Editor.Edited)

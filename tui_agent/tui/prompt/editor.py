@@ -65,6 +65,8 @@ class MessageArea(TextArea, inherit_css=False):
         """Called in the key handler with the action of the key: `send` or `queue`."""
         self.act: Callable[[str], None] = lambda name: None
         """Called in the key handler with the name of an action other than `send` and `queue`."""
+        self.take_queued: Callable[[], bool] = lambda: False
+        """Called to take the newest queued message back; returns False if none is queued."""
         self.running = False
         """True while a turn runs, which a message would steer."""
         self._erased = ""
@@ -192,6 +194,8 @@ class MessageArea(TextArea, inherit_css=False):
     def action_cursor_up(self, select: bool = False) -> None:
         if select or not self.cursor_at_first_line:
             super().action_cursor_up(select)
+            return
+        if not self.text and self.take_queued():
             return
         older = self.history_of_messages.older_message(self.text)
         if older is None:

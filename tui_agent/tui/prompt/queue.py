@@ -9,7 +9,7 @@ from typing import Final
 from textual.strip import Strip
 
 from tui_agent.tui.widgets.keymap import key_map_of
-from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.rows import Part, cells, cut_parts
 
 MAX_ROWS: Final = 3
@@ -21,6 +21,9 @@ class QueueRows(LinePane):
     surface = "s2"
     texts: tuple[str, ...] = ()
     after: str = ""
+    is_prompt_empty: bool = True
+    """True if the keys on the rows work: with text in the prompt, they mean something else."""
+    _is_taken: bool = False
 
     @property
     def rows_wanted(self) -> int:
@@ -31,10 +34,23 @@ class QueueRows(LinePane):
         """Show these messages; `after` names the work that runs before them, empty if there is none."""
         if (tuple(texts), after) == (self.texts, self.after):
             return
-        self.texts, self.after = tuple(texts), after
+        self.texts, self.after, self._is_taken = tuple(texts), after, False
         self.display = bool(texts)
         self.styles.height = max(1, self.rows_wanted)
         self.show()
+
+    def set_prompt_empty(self, is_empty: bool) -> None:
+        """Show the keys only while they work."""
+        if is_empty != self.is_prompt_empty:
+            self.is_prompt_empty = is_empty
+            self.show()
+
+    def take(self) -> bool:
+        """Take the newest message back into the prompt, once until the queue changes; return False if there is none."""
+        if self.texts and not self._is_taken:
+            self._is_taken = True
+            self.post_message(Intent("unqueue"))
+        return bool(self.texts)
 
     def draw(self, width: int, height: int) -> list[Strip]:
         return [self._row(index, width) for index in range(self.rows_wanted)]
@@ -57,10 +73,10 @@ class QueueRows(LinePane):
         more = [pen.part(f"+{hidden} more", "t3")] if hidden > 0 else []
         for send, edit in ((" sends it now", " edits or removes"), (" sends", " edits"), ("", "")):
             keys: list[list[Part]] = []
-            if first:
+            if first and self.is_prompt_empty:
                 keys.append(self._key(key_map_of(self.app).key_of("send"), send, "send_queued"))
-            if last:
-                keys.append(self._key("/unqueue", edit, "unqueue"))
+            if last and self.is_prompt_empty:
+                keys.append(self._key(key_map_of(self.app).key_of("history"), edit, "unqueue"))
             yield self._joined([when, more, *keys])
             yield self._joined([more, *keys])
         yield more

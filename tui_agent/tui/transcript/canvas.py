@@ -77,6 +77,8 @@ class _Painted(NamedTuple):
     cursor: bool = False
     selected: tuple[int, int] | None = None
     needle: str = ""
+    current: tuple[int, int] | None = None
+    """The bounds of the current match of the search, if it is in this row."""
 
 
 class TranscriptCanvas(ScrollView, can_focus=True):
@@ -96,6 +98,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     """True while the view scrolls along with new rows."""
     new_rows: reactive[int] = reactive(0, repaint=False)
     """Number of rows added below the view while it was scrolled up."""
+    find_place: reactive[str] = reactive("", repaint=False)
+    """The place of the current match, such as `3 of 13`; empty while no search is open."""
     cursor: reactive[str] = reactive("", repaint=False)
     """The id of the entry under the cursor; empty for none."""
 
@@ -165,7 +169,9 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._changed = set()
         known, y = len(self.viewport.layout), self.viewport.y
         if len(entries) < known:
-            self.selection = None  # The selection may cover entries that are gone.
+            # The selection and the matches may be in entries that are gone.
+            self.selection = None
+            self.finder.clear()
         self.viewport.set_entries(entries, changed)
         changed = changed.union(range(known if known <= len(entries) else 0, len(entries)))
         unchanged = self._unfinished - changed
@@ -260,14 +266,14 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         )
         selected = self.selection and self.selection.on_row(line.slot, line.number, len(line.row.text()))
         needle = self.finder.text if self.finder.text and self.finder.hits(line.row) else ""
-        return _Painted(line.row, cursor, selected or None, needle)
+        hit = self.finder.current
+        current = hit.span if hit is not None and hit.slot == line.slot and hit.row == line.number else None
+        return _Painted(line.row, cursor, selected or None, needle, current)
 
     def _highlight(self, painted: _Painted, row: Row, look: Look) -> Sequence[Run]:
         runs: Sequence[Run] = row.runs
         full = look.palette.mode == "full"
         mark = Style(bgcolor=look.palette.theme.colors["selection"]) if full else Style(reverse=True)
-        if painted.needle:
-            runs = restyle(runs, self.finder.hits(row), Style(underline=True, bold=True))
         if painted.selected:
             runs = restyle(runs, [painted.selected], mark)
         if painted.cursor:
@@ -276,6 +282,12 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             chosen = Run(look.symbols.chosen, look.s("accent") + mark, DECOR)
             margin = Run(" " * max(look.right - length, 0), look.ground + mark)
             runs = [chosen, first._replace(text=first.text[1:]), *others, margin]
+        if painted.needle:
+            runs = restyle(runs, self.finder.hits(row), Style(underline=True, bold=True))
+        if painted.current:
+            # In a row that is shown in reverse, the current match is not.
+            reverse = full or not (painted.cursor or painted.selected)
+            runs = restyle(runs, [painted.current], look.s("accent", bold=True) + Style(reverse=reverse))
         return runs
 
     # Scrolling and size
@@ -321,6 +333,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
                 self.scroll_target_y = self.scroll_y = viewport.y
         finally:
             self._moving = False
+        self.find_place = self.finder.place
         self.anchored = viewport.anchored
         self.new_rows = viewport.new_rows
 

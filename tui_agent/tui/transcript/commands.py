@@ -53,27 +53,33 @@ class TranscriptCommands(TranscriptCanvas):
     async def find(self, text: str) -> int:
         """Highlight a text, and go to its first match at or below the view.
 
-        Return the number of entries that contain the text; 0 if a newer search replaced this one. Keys are handled
-        during the search.
+        Return the number of matches; 0 if a newer search replaced this one. Keys are handled during the search.
         """
         slices, layout = Slices(), self.viewport.layout
         for _ in self.finder.search_entries(text, layout, self._known):
             if await slices.turn() and (self.finder.text != text or self.viewport.layout is not layout):
                 return 0
-        self.find_next()
-        return len(self.finder.entries)
+        self.find_next(1)
+        return self.finder.count
 
-    def find_next(self) -> bool:
-        """Go to the next match, unfolding its entry if needed; return False if there is none."""
+    def find_next(self, direction: int) -> bool:
+        """Go to the next (`direction` 1) or previous (-1) match, unfolding its entry; return False if there is none."""
         layout = self.viewport.layout
         start = self._frame[0].slot if self._frame else 0
         with self.viewport.steady():
-            hit = self.finder.next_hit(layout, start)
+            hit = self.finder.step(layout, start, direction)
         if hit is not None:
-            self.viewport.show(*hit)
-            self.move_cursor(hit[0])
+            self.viewport.show(hit.slot, hit.row)
+            self.move_cursor(hit.slot)
         self.repaint()
         return hit is not None
+
+    def close_find(self) -> bool:
+        """Forget the search; return False if there was none."""
+        was_open = bool(self.finder.text)
+        self.finder.clear()
+        self.repaint()
+        return was_open
 
     def selected_text(self) -> str:
         """Return the source text of the selection; empty without one."""

@@ -1,11 +1,12 @@
 """Text search in the transcript, and movement from match to match.
 
-Invariant: a match is a row of an entry; the whole entry is searched, even if it is folded.
+Invariant: the whole entry is searched, even if it is folded; one match at a time is the current one.
 """
 
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tui_agent.tui.transcript.blocks import Reader
 from tui_agent.tui.transcript.draw import search_text
@@ -13,14 +14,43 @@ from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.rows import Row
 
 
+class Hit(NamedTuple):
+    """A match: its slot, its number in the entry (from 0), its row in the slot, and its bounds in the row."""
+
+    slot: int
+    number: int
+    row: int
+    span: tuple[int, int]
+
+
 class Finder:
     """The matches of one search text."""
 
     def __init__(self) -> None:
         self.text = ""
-        self.entries: list[int] = []
+        self.current: Hit | None = None
+        self._counts: dict[int, int] = {}
+        """The number of matches by slot, in order. Exact for an entry that was visited: its rows may repeat a text, or
+        break a match.
+        """
         self._pattern: re.Pattern[str] | None = None
-        self._current = (-1, -1)
+
+    @property
+    def count(self) -> int:
+        """The number of matches."""
+        return sum(self._counts.values())
+
+    @property
+    def place(self) -> str:
+        """The place of the current match, such as `3 of 13`; empty if there is none."""
+        if self.current is None:
+            return ""
+        before = sum(count for slot, count in self._counts.items() if slot < self.current.slot)
+        return f"{before + self.current.number + 1} of {self.count}"
+
+    def clear(self) -> None:
+        """Forget the text and its matches."""
+        self.text, self.current, self._pattern, self._counts = "", None, None, {}
 
     def search(self, text: str, layout: Layout, read: Reader) -> None:
         """Search for a text. Only the part of a long text that `read` returns is searched."""
@@ -29,14 +59,13 @@ class Finder:
 
     def search_entries(self, text: str, layout: Layout, read: Reader) -> Iterator[None]:
         """Search as `search` does, yielding after each entry."""
-        self.text = text
-        self._current = (-1, -1)
+        self.text, self.current = text, None
         self._pattern = pattern_of(text) if text else None
-        self.entries = []
-        entries, pattern, index = self.entries, self._pattern, 0
+        self._counts = {}
+        counts, pattern, index = self._counts, self._pattern, 0
         while pattern is not None and index < len(layout):
-            if pattern.search(search_text(layout.entry(index), read)):
-                entries.append(index)
+            if count := sum(1 for _ in pattern.finditer(search_text(layout.entry(index), read))):
+                counts[index] = count
             index += 1
             yield
 
@@ -46,30 +75,32 @@ class Finder:
             return []
         return [match.span() for match in self._pattern.finditer(row.text())]
 
-    def next_hit(self, layout: Layout, start: int) -> tuple[int, int] | None:
-        """Return the next match as (slot, row), wrapping around at the end. The search begins at slot `start`."""
-        if not self.entries:
+    def step(self, layout: Layout, start: int, direction: int) -> Hit | None:
+        """Go to the next (`direction` 1) or previous (-1) match, wrapping around; without one, begin at slot `start`."""
+        if not self._counts:
             return None
-        index, row = self._current if self._current[0] >= 0 else (start, -1)
-        first = bisect_left(self.entries, index)
-        order = [*self.entries[first:], *self.entries[:first]]
-        for candidate in (*order, order[0]):
-            rows = self._open(layout, candidate)
-            hits = [number for number, hit_row in enumerate(rows) if self.hits(hit_row)] or [0]
-            if candidate == index:
-                hits, index = [hit for hit in hits if hit > row], -1
-            if hits:
-                self._current = (candidate, hits[0])
-                return self._current
-        return None
+        slots = list(self._counts)
+        if self.current is None:
+            index, number = bisect_left(slots, start), 0
+        else:
+            index, number = bisect_left(slots, self.current.slot), self.current.number + direction
+            if not 0 <= number < self._counts[self.current.slot]:
+                index, number = index + direction, 0 if direction > 0 else -1
+        slot = slots[index % len(slots)]
+        matches = [(at, span) for at, row in enumerate(self._open(layout, slot)) for span in self.hits(row)]
+        matches = matches or [(0, (0, 0))]
+        self._counts[slot] = len(matches)
+        number = len(matches) - 1 if number < 0 else min(number, len(matches) - 1)
+        self.current = Hit(slot, number, *matches[number])
+        return self.current
 
     def _open(self, layout: Layout, index: int) -> list[Row]:
-        """Return the rows of an entry, unfolding it if its match is in the folded part."""
+        """Return the rows of an entry, unfolding it if some of its matches are in the folded part."""
         slot = layout.slots[index]
         if slot.group >= 0:
             layout.auto_fold.open_group(slot.group)
         rows = layout.rows(index)
-        if not any(self.hits(row) for row in rows) and slot.opened is not True:
+        if sum(len(self.hits(row)) for row in rows) < self._counts[index] and slot.opened is not True:
             layout.set_opened(index, True)
             rows = layout.rows(index)
         return rows

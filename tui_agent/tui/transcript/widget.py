@@ -3,34 +3,37 @@
 Invariant: for actions, links and selected texts it only posts messages; the app acts on them.
 """
 
-from typing import ClassVar, Final
+from collections.abc import Sequence
+from typing import Final
 
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
 from tui_agent.folds.transcript.entries import AnswerEntry, UserEntry
+from tui_agent.tui.actions import Scope
 from tui_agent.tui.transcript.commands import TranscriptCommands
 from tui_agent.tui.transcript.messages import EntryAction, LinkClicked, TextSelected
 from tui_agent.tui.transcript.selection import Point, Selection, char_at, word_at
 from tui_agent.tui.transcript.viewport import Line
+from tui_agent.tui.widgets.keymap import KeyActions
 
 WHEEL_ROWS: Final = 3
 DRAG_S: Final = 0.05
 
 
-class TranscriptWidget(TranscriptCommands):
-    """The chat widget. Posts EntryAction, LinkClicked, BlobWanted and TextSelected."""
+class TranscriptWidget(KeyActions, TranscriptCommands):
+    """The chat widget. Posts EntryAction, LinkClicked, BlobWanted and TextSelected.
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "cursor(-1)", "Up", show=False),
-        Binding("down", "cursor(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home", "first", "First", show=False),
-        Binding("end", "last", "Last", show=False),
-        Binding("enter", "toggle_entry", "Open", show=False),
-    ]
+    Its keys are in the registry, scope `chat` and, while a search is open, `find`.
+    """
+
+    key_methods = {
+        "chat_entry": "action_cursor",
+        "chat_fold": "action_toggle_entry",
+        "chat_ends": "go_to_end",
+        "find_next": "find_next",
+        "find_close": "close_find",
+    }
 
     _press: Point | None = None
     _dragged = False
@@ -38,6 +41,20 @@ class TranscriptWidget(TranscriptCommands):
     _scroller: Timer | None = None
 
     # Keys
+
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the scope of the chat, after that of an open search."""
+        return ("find", "chat") if self.finder.current is not None else ("chat",)
+
+    def on_key(self, event: events.Key) -> None:
+        """Run the action of a key."""
+        if self.run_key(event.key) or self.pass_key(event):
+            event.stop()
+            event.prevent_default()
+
+    def pass_key(self, event: events.Key) -> bool:
+        """Pass on a key that has no action here; return False if it has no effect."""
+        return False
 
     def action_cursor(self, direction: int) -> None:
         """Move the cursor to the next (`direction` 1) or previous (-1) entry that has rows."""
@@ -63,15 +80,10 @@ class TranscriptWidget(TranscriptCommands):
         self.viewport.scroll_to(self.viewport.y + rows)
         self.repaint()
 
-    def action_first(self) -> None:
-        """Go to the first entry."""
-        self.viewport.scroll_to(0)
-        self.move_cursor(0)
-
-    def action_last(self) -> None:
-        """Go to the last entry, and follow new rows again."""
-        self.viewport.scroll_to(self.viewport.layout.total)
-        self.move_cursor(len(self.viewport.layout) - 1)
+    def go_to_end(self, direction: int) -> None:
+        """Go to the first (`direction` -1) or newest (1) entry; at the newest, follow new rows again."""
+        self.viewport.scroll_to(0 if direction < 0 else self.viewport.layout.total)
+        self.move_cursor(0 if direction < 0 else len(self.viewport.layout) - 1)
 
     def action_toggle_entry(self) -> None:
         """Fold or unfold the entry under the cursor."""

@@ -41,7 +41,8 @@ BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "prompt": ("transcript", "app"),
     "menu": ("transcript", "app"),
     "transcript": ("app",),
-    "start": ("transcript", "app"),
+    **dict.fromkeys(("start", "chat"), ("transcript", "app")),
+    "find": ("chat", "transcript", "app"),
     **dict.fromkeys(("tree", "checkpoints", "map", "jobs"), ("page", "rows")),
     "sessions": ("page", "rows"),
     **dict.fromkeys(("sessions_find", "map_find", "trace"), ("rows",)),
@@ -55,7 +56,20 @@ EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
 """The app's actions whose keys work over every screen."""
 TYPING: Final[frozenset[Scope]] = frozenset(
     {
-        *("app", "transcript", "prompt", "menu", "start", "reason", "rule", "question", "list", "fork"),
+        *(
+            "app",
+            "transcript",
+            "chat",
+            "find",
+            "prompt",
+            "menu",
+            "start",
+            "reason",
+            "rule",
+            "question",
+            "list",
+            "fork",
+        ),
         *("provider", "field", "map_find", "sessions_find"),
     }
 )
