@@ -40,6 +40,7 @@ from tui_agent.folds.comparison.divergence import (
 )
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.environment import Sandbox
+from tui_agent.ports.tool import Service, ToolSpec
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import (
     AnswerQuestion,
@@ -52,6 +53,7 @@ from tui_agent.protocol.commands import (
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.env import EnvStarted
+from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunStarted, SessionStarted
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished
@@ -195,6 +197,8 @@ class RerunBench:
             next((payload.sandbox for payload in recorded if isinstance(payload, EnvStarted)), "")
         )
         self._recorded_turn = RecordedTurn(folder.name, open_blobs(folder))
+        self._tools = [offered.tool.spec for offered in loaded.tools]
+        self._missing_services: set[Service] = set()
         self.engine = Engine(self._build_parts(loaded, alone), self._fail)
 
     def _build_parts(self, loaded: LoadedPlugins, alone: bool) -> EngineParts:
@@ -225,6 +229,7 @@ class RerunBench:
             clock=base.clock,
             ids=base.ids,
             interactive=not alone,
+            missing_services=self._missing_services,
             max_retries=0,
         )
 
@@ -243,6 +248,9 @@ class RerunBench:
         """Send the turn's message and the user's answers again; return the new events of the turn."""
         self._events.clear()
         self._recorded_turn.begin(turn.events)
+        # Turns of one session can have run with and without a user.
+        self._missing_services.clear()
+        self._missing_services |= unoffered_services(self._tools, payloads(turn.events))
         self.submit(self._start_command(turn))
         index = 0
         with anyio.move_on_after(PATIENCE_S):
@@ -294,6 +302,14 @@ class RerunBench:
 def payloads(records: Sequence[Record]) -> list[Payload]:
     """Return the payloads of all known events."""
     return [record.payload for record in records if isinstance(record, Envelope)]
+
+
+def unoffered_services(tools: Sequence[ToolSpec], recorded: Sequence[Payload]) -> set[Service]:
+    """Return the services whose tools no recorded request offered, for example `ask` in a run without a user."""
+    requests = [payload for payload in recorded if isinstance(payload, ModelRequested)]
+    offered = {name for request in requests for name in request.tools}
+    used = {service for spec in tools if spec.name in offered for service in spec.needs}
+    return {service for spec in tools for service in spec.needs} - used
 
 
 def _copy_blobs(folder: Path, target: Path) -> None:
