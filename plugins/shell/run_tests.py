@@ -135,7 +135,9 @@ def _shorten_output(framework: str, result: api.ExecResult, output: DecodedOutpu
         return shorten_for_model(output, CRASH_HEAD_CHARS, CRASH_TAIL_CHARS)
     shown = [shorten_failure(failure) for failure in failures[:MAX_SHOWN_FAILURES]]
     missing = len(failures) - len(shown)
-    note = f"[{api.format_count(missing, 'more failure')} {'is' if missing == 1 else 'are'} left out]"
+    note = f"[{api.format_count(missing, 'more failure')} {'is' if missing == 1 else 'are'} left out"
+    # A longer output becomes an artifact, and the engine says how to read it.
+    note += "]" if isinstance(output.stored, api.BlobText) else ": run one alone to see it]"
     return "\n\n".join([*shown, note] if missing else shown)
 
 

@@ -48,7 +48,7 @@ async def test_of_failed_tests_the_model_gets_the_names_and_the_first_three_fail
         f"failed: test_a.py::test_{n}" for n in range(12)
     ]
     assert [n for n in range(12) if f"E       assert {n} == -1" in told] == [0, 1, 2]
-    assert told.endswith("\n[9 more failures are left out]")
+    assert told.endswith("\n[9 more failures are left out: run one alone to see it]")
     assert len(told) < 3_000
     assert "assert 11 == -1" in str(result.full_output)
 
