@@ -7,7 +7,7 @@ also changed are kept, except those given by `--overwrite`.
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -17,13 +17,12 @@ from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import SESSION_HELP, Verbs, session_options
 from tui_agent.cli.output import say, say_json, say_json_lines, table, warn
+from tui_agent.cli.sessions.revert_output import RevertResult, as_json, print_plan, print_result
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.checkpoints import Checkpoint, Checkpoints
 from tui_agent.protocol.commands import Revert
-from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
-from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.protocol.unicode_text import format_count
+from tui_agent.protocol.events.files import CheckpointPlanned
 from tui_agent.session.fork_workspace import load_state
 from tui_agent.store.lineage import has_event
 from tui_agent.store.log_reader import iterate_records
@@ -48,23 +47,6 @@ examples:
   tui-agent sessions checkpoints ses_01 --json | jq 'select(.author == "human") | .files[].path'
 """
 CHECKPOINT_HEADS = ("event", "time", "part", "author", "lines", "files")
-_ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode": "mode restored"}
-
-
-@dataclass(frozen=True, slots=True)
-class RevertResult:
-    """The plan and the events that it led to.
-
-    `moved` is None if the head did not move, `restored` is None if no file was restored.
-    """
-
-    plan: CheckpointPlanned
-    moved: SessionHeadMoved | None = None
-    restored: CheckpointRestored | None = None
-    needs_answer: bool = False
-    """True if nothing was done, because someone else also changed every file."""
-    blocked: tuple[str, ...] = ()
-    """Sentences with the reasons why some files could not be restored."""
 
 
 def add_verbs(verbs: Verbs) -> None:
@@ -118,7 +100,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(as_json(session, result))
     elif not result.needs_answer:
-        _print_result(result, request)
+        print_result(result, request)
     for reason in result.blocked:
         warn(reason)
     if not result.needs_answer:
@@ -152,64 +134,7 @@ def _preview(arguments: argparse.Namespace, session: str, base: StartupContext) 
     if arguments.json:
         say_json(as_json(session, RevertResult(plan)))
     else:
-        _print_plan(plan)
-
-
-def as_json(session: str, result: RevertResult) -> dict[str, object]:
-    """Return a plan and the events that it led to as a JSON object."""
-    plan, moved, restored = result.plan, result.moved, result.restored
-    return {
-        "session": session,
-        "to": plan.to_seq,
-        "acts": [act.model_dump(mode="json") for act in plan.changes],
-        "more": plan.unlisted_count,
-        "unavailable": plan.unavailable,
-        "moved_from": None if moved is None else moved.from_seq,
-        "reason": None if moved is None else moved.reason,
-        "restored": None if restored is None else list(restored.paths),
-        "restored_more": 0 if restored is None else restored.unlisted_count,
-        "kept": [] if restored is None else list(restored.skipped_paths),
-    }
-
-
-def _print_plan(plan: CheckpointPlanned) -> None:
-    if plan.unavailable:
-        say(plan.unavailable)
-        return
-    if not plan.changes:
-        say("No file would change.")
-        return
-    rows = [
-        [act.path, _ACTS[act.operation], f"+{act.added}", f"-{act.removed}", act.conflict]
-        for act in plan.changes
-    ]
-    table(rows, ["path", "action", "+", "-", "also changed by someone else since"])
-    if plan.unlisted_count:
-        say(f"and {plan.unlisted_count} more files")
-
-
-def _print_result(result: RevertResult, request: Revert) -> None:
-    moved, restored = result.moved, result.restored
-    if moved is not None:
-        say(f"The conversation is now at event {moved.to_seq}; it was at event {moved.from_seq}.")
-    known = {act.path for act in result.plan.changes} | set(restored.paths if restored is not None else ())
-    unknown = [path for path in request.overwrite if path not in known]
-    if unknown and request.files and not result.plan.unlisted_count:
-        warn(f"No change to restore in {', '.join(unknown)}.")
-    if request.files and result.plan.unavailable:
-        say(f"The files were not changed: {result.plan.unavailable}")
-    elif request.files and restored is None:
-        say("No file had to change.")
-    if restored is None:
-        return
-    count = len(restored.paths) + restored.unlisted_count
-    say(f"{format_count(count, 'file')} restored.")
-    for path in restored.paths:
-        say(f"  {path}")
-    if restored.skipped_paths:
-        say("Kept, because someone else also changed them (to restore one: --files --overwrite PATH):")
-        for path in restored.skipped_paths:
-            say(f"  {path}")
+        print_plan(plan)
 
 
 def show_checkpoints(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ import anyio
 
 from tui_agent.cli.run.command import use_session
 from tui_agent.cli.run.headless import submit_and_wait
-from tui_agent.cli.sessions.revert import RevertResult
+from tui_agent.cli.sessions.revert_output import RevertResult
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.envelope import Envelope
