@@ -122,6 +122,7 @@ def test_every_pattern_is_known() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_megabyte_of_its_worst_case_takes_linear_time(package: str) -> None:
     for use in uses()[0]:

@@ -275,7 +275,7 @@ async def test_while_a_turn_runs_and_where_nothing_was_done_it_is_refused(tmp_pa
     assert not bench.of(SessionHeadMoved)
     rejected = [one for one in bench.of(CommandRejected) if isinstance(one, CommandRejected)]
     assert "Nothing to undo" in rejected[0].reason
-    assert "after it" in rejected[1].reason
+    assert "when it has ended" in rejected[1].reason
 
 
 async def test_what_a_stopped_command_had_changed_is_the_commands(tmp_path: Path) -> None:

@@ -94,14 +94,14 @@ def test_a_dotenv_counts_once_its_folder_is_trusted_and_no_longer_once_it_change
 ) -> None:
     dotenv = tmp_path / "work" / ".env"
     dotenv.write_text("TUI_AGENT_MODEL=demo\n")
-    assert "Not used" in call("config", "show")
+    assert "is not used" in call("config", "show")
     assert ".env" in call("trust", "--yes")
     assert f"{dotenv} (TUI_AGENT_MODEL)" in call("config", "show")
     dotenv.write_text("TUI_AGENT_MODEL=demo:bugfix\n")
-    assert "Not used" in call("config", "show")
+    assert "is not used" in call("config", "show")
     call("trust", "--yes")
     call("trust", "--forget")
-    assert "Not used" in call("config", "show")
+    assert "is not used" in call("config", "show")
 
 
 def test_the_dotenv_of_the_starting_folder_counts_beside_that_of_another_working_folder(

@@ -8,7 +8,7 @@ from tui_agent.context import summary_facts
 from tui_agent.context.assembly import Assembly, RequestInput
 from tui_agent.context.summary import Summary, build_summary
 from tui_agent.context.summary_facts import Facts
-from tui_agent.context.truncation import artifact_reference
+from tui_agent.context.truncation import artifact_id
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus
 from tui_agent.protocol.ids import CallId, RequestId
@@ -85,7 +85,7 @@ def test_all_that_must_not_be_lost_is_whole_or_cut_with_an_artifact_and_a_record
     cut = {one.what: one for one in made.cuts}
     assert missing(of, made).keys() <= cut.keys()
     for one in made.cuts:
-        assert artifact_reference(one.whole) in made.text and one.chars < len(one.whole)
+        assert artifact_id(one.whole) in made.text and one.chars < len(one.whole)
     assert len(made.text) < room + 3_000
     if cut:
         assert len(made.text) + sum(len(one.whole) - one.chars for one in made.cuts) > room - 2_000
@@ -111,8 +111,8 @@ def test_a_request_tells_in_its_record_what_its_summary_has_no_room_for(
     assert by["task_contract"].reduced == bool(own or found.cuts)
     assert by["packed_context"].reduced or not [one for one in made.cuts if one.what not in own]
     sent = str(found.messages[0])
-    assert all(artifact_reference(one.whole) in sent or found.cuts for one in made.cuts)
-    assert all(artifact_reference(one.whole) in sent for one in found.cuts)
+    assert all(artifact_id(one.whole) in sent or found.cuts for one in made.cuts)
+    assert all(artifact_id(one.whole) in sent for one in found.cuts)
     assert found.manifest.total_tokens <= max(window, 700)
 
 

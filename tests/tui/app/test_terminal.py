@@ -116,6 +116,8 @@ async def test_ctrl_c_copies_a_selection_else_says_how_to_leave_and_twice_leaves
         assert copied == ["take this"] and not driven.app.has_quit
         driven.app.prompt.editor.move_cursor((0, 0))
         await driven.press("ctrl+c")
+        assert driven.app.prompt.editor.text == "" and not driven.app.has_quit
+        await driven.press("ctrl+c")
         assert "Ctrl+C again to quit" in driven.text() and not driven.app.has_quit
         await driven.press("ctrl+c")
         assert driven.app.has_quit
