@@ -1,7 +1,7 @@
 """No regular expression of the product takes more than linear time, whatever text it meets.
 
-Each is fed 1 MB of what costs it the most (`tests.stubs.pattern_attacks`). A quadratic one needs an hour for that and runs
-into the test's time limit. A pattern that only ever meets short texts is fed as much as it can meet (`BOUNDS`).
+Each is fed 300 KB of what costs it the most (`tests.stubs.pattern_attacks`). A quadratic one needs five minutes for
+that and runs into the test's time limit. A pattern that only ever meets short texts is fed as much as it can meet (`BOUNDS`).
 """
 
 import ast
@@ -21,7 +21,7 @@ from tui_agent.models.normalisation import text_call
 from tui_agent.policy.bash import cursor, loose_reading
 
 ROOT = Path(__file__).resolve().parents[2]
-CHARS = 1_000_000
+CHARS = 300_000
 METHODS = frozenset({"search", "match", "fullmatch", "sub", "subn", "finditer", "findall", "split"})
 BOUNDS: dict[str, tuple[int, str]] = {
     "tui_agent.context.repomap.question_topic:_HEADING": (120, "longer lines are no headings"),
@@ -122,9 +122,9 @@ def test_every_pattern_is_known() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_megabyte_of_its_worst_case_takes_linear_time(package: str) -> None:
+def test_its_worst_case_takes_linear_time(package: str) -> None:
     for use in uses()[0]:
         if f"{use.name}.".startswith(f"{package}.") or use.name.startswith(f"{package}:"):
             bounds = (chars for name, (chars, _) in BOUNDS.items() if use.name.startswith(name))
