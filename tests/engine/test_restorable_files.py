@@ -3,10 +3,11 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.engine.harness import Bench, call, running, say
+from tests.engine.harness import call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.protocol.commands import SubmitPrompt
@@ -18,7 +19,11 @@ def _run(command: str) -> tuple[str, str]:
 
 async def _statuses(tmp_path: Path, *calls: tuple[str, str], checkpoints: bool = True) -> list[str]:
     """Return the calls' statuses; each call is an answer of its own."""
-    answers = [*(call(each) for each in calls), say("Done.")]
+    return await _play(tmp_path, [*(call(each) for each in calls), say("Done.")], checkpoints=checkpoints)
+
+
+async def _play(tmp_path: Path, answers: list[Any], *, checkpoints: bool = True) -> list[str]:
+    """Play the model's answers under accept-edits without a user; return the statuses of all calls."""
     tools = [*tools_of("files").values(), *tools_of("shell").values()]
     async with running(
         tmp_path,
@@ -31,11 +36,7 @@ async def _statuses(tmp_path: Path, *calls: tuple[str, str], checkpoints: bool =
     ) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        return _ended(bench)
-
-
-def _ended(bench: Bench) -> list[str]:
-    return [result.status for result in bench.results()]
+        return [result.status for result in bench.results()]
 
 
 @pytest.fixture
@@ -80,17 +81,5 @@ async def test_a_file_that_the_user_changed_meanwhile_is_not_deleted(tmp_path: P
         (workspace / "new.txt").write_text("the user's")
 
     answers = [call(made), [change, *call(_run("rm new.txt"))], say("Done.")]
-    tools = [*tools_of("files").values(), *tools_of("shell").values()]
-    async with running(
-        tmp_path,
-        answers,
-        tools,
-        policy=RulePolicy().decide,
-        policy_name="accept-edits",
-        interactive=False,
-        checkpoints=True,
-    ) as bench:
-        bench.submit(SubmitPrompt(text="go"))
-        await bench.until("turn.finished")
-        assert _ended(bench) == ["ok", "denied"]
+    assert await _play(tmp_path, answers) == ["ok", "denied"]
     assert (workspace / "new.txt").read_text() == "the user's"
