@@ -26,8 +26,8 @@ from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.line_uses import Uses, file_uses, line_uses, literal_path
 from tui_agent.policy.decision.mentioned_files import MentionedFileJudge
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, Profile
-from tui_agent.policy.decision.ruin import reason_to_forbid, starts_without_end
 from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding
+from tui_agent.policy.decision.runaway_commands import reason_to_forbid, starts_without_end
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.policy.rules.grammar import Rule, begins_with, fits_words
