@@ -1,1 +1,4 @@
-"""Handlers of the app's actions. Invariant: a handler reads views, submits commands, or opens a sheet or screen."""
+"""Functions that run the app's actions, such as `/fork` or `/status`.
+
+Invariant: such a function reads views, submits commands to the engine, or opens a sheet or screen.
+"""

@@ -1,4 +1,4 @@
-"""The commands /fork, /what-if and /compare: create branches, and show two of them side by side."""
+"""The commands /fork, /what-if and /compare: create branches of a session, and show two branches side by side."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ NOTHING = "Nothing to fork yet: send a message first."
 
 
 def fork(context: AppContext, argument: str) -> None:
-    """Fork the session at an event; by default at the newest one."""
+    """Fork the session at the event with the number `argument`; without an argument, at the newest event."""
     seq = _parse_event(context, argument, "/fork", context.views.seq)
     if seq is not None:
         context.worker(_start(context, seq, forking.fork), "fork")
@@ -28,7 +28,7 @@ def fork(context: AppContext, argument: str) -> None:
 async def _start(
     context: AppContext, seq: int, start: Callable[[AppContext, ForkPoint, forking.Say], None]
 ) -> None:
-    """Start a fork or a what-if at an event, or say why that is not possible yet."""
+    """Call `start` with the fork point at event `seq`, or tell the user that the session has nothing to fork yet."""
     point = await forking.fork_point_here(context, seq)
     if point is None or seq < 0:
         context.app.say(NOTHING, "warning")
@@ -37,7 +37,7 @@ async def _start(
 
 
 def what_if(context: AppContext, argument: str) -> None:
-    """Repeat a message with one thing changed; by default the newest message."""
+    """Repeat the message at the event with the number `argument`, or the newest message, with one thing changed."""
     messages = [entry for entry in context.views.transcript.view().entries if isinstance(entry, UserEntry)]
     newest = next((entry.seq for entry in reversed(messages) if entry.state in ("sent", "steered")), -1)
     seq = _parse_event(context, argument, "/what-if", newest)
@@ -58,7 +58,10 @@ MAX_NAMES = 2
 
 
 def compare(context: AppContext, argument: str) -> None:
-    """Compare two named sessions, or this one with a named one; by default with its parent or its newest fork."""
+    """Compare the two sessions named in `argument`, or the open session with one named session.
+
+    Without an argument, compare the open session with its parent or, if it has none, with its newest fork.
+    """
     named = tuple(argument.split())
     if len(named) > MAX_NAMES:
         context.app.say("/compare needs the id of one session, or of two.", "warning")
@@ -79,7 +82,7 @@ def compare(context: AppContext, argument: str) -> None:
 
 
 def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> None:
-    """Continue with this branch: open its session or, if it is the open one, revert to the branch's end."""
+    """Continue with the branch `side`: open its session or, if that is the open session, revert to the branch's end."""
     own = context.app.session_id
     if side.session != own:
         switch(context, side.session)
@@ -90,7 +93,7 @@ def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> Non
 
 
 async def _choose_session(context: AppContext) -> None:
-    """Let the user choose the session to compare with, because this one has neither a parent nor a fork."""
+    """Let the user choose a session to compare with the open one, which has neither a parent nor a fork."""
     status, output = await context.ask("sessions", "list", "--json", "-C", str(context.app.options.cwd))
     own = context.app.session_id
     rows = [row for row in json_rows(output) if text_of(row, "id") != own] if status == 0 else []

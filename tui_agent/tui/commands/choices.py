@@ -1,4 +1,4 @@
-"""Commands that choose a setting: effort, agent, policy, cost limit, theme. Commands about models are in `model`."""
+"""Commands that choose a setting: effort, agent, policy, cost limit, theme. Commands about models are in `model.py`."""
 
 from typing import cast
 
@@ -43,7 +43,7 @@ def choose_agent(context: AppContext, argument: str) -> None:
 
 
 async def _list_agents(context: AppContext, picker: Picker, kind: str, now: str = "") -> None:
-    """Fill the list with the agents of kind `hub` or `delegate`; leave it unchanged if `tui-agent` lists none."""
+    """Fill the picker with the agents of kind `hub` or `delegate`; leave it unchanged if `tui-agent` lists none."""
     _, output = await context.ask("agents", "list", "--json", *place(context.app.options))
     rows = json_rows(output)
     if rows:
@@ -72,7 +72,7 @@ def delegate_task(context: AppContext, argument: str) -> None:
 
 
 def choose_policy(context: AppContext, argument: str) -> None:
-    """Switch to another policy, or show the policies and the rules in force."""
+    """Switch to the policy named `argument`; without an argument, show the policies and the rules in force."""
     if argument:
         if argument in POLICIES:
             context.set_policy(argument)
@@ -107,7 +107,7 @@ def _shorten(source: str, home: str) -> str:
 
 
 def next_policy(context: AppContext, argument: str) -> None:
-    """Switch to the next policy of plan, ask and accept-edits; bypass can only be chosen by name."""
+    """Switch to the next policy of plan, ask and accept-edits; the policy bypass can only be chosen by name."""
     order = ("plan", "ask", "accept-edits")
     now = context.state.settings.policy if context.state.settings else "ask"
     context.set_policy(order[(order.index(now) + 1) % len(order)] if now in order else "ask")
@@ -129,7 +129,7 @@ def limit_cost(context: AppContext, argument: str) -> None:
 
 
 def choose_theme(context: AppContext, argument: str) -> None:
-    """Switch to another theme; the list previews each one."""
+    """Switch to the theme named `argument`, or show a list that previews each theme."""
     themes, faults = discover(theme_folders(context.app.environ))
     if argument:
         if argument in themes:

@@ -25,7 +25,7 @@ MAX_EVENTS: Final = 1_000_000
 
 
 def compact(context: AppContext, argument: str) -> None:
-    """Summarise old turns, or list what was summarised."""
+    """Summarise old turns, with `argument` as the focus; if `argument` is `list`, list the summarised messages."""
     if argument.strip() == LIST:
         _show_list(context)
     else:
@@ -33,7 +33,7 @@ def compact(context: AppContext, argument: str) -> None:
 
 
 def _show_list(context: AppContext) -> None:
-    """Open the list at once, and fill it in once a long session has been read."""
+    """Open a list of the summarised messages at once, and fill it when the session has been read."""
     view = CompactedView((), None)
 
     def choose(value: str) -> None:
@@ -54,7 +54,6 @@ def _show_list(context: AppContext) -> None:
 
 
 def _rows(view: CompactedView) -> list[Item]:
-    """Return a row to undo the newest summary, then the summarised messages, then messages that can be pinned."""
     undo = Item(UNDO, "undo", "undo the newest summary and restore its messages")
     return [*([undo] if view.compaction is not None else []), *compacted_rows(view), *present_rows(view)]
 
@@ -62,7 +61,8 @@ def _rows(view: CompactedView) -> list[Item]:
 def _offer_undo(context: AppContext, view: CompactedView) -> None:
     """Ask before undoing the newest summary.
 
-    In the list, the row that undoes it comes first, so an accidental Enter would discard the result of a model request.
+    In the list of summarised messages, the row that undoes the summary comes first, so an accidental Enter would
+    discard the result of a model request.
     """
     items = [
         Item("leave", "Keep it", "the summary stays in the context"),

@@ -1,4 +1,4 @@
-"""The context sheet: a bar with its limits, the sections in numbers, and the next turn's cost."""
+"""The context sheet: a bar with its limits, the sections of the context in numbers, and the next turn's cost."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -32,16 +32,16 @@ _INTENTS: Final = {
     "context_put_away": ("compact", "list"),
     "context_map": ("map",),
 }
-"""The intent that each action of the sheet posts."""
+"""The message that each action of the context sheet posts: the name of an action of the app, and its argument."""
 _IDLE: Final = ("context_summarise",)
-"""Actions of the sheet that are not available during a turn."""
+"""Actions of the context sheet that are not available during a turn."""
 _LEAST_BAR: Final = 5
 _REASON_CELLS: Final = 22
-"""Number of cells kept free for a section's reason; a bar is drawn only if more remain."""
+"""Number of cells kept free for the reason in a section's row; a bar is drawn only if more cells remain."""
 
 
 class ContextSheet(Viewer):
-    """The sections of the context in numbers, updated while a turn runs."""
+    """Sheet with the sections of the context in numbers, updated while a turn runs."""
 
     key_methods = {
         "context_summarise": ("go_on", "context_summarise"),
@@ -90,7 +90,7 @@ class ContextSheet(Viewer):
         return "context", *super().key_scopes()
 
     def go_on(self, name: str) -> bool:
-        """Close the sheet and post the action's intent; return False if it is not available now."""
+        """Close the sheet and run its action `name` in the app; return False if the action is not available now."""
         if name in self.extra:
             self.dismiss(None)
             self.app.post_message(Intent(*_INTENTS[name]))
@@ -154,10 +154,10 @@ def _draw_sections(facts: Facts, view: ContextMeterView) -> None:
 
 
 class _Columns(NamedTuple):
-    """The columns that fit next to a section's name and tokens; widths in cells.
+    """The columns of the table of sections that fit next to a section's name and tokens; widths in cells.
 
-    If there is no room, the bar is dropped first, then the share, then the budget. A reason that does not fit is
-    shown below the table.
+    If there is no room, the bar is dropped first, then the share, then the budget. A reason that does not fit is shown
+    below the table.
     """
 
     name: int
@@ -166,7 +166,7 @@ class _Columns(NamedTuple):
     state: bool
     bar: int
     top: int
-    """The number of tokens that fills a bar if sections have no budgets."""
+    """The number of tokens that a full bar stands for if sections have no budgets."""
 
     @classmethod
     def fit(cls, view: ContextMeterView, width: int) -> "_Columns":
@@ -188,7 +188,7 @@ class _Columns(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The width of all columns before the reason, in cells."""
+        """The width in cells of all columns before the reason."""
         bar = self.bar + 3 if self.bar else 0
         return self.name + 8 + 8 * self.share + 9 * self.budget + bar + 13 * self.state
 

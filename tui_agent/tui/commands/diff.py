@@ -14,7 +14,7 @@ from tui_agent.units import format_line_changes
 
 
 def show_diff(context: AppContext, argument: str) -> None:
-    """Show the changed files; `argument` is a path or a part of a path."""
+    """Show the changed files in a sheet; `argument` selects a file by its path or a part of its path."""
     comparisons: dict[str, FileComparison] = {}
     files = _matching_files(context, argument)
 

@@ -1,6 +1,6 @@
-"""The handler of each action of the registry, by the action's name.
+"""The function that runs each action of the action registry, by the action's name.
 
-Invariant: a handler reads views, and submits commands or opens a sheet or screen; rules about sessions are in the
+Invariant: such a function reads views, and submits commands or opens a sheet or screen; rules about sessions are in the
 engine. A test checks that the names match the registry.
 """
 
@@ -34,7 +34,7 @@ Handler: TypeAlias = Callable[[AppContext, str], object]
 
 
 def _needs_argument(hint: str, handler: Handler) -> Handler:
-    """Return a handler that shows `hint` if no text was typed after the command."""
+    """Wrap `handler` so that it shows `hint` if no text was typed after the command."""
 
     def handle(context: AppContext, argument: str) -> None:
         if argument:

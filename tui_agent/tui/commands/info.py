@@ -1,4 +1,4 @@
-"""Commands that only show something: help, todos, tools, plugins, the palette. They work while a turn runs."""
+"""Commands that only show something: help, todos, tools, plugins, the palette. These commands work while a turn runs."""
 
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.unicode_text import format_count
@@ -15,13 +15,13 @@ from tui_agent.tui.widgets.rows import part, wrap
 
 
 def show_help(context: AppContext, argument: str) -> None:
-    """Show all actions by group."""
+    """Show a sheet with all actions of the app, by group."""
     send = context.app.key_map.key_of("send")
     _show_actions(context, "Help", f"Type a message and press {send} to send it. Everything else:")
 
 
 def show_keys(context: AppContext, argument: str) -> None:
-    """Show the actions that have a key, by group."""
+    """Show a sheet with the actions that have a key, by group."""
     _show_actions(context, "Keys", "", only_keys=True)
 
 
@@ -86,7 +86,7 @@ def show_tools(context: AppContext, argument: str) -> None:
 
 
 def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
-    """Return (name, plugin) of everything of this kind that the loaded plugins provide."""
+    """Return (name, plugin) of each contribution of `kind`, e.g. `tool`, that the loaded plugins provide."""
     return [
         (offer.removeprefix(f"{kind}:"), plugin.plugin)
         for plugin in context.views.plugins.values()
@@ -116,7 +116,7 @@ def show_models(context: AppContext, argument: str) -> None:
 
 
 def show_command_output(context: AppContext, title: str, *words: str) -> None:
-    """Show the output of `tui-agent` called with these arguments."""
+    """Run `tui-agent` with the arguments `words`, and show the output in a sheet."""
 
     async def ask() -> str:
         return (await context.ask(*words))[1]
@@ -135,7 +135,7 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
 
 
 def open_palette(context: AppContext, argument: str) -> None:
-    """List all actions by name, and run the chosen one."""
+    """Show a list of all actions by name, and run the chosen action."""
     items = [
         Item(
             action.name,

@@ -62,7 +62,7 @@ def write_guide(context: AppContext, argument: str) -> None:
 
 
 def show_memory(context: AppContext, argument: str) -> None:
-    """Show the working memory and the notes of earlier sessions, or the one note that `argument` names."""
+    """Show the working memory and the notes of earlier sessions; if `argument` names a note, show that note."""
     note_files: list[NoteFile] | None = None
 
     def draw(facts: Facts) -> None:
@@ -85,7 +85,7 @@ def show_memory(context: AppContext, argument: str) -> None:
 
 
 def _draw_task(context: AppContext, facts: Facts) -> None:
-    """Add the working memory as it is now."""
+    """Add the agent's current working memory to the sheet."""
     settings = context.state.settings
     mode = settings.context_mode if settings is not None else "pack"
     facts.text("This task", bold=True)
@@ -108,8 +108,6 @@ async def _read_notes(context: AppContext) -> list[NoteFile]:
 
 
 def _show_note(context: AppContext, name: str) -> None:
-    """Show the note in the file with this name."""
-
     async def read() -> None:
         files = await _read_notes(context)
         note = next((file for file in files if name in (file.path.name, file.path.stem)), None)

@@ -1,4 +1,4 @@
-"""The lower half of the context sheet: tools, files and messages that fill the context, and the changes per request."""
+"""The lower half of the context sheet: the largest tools, files and messages, and the changes per request."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -18,11 +18,14 @@ MAX_ROWS = 8
 """Maximum number of rows in each table."""
 _REQUESTS = 6
 _COLUMNS = 28
-"""Width in cells of a row's numbers: a count, tokens, a price."""
+"""Width in cells of the numbers in a table row: a count, tokens, a price."""
 
 
 def draw_ledger(facts: Facts, view: "LedgerView", price: float | None) -> None:
-    """Add the tables, each sorted by size; `price` is USD per million input tokens, None if unknown."""
+    """Add tables of what fills the context, each sorted by size.
+
+    `price` is in USD per million input tokens; None if unknown.
+    """
     if view.messages:
         _draw_sums(facts, "by tool and speaker", view.tools, price)
         _draw_sums(facts, "by file", view.files, price)
@@ -47,7 +50,7 @@ def _draw_sums(facts: Facts, title: str, sums: "Sequence[LedgerSum]", price: flo
 def _draw_table(
     facts: Facts, heads: tuple[str, str], lines: Sequence[tuple[str, int, int]], price: float | None
 ) -> None:
-    """Add a table of names, each with a count or an event number, its tokens and their price."""
+    """Add a table to the sheet. Each line has a name, a count or an event number, and a number of tokens."""
     room = max(12, facts.width - _COLUMNS)
 
     def add_row(name: str, number: str, tokens: str, cost: str, roles: tuple[Role, Role]) -> None:
@@ -69,7 +72,7 @@ def _draw_table(
 
 
 def _draw_requests(facts: Facts, view: "LedgerView") -> None:
-    """Add the newest requests, each with its difference from the previous one and its cached share."""
+    """Add a table of the newest requests, each with its difference from the previous request and its cached share."""
     newest = view.requests[-_REQUESTS:]
     room = max(12, facts.width - _COLUMNS + 8)
     facts.gap()

@@ -1,4 +1,4 @@
-"""Commands that set the model: a model, a provider and its key, the default model.
+"""Commands that choose a model, a provider and its key, and the default model.
 
 Invariant: a list opens immediately with the entries that the app knows; other entries are added later. A typed key
 stays in memory, unless the user asked to store it.
@@ -22,7 +22,7 @@ from tui_agent.tui.panes.model_discovery import pretty, suggested
 
 
 def choose_model_or_provider(context: AppContext, argument: str) -> None:
-    """Switch to a model by name, or choose one from a list."""
+    """Switch to the model named `argument`; without an argument, let the user choose from a list."""
     if argument:
         use_model(context, argument)
         return
@@ -41,7 +41,7 @@ def choose_model_or_provider(context: AppContext, argument: str) -> None:
 
 
 def use_model(context: AppContext, name: str) -> None:
-    """Switch this session to another model."""
+    """Switch the open session to the model `name`; a name such as `demo:NAME` plays a demo instead."""
     if name == "demo" or name.startswith("demo:"):
         play_demo(context, name.partition(":")[2])
         return
@@ -50,7 +50,7 @@ def use_model(context: AppContext, name: str) -> None:
 
 
 def play_demo(context: AppContext, name: str) -> None:
-    """Play a demo if the session is empty; otherwise show how to play it."""
+    """Play the demo `name` if the session is empty; otherwise tell the user how to play it."""
     if context.start_page.is_shown:
         context.act("demo", name)
     else:
@@ -59,7 +59,7 @@ def play_demo(context: AppContext, name: str) -> None:
 
 
 def use_base_url(context: AppContext, argument: str) -> None:
-    """Use the same model at another URL."""
+    """Use the current model at the URL `argument`; without an argument, show the current URL."""
     settings = context.state.settings
     if not argument:
         now = settings.model.base_url if settings else ""
@@ -72,17 +72,18 @@ def use_base_url(context: AppContext, argument: str) -> None:
 
 
 def use_local_model(context: AppContext, argument: str) -> None:
-    """Use a model of a server on this machine; `argument` is its URL and the model's name."""
+    """Use a model of a server on this machine; `argument` is the server's URL and the model's name."""
     address, _, name = argument.partition(" ")
     context.default_model.note_choice()
     context.submit(SetModel(model=f"openai-chat/{name}", base_url=address))
 
 
 def set_up_provider(context: AppContext, argument: str, *, back: Callable[[], None] = lambda: None) -> None:
-    """Ask for a provider's key. `back` opens the sheet before this one again.
+    """Ask for a provider's key.
 
     `argument` is a provider, a model or a URL. If it is empty, use the provider of the configured model if the key of
-    that model is missing; otherwise the user chooses a provider from a list.
+    that model is missing; otherwise the user chooses a provider from a list. `back` is called if the user closes the
+    form; it opens the previous sheet again.
     """
     wanted = context.config.model if context.config is not None and not context.has_model else ""
     if argument.startswith(("http://", "https://")):
@@ -123,7 +124,7 @@ def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = 
 def _open_form(
     context: AppContext, back: Callable[[], None] = lambda: None, *, model: str = "", base_url: str = ""
 ) -> None:
-    """Open the form for a model or a URL; closing it calls `back`."""
+    """Open the form for a provider's key, for a model or a URL; closing the form calls `back`."""
     names = {name: profile_key(profile) or OWN_SERVER for name, profile in context.profiles.items()}
     form = ProviderForm(lambda: context.app.looks, base_url=base_url, model=model, variables=names)
 
@@ -137,7 +138,7 @@ def _open_form(
 
 
 async def use_provider(context: AppContext, given: Provider) -> None:
-    """Set the model, and pass the key to the engine, either for this run only or also for later runs."""
+    """Use the model from the provider form, and pass the key to the engine: for this run, or saved for later runs."""
     app, config = context.app, context.config
     if given.key and config is not None:
         name = key_variable(given.vendor)
@@ -159,7 +160,6 @@ async def use_provider(context: AppContext, given: Provider) -> None:
 
 
 async def _test_model(context: AppContext, given: Provider) -> None:
-    """Send the model one short question with the new key, and show its answer or the error."""
     context.app.say(f"Testing {given.model} with one short question …")
     address = ["--base-url", given.base_url] if given.base_url else []
     status, output = await context.ask("models", "check", given.model, *address, *place(context.app.options))

@@ -17,7 +17,10 @@ MAX_EVENTS = 10**9
 
 
 class OpenSession:
-    """The open session as a source for the replay: its log file `recorded`, or its engine if no log is stored."""
+    """The open session as a source of events for the replay screen.
+
+    Reads the session's log file `recorded` or, if no log is stored, asks the engine.
+    """
 
     def __init__(self, context: AppContext, recorded: ReplaySource | None) -> None:
         self._context = context
@@ -25,30 +28,29 @@ class OpenSession:
 
     @property
     def id(self) -> str:
-        """The session's id."""
         return self._context.app.session_id
 
     async def read_all(self) -> Sequence[Record]:
-        """Return every event so far."""
+        """Return every event of the session so far."""
         if self._recorded is not None:
             return await self._recorded.read_all()
         return await self._context.reader.events_between(0, self._context.views.seq, MAX_EVENTS)
 
     async def read_new(self, after: int) -> Sequence[Record]:
-        """Return the events after sequence number `after`."""
+        """Return the session's events after sequence number `after`."""
         if self._context.views.seq <= after:
             return ()
         return await self._context.reader.events_between(after + 1, self._context.views.seq, MAX_EVENTS)
 
     async def read_text(self, text: LongText) -> str:
-        """Return the full text."""
+        """Return the full text that a long text in an event refers to."""
         if self._recorded is not None:
             return await self._recorded.read_text(text)
         return await self._context.reader.read_text(text)
 
 
 def open_replay(context: AppContext, argument: str) -> None:
-    """Open the session's replay at the event with the number `argument`; if it is empty, at the end."""
+    """Show the session as it was at the event with the number `argument`; if that is empty, at the newest event."""
     if argument and (not argument.isdecimal() or int(argument) > context.views.seq):
         context.app.say(f"/replay needs the number of an event, up to {context.views.seq}.", "warning")
         return
@@ -71,9 +73,9 @@ def open_replay(context: AppContext, argument: str) -> None:
 
 
 def _revert(context: AppContext, seq: int, leave: Callable[[], object]) -> None:
-    """Ask in a sheet over the replay how to revert.
+    """Ask in a sheet over the replay how to revert the session to event `seq`.
 
-    While a turn runs, close the replay; the app then says that it cannot revert.
+    While a turn runs, close the replay with `leave`; the app then says that it cannot revert.
     """
     if context.running:
         leave()

@@ -42,7 +42,7 @@ def model_words(context: AppContext) -> list[str]:
 
 
 def check_terminal(app: SessionApp) -> tuple[str, str]:
-    """Return `ok` or `bad` for the terminal of the app, and a description of it."""
+    """Return `ok` or `bad` for the app's terminal, and a description of the terminal."""
     columns, lines = app.size
     mouse = "mouse" if app.first.mouse else "no mouse"
     name = app.environ.get("TERM") or "unknown"
@@ -53,13 +53,13 @@ def check_terminal(app: SessionApp) -> tuple[str, str]:
 
 
 FORMATS: Final = ("html", "markdown", "jsonl", "bundle", "archive")
-"""Export formats; the first one is the default."""
+"""Formats in which /export writes a session; the first format is the default."""
 FILE_FORMATS: Final = ("bundle", "archive")
 """Formats that contain the workspace's files."""
 
 
 def export(context: AppContext, argument: str) -> None:
-    """Write the open session to a new file in the work folder, and show its path."""
+    """Write the open session to a new file in the work folder, in the format `argument`, and show the file's path."""
     export_format = argument.strip().lower() or FORMATS[0]
     if export_format not in FORMATS:
         context.app.say(f"The format can be {', '.join(FORMATS)}.", "warning")
@@ -82,7 +82,7 @@ def export(context: AppContext, argument: str) -> None:
 
 
 def report_bug(context: AppContext, argument: str) -> None:
-    """Write a report of recent errors to a new file, and show its path."""
+    """Write a report of recent errors to a new file, and show the file's path."""
 
     async def write() -> None:
         terminal = "--terminal", ": terminal: ".join(check_terminal(context.app))

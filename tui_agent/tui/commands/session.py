@@ -1,4 +1,4 @@
-"""Commands about sessions: open another one, start a new one, pause, rename, the queue, the trace.
+"""Commands about sessions: open another session, start a new one, pause, rename, the queue, the trace.
 
 Invariant: `/session WORD` never uses a word that looks like a session id as the session's new name, and asks the user
 before it uses another word as the name.
@@ -26,7 +26,7 @@ SESSION_ID_PREFIX = "ses_"
 
 
 def show_or_open_session(context: AppContext, argument: str) -> None:
-    """Show the status of this session, open another one, or rename this one."""
+    """Show the status of the open session; with an argument, open the session of this id or rename the open session."""
     if not argument:
         show_status(context, "")
     else:
@@ -34,7 +34,7 @@ def show_or_open_session(context: AppContext, argument: str) -> None:
 
 
 def begin(context: AppContext, argument: str, *, named: bool) -> None:
-    """Open the session with the id `argument`. If there is none and `named` is set, use it as this session's name."""
+    """Open the session with the id `argument`. If there is none and `named` is set, rename the open session to it."""
     if context.sessions.under_way:
         context.app.do("session" if named else "resume", argument)
     elif context.running:
@@ -50,7 +50,7 @@ def say_turn_is_running(context: AppContext) -> None:
 
 
 async def _open_or_rename(context: AppContext, argument: str, *, named: bool, can_open: bool) -> None:
-    """Open or rename a session as described for `begin`; `can_open` is False while a turn runs."""
+    """Open or rename a session as `begin` does; `can_open` is False while a turn runs."""
     session = ""
     try:
         session, problem = await _find_session(context, argument)
@@ -102,7 +102,7 @@ def _rename(context: AppContext, name: str) -> None:
 
 
 async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
-    """Return the id of the session meant by `argument`, and an error message; each may be empty."""
+    """Return the id of the session whose id begins with `argument`, and an error message; each may be empty."""
     if len(argument.split()) != 1:
         return "", ""
     status, output = await context.ask("sessions", "list", "--all", f"--id={argument}", "--json")
@@ -116,7 +116,7 @@ async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
 
 
 def switch(context: AppContext, session_id: str) -> None:
-    """Close this session and open the one with this id."""
+    """Close the open session, and open the session with this id."""
     if context.running:
         say_turn_is_running(context)
     elif context.sessions.under_way:
@@ -126,12 +126,12 @@ def switch(context: AppContext, session_id: str) -> None:
 
 
 def start_session(context: AppContext, argument: str) -> None:
-    """Start a new session with the same settings."""
+    """Start a new session with the settings of the open one."""
     context.sessions.go_to(context.sessions.open(context.sessions.same_settings()), "new")
 
 
 def reset_session(context: AppContext, argument: str) -> None:
-    """Start a session with a summary of this session, or of the one in `argument`; the old log is kept."""
+    """Start a session with a summary of the open session, or of the session `argument`; the old log is kept."""
     context.sessions.go_to(_reset(context, argument), "reset")
 
 
@@ -145,7 +145,7 @@ async def _reset(context: AppContext, wanted: str) -> None:
 
 
 def resume(context: AppContext, argument: str) -> None:
-    """Continue a paused turn; with an id, or if nothing is paused, open an earlier session."""
+    """Continue a paused turn; if `argument` is a session's id or no turn is paused, open an earlier session."""
     if argument:
         begin(context, argument, named=False)
     elif context.state.agent_state == "paused":
@@ -172,12 +172,12 @@ def pause(context: AppContext, argument: str) -> None:
 
 
 def rename(context: AppContext, argument: str) -> None:
-    """Rename the session."""
+    """Set the title of the open session."""
     context.submit(Rename(title=argument))
 
 
 def unqueue(context: AppContext, argument: str) -> None:
-    """Move the queued message with the number `argument` back into the prompt; by default the newest message."""
+    """Move the queued message with the number `argument`, or the newest one, back into the prompt."""
     message = _queued_message(context, argument, newest=True)
     if message is None:
         return
@@ -186,13 +186,13 @@ def unqueue(context: AppContext, argument: str) -> None:
 
 
 async def _put_back(context: AppContext, message: UserQueued) -> None:
-    """Put a message into the prompt, before any text in it."""
+    """Put the message into the prompt, before any text that is there."""
     texts = await context.reader.read_text(message.text), context.prompt.text
     context.prompt.put_text("\n".join(text for text in texts if text.strip()))
 
 
 def send_queued(context: AppContext, argument: str) -> None:
-    """Send the queued message with the number `argument` now; by default the oldest message."""
+    """Send the queued message with the number `argument`, or the oldest one, now."""
     message = _queued_message(context, argument, newest=False)
     if message is not None:
         context.submit(SendQueued(queue_id=message.queue_id))
@@ -213,7 +213,7 @@ def _queued_message(context: AppContext, argument: str, *, newest: bool) -> User
 
 
 def show_trace(context: AppContext, argument: str) -> None:
-    """Show the trace of this session, or the figures of another session's trace."""
+    """Show the trace of the open session; if `argument` is another session's id, show the figures of its trace."""
     if argument and argument not in ("latest", context.app.session_id):
         show_command_output(context, f"Trace of {Path(argument).name}", "trace", argument)
     else:

@@ -24,7 +24,7 @@ def search_files(context: AppContext, argument: str) -> None:
 
 
 def search_command(text: str) -> str:
-    """Return the shell command that searches for a text: git grep, or else grep outside of library folders."""
+    """Return the shell command that searches for a text: git grep or, outside git, grep without library folders."""
     options = f"-nI -e {shlex.quote(text)}"
     skipped = " ".join(f"--exclude-dir={shlex.quote(name)}" for name in SKIPPED)
     with_git = f"git grep --untracked {options} -- . 2>/dev/null"
@@ -32,7 +32,7 @@ def search_command(text: str) -> str:
 
 
 def copy_answer(context: AppContext, argument: str) -> None:
-    """Copy the last answer."""
+    """Copy the model's last answer to the clipboard."""
 
     async def copy() -> None:
         if answer := await context.reader.last_answer():
@@ -44,7 +44,7 @@ def copy_answer(context: AppContext, argument: str) -> None:
 
 
 def edit_message(context: AppContext, argument: str) -> None:
-    """Edit the message in the user's editor."""
+    """Open the message of the prompt in the user's editor."""
     changed = context.app.edit_outside(context.prompt.message)
     if changed is not None:
         context.prompt.put_message(changed)

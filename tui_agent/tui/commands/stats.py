@@ -50,7 +50,7 @@ def show_status(context: AppContext, argument: str) -> None:
 
 
 def _instruction_pairs(context: AppContext) -> list[tuple[str, str]]:
-    """Return the instruction files in use, and the notes about files that were skipped."""
+    """Return labelled rows: the instruction files in use, and notes about instruction files that were left out."""
     state = context.state
     files = [
         f"{clean_line(file.path)} ({format_estimate(file.tokens)} tokens)" for file in state.instructions
@@ -134,7 +134,7 @@ def _limits(context: AppContext) -> str:
 
 
 def show_cost(context: AppContext, argument: str) -> None:
-    """Show the cost so far; with an amount in dollars, set the cost limit."""
+    """Show the session's cost so far; if `argument` is an amount in dollars, set the cost limit."""
     if argument:
         context.act("limit_cost", argument)
         return
@@ -155,7 +155,7 @@ def show_cost(context: AppContext, argument: str) -> None:
 
 
 def _draw_turns(facts: Facts, trace: TraceView, metrics: MetricsView) -> None:
-    """Add one row per turn: cost, tokens sent and received, and the largest request. The last row has the totals."""
+    """Add a table row per turn: cost, tokens sent and received, and the largest request. The last row has the totals."""
     wide = facts.width >= 62
     cells = (10, 10, 10, 11, 18) if wide else (9, 9, 8, 10, 9)
 

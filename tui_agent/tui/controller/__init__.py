@@ -1,1 +1,1 @@
-"""The app's side of the open session: start, input, questions, drawing, undo, and errors."""
+"""The parts of the app that control the open session: start, input, questions, screen updates, undo, and errors."""

@@ -1,7 +1,9 @@
-"""Folding of a whole long session in the background, while its end is already shown and usable.
+"""Computes the views of a very long session in the background, while the session's end is already shown and usable.
 
-Invariant: the full fold replaces the shown views only after it has reached their newest event; until then it updates no
-pane.
+"Folding" means applying the events of the log, one after the other, to the views.
+
+Invariant: the views of the whole session replace the shown views only after they contain the newest event; until then,
+no pane is updated from them.
 """
 
 import asyncio
@@ -13,7 +15,7 @@ from tui_agent.tui.controller.pump import Pump
 
 
 class BackgroundFold:
-    """The background fold of one whole session, from the beginning of its log."""
+    """Background task that folds one whole session, from the beginning of its log."""
 
     def __init__(self, host: SessionHost, session: AppSession, last_seq: int) -> None:
         self._host = host
@@ -39,23 +41,23 @@ class BackgroundFold:
             self.replace_if_ready()
 
     def replace_if_ready(self) -> None:
-        """Show this fold's views if they have caught up with the views on the screen."""
+        """Show the views of the whole session if they contain all events of the views on the screen."""
         if not self._adopted and not self._views.head_moved and self._views.seq >= self._host.views.seq:
             self._replace_shown()
 
     @property
     def percent_left(self) -> int:
-        """Percentage of the log still to be folded; 0 once this fold is shown."""
+        """Percentage of the log still to be folded; 0 if the views of the whole session are shown."""
         if self._adopted or self._over.is_set():
             return 0
         return min(100, max(1, round(100 * (1 - (self._views.seq + 1) / self._last_seq))))
 
     async def wait_until_whole(self) -> None:
-        """Wait until this fold is shown or the session is closed."""
+        """Wait until the views of the whole session are shown or the session is closed."""
         await self._over.wait()
 
     def adopt(self) -> Pump:
-        """Make this fold's views the session's views; return the pump that feeds them."""
+        """Make the views of the whole session the host's views; return the pump that updates them."""
         self._adopted = True
         self._over.set()
         self._host.views = self._views
@@ -76,6 +78,5 @@ class BackgroundFold:
             await self._host.sessions.show_branch()
 
     def close(self) -> None:
-        """Stop folding."""
         self._over.set()
         self._pump.close()

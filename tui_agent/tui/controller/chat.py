@@ -30,7 +30,7 @@ from tui_agent.tui.transcript.window import REACH, Window, index_of_event, windo
 
 MAX_BLOBS = 200
 _STEP = 50
-"""Number of entries to lay out between two checks of the clock."""
+"""Number of entries to lay out before the event loop gets a turn."""
 
 
 class ChatWidget(TranscriptWidget):
@@ -45,9 +45,10 @@ class ChatWidget(TranscriptWidget):
     """Indices of entries that changed while `extend_to` builds a longer layout; None at other times."""
 
     def show_view(self, view: TranscriptView, changed: Sequence[int] = (), *, is_whole: bool = False) -> None:
-        """Show a newer view; if it is very long, show only its end.
+        """Show a newer view of the transcript; if it is very long, show only its end.
 
-        `is_whole` means that the view is of the same session, now folded from its beginning.
+        `is_whole` means that the view is of the session shown before, now read from its beginning. `changed` has the
+        indices of the changed entries.
         """
         first = self._first
         if first is None or is_whole:
@@ -61,14 +62,14 @@ class ChatWidget(TranscriptWidget):
             self.set_view(_view_from(view, first), [index - first for index in changed if index >= first])
 
     def extend(self, index: int | None) -> None:
-        """Also lay out older entries: back to entry `index`; if `index` is None, a fixed number of entries."""
+        """Lay out older entries as well: back to entry `index` or, if `index` is None, a fixed number of entries."""
         if self._whole is None or not self._first or (index is not None and index >= self._first):
             return
         self._first = window_start(self._whole.entries, self._first if index is None else index)
         self.show_more(_view_from(self._whole, self._first))
 
     async def extend_to(self, index: int) -> None:
-        """Also lay out older entries, back to entry `index`. Keys are handled meanwhile.
+        """Lay out older entries as well, back to entry `index`. Keys are handled meanwhile.
 
         If many entries are missing, build a second layout in time slices, and replace the first one with it.
         """
@@ -92,13 +93,15 @@ class ChatWidget(TranscriptWidget):
         self.take_layout(layout, view)
 
     def repaint(self) -> None:
-        """Paint the rows that changed. Near the first entry that is laid out, also lay out older entries."""
+        """Paint the rows that changed. If the user scrolled near the oldest laid-out entry, lay out older entries as
+        well.
+        """
         super().repaint()
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
             self.extend(None)
 
     def go_to_end(self, direction: int) -> None:
-        """Go to the first or newest entry of the whole session."""
+        """Go to the first entry of the whole session if `direction` is negative, otherwise to the newest entry."""
         if direction < 0:
             self.chat.context.worker(self._to_first(self.viewport.position), "first")
         else:
@@ -120,11 +123,11 @@ class ChatWidget(TranscriptWidget):
     key_methods = {"to_prompt": "leave"}
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return no scope once the focus has left, because keys that were read together with a letter follow it."""
+        """Return no scope once the focus has left, because keys that were read together with a letter come after it."""
         return super().key_scopes() if self.screen.focused is self else ()
 
     def pass_key(self, event: events.Key) -> bool:
-        """Type a letter, and the keys that were read together with it, into the prompt."""
+        """Type a letter, and the keys that were read together with the letter, into the prompt."""
         if self.screen.focused is self and not event.is_printable:
             return False
         self.leave()
@@ -132,7 +135,6 @@ class ChatWidget(TranscriptWidget):
         return True
 
     def leave(self) -> None:
-        """Focus the prompt."""
         self.screen.set_focus(self.chat.context.prompt)
 
     def watch_has_focus(self, has_focus: bool) -> None:
@@ -157,9 +159,9 @@ class ChatWidget(TranscriptWidget):
 
 
 class ChatSearch:
-    """A search in the whole transcript, including long texts that are stored outside of it.
+    """A search in the whole transcript, including long texts that are stored outside the log.
 
-    A newer search replaces one that still reads texts.
+    A newer search replaces one that is reading long texts.
     """
 
     def __init__(self, chat: "Chat") -> None:
@@ -167,7 +169,7 @@ class ChatSearch:
         self._wanted = ""
 
     async def run(self, widget: ChatWidget, text: str) -> None:
-        """Read the long texts that contain `text`, then go to the first match."""
+        """Read the long texts that contain `text`, then go to the first match in the transcript."""
         self._wanted = text
         if progress := self._chat.context.sessions.load_progress:
             self._chat.app.say(f"/find starts when the whole session is loaded: {progress}.")
@@ -186,7 +188,7 @@ class ChatSearch:
             widget.screen.set_focus(widget)
 
     def show_place(self, text: str, place: str) -> None:
-        """Show the place of the current match beside the policy; on a small screen, in a notice."""
+        """Show the place of the current match, e.g. `3 of 13`, beside the policy; on a small screen, in a notice."""
         app = self._chat.app
         shown = f'"{clean_line(text)[:30]}" {place}' if place else ""
         app.prompt.set_find_place(shown)
@@ -195,7 +197,7 @@ class ChatSearch:
         app.show_keys()
 
     async def _read_long_texts(self, pattern: re.Pattern[str]) -> None:
-        """Load the long texts that match, so that the search finds them."""
+        """Load the stored long texts that match `pattern`, so that the search finds them."""
         blobs, slices = dict[str, BlobText](), Slices()
         for entry in self._chat.entries:
             blobs.update((blob.blob_sha256, blob) for blob in long_texts(entry))
@@ -209,7 +211,7 @@ class ChatSearch:
 
 
 class Chat:
-    """The start page and the transcript; one of them is visible."""
+    """The chat area of the main screen: the start page and the transcript, of which one is visible."""
 
     def __init__(self, context: AppContext, show_status: Callable[[], None]) -> None:
         self.app = app = context.app
@@ -218,24 +220,23 @@ class Chat:
         self.blobs: dict[str, str] = {}
         self.widget: ChatWidget | None = None
         self._preview: ChatWidget | None = None
-        """The end of a long session, shown until all of it is folded."""
+        """Widget with the end of a long session, shown until the whole session is folded."""
         self.search = ChatSearch(self)
         self._refused_at = -1
         self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """The entries of the transcript."""
         return self.context.views.transcript.view().entries
 
     async def mount(self) -> None:
-        """Mount the start page, unless the first frame already did."""
+        """Mount the start page, unless it was already mounted for the first frame."""
         if self.app.start is None:
             self.app.start = self.start
             await self.app.chat.mount(self.start)
 
     async def begin(self) -> None:
-        """Show the transcript of another session."""
+        """Show the transcript of another session in a new widget."""
         self.blobs.clear()
         if self.widget is not None:
             await self.widget.remove()
@@ -260,7 +261,7 @@ class Chat:
                 await painted.wait()
 
     def remove_preview(self) -> None:
-        """Remove the preview, because the whole session is folded or could not be opened."""
+        """Remove the preview of a long session, because the whole session is shown or could not be opened."""
         if self._preview is not None:
             self._preview.display = False
             self._preview.remove()
@@ -282,25 +283,25 @@ class Chat:
         return widget
 
     def show_whole(self) -> None:
-        """Replace the views of the session's end by those of the whole session."""
+        """Replace the view of the session's end by the view of the whole session."""
         if self.widget is not None:
             self.context.views.transcript.drain()
             self.widget.show_view(self.context.views.transcript.view(), is_whole=True)
 
     @property
     def is_transcript_shown(self) -> bool:
-        """True if the transcript is visible, not the start page."""
+        """True if the transcript is visible and the start page is not."""
         return self.widget is not None and bool(self.widget.display)
 
     def show(self) -> None:
-        """Update the transcript."""
+        """Update the transcript widget from the transcript's newest view."""
         if self.widget is not None:
             self.remove_preview()
             changed = self.context.views.transcript.drain()
             self.widget.show_view(self.context.views.transcript.view(), changed)
 
     def choose_page(self) -> None:
-        """Show the start page while the session is empty, and the transcript after that."""
+        """Show the start page if the session is empty, otherwise the transcript."""
         if self.widget is None:
             return
         entries = self.entries
@@ -316,7 +317,6 @@ class Chat:
             self.context.prompt.focus()
 
     def _say_refusal(self, newest: Entry) -> None:
-        """Show a notice with the reason why a command was refused, because the start page does not show reasons."""
         if newest.seq > max(self._refused_at, self.context.seen_seq) and isinstance(newest, NoticeEntry):
             self._refused_at = newest.seq
             self.app.say(" ".join(newest.lines), "warning")
@@ -325,11 +325,11 @@ class Chat:
         return self.blobs.get(blob.blob_sha256)
 
     async def load_blob(self, blob: BlobText) -> None:
-        """Read a long text that is visible in the transcript."""
+        """Read a long text that is visible in the transcript, and draw it."""
         self.keep_blob(blob, await self.context.reader.read_text(blob))
 
     def keep_blob(self, blob: BlobText, whole: str) -> None:
-        """Store a long text that was read, and draw it."""
+        """Store a long text that was read, for later searches, and draw it in the transcript."""
         self.blobs[blob.blob_sha256] = whole
         while len(self.blobs) > MAX_BLOBS:
             del self.blobs[next(iter(self.blobs))]
@@ -343,12 +343,12 @@ class Chat:
         return f"{rows} new {'row' if rows == 1 else 'rows'}, End" if rows else ""
 
     def page(self, pages: int) -> None:
-        """Scroll by pages."""
+        """Scroll the transcript by this number of pages."""
         if self.widget is not None:
             self.widget.action_page(pages)
 
     def focus(self) -> None:
-        """Focus the transcript, with the cursor on the newest visible entry, or a start page that needs a model."""
+        """Focus the transcript, with the cursor on the newest visible entry; or focus a start page that needs a model."""
         if self.start.display and self.start.content.needs_model:
             self.start.focus()
         elif self.widget is not None and self.widget.display:
@@ -357,12 +357,12 @@ class Chat:
                 self.widget.action_cursor(-1)
 
     def to_end(self) -> None:
-        """Scroll to the end and follow new entries."""
+        """Scroll the transcript to its end, and keep it there when new entries come."""
         if self.widget is not None:
             self.widget.scroll_to_end()
 
     def find(self, text: str) -> None:
-        """Find a text; if `text` is empty, go to the next match."""
+        """Find a text in the transcript; if `text` is empty, go to the next match."""
         if self.widget is None:
             return
         if text:
@@ -373,7 +373,9 @@ class Chat:
             )
 
     def toggle(self) -> None:
-        """Fold or unfold the entry under the cursor, or else the newest one that can be folded."""
+        """Fold or unfold the transcript entry under the cursor or, without a cursor, the newest entry that can be
+        folded.
+        """
         if self.widget is None:
             return
         if self.widget.cursor:
@@ -384,9 +386,11 @@ class Chat:
                 return
 
     def close(self) -> bool:
-        """Clear the selection, else close the search, else leave the transcript; return False if none of it is needed.
+        """Clear the selection in the transcript, or else close the search, or else leave the transcript.
 
-        On a start page that needs a model, leave the empty prompt.
+        Return False if there is nothing to clear, close or leave.
+
+        On a start page that needs a model, move the focus from an empty prompt to the page.
         """
         if self.start.display:
             if not self.context.prompt.text:
@@ -403,12 +407,12 @@ class Chat:
         return True
 
     def entry_at(self, seq: int) -> Entry | None:
-        """Return the entry that this event started; if it started none, the entry before it."""
+        """Return the transcript entry that the event `seq` started; if it started none, return the entry before it."""
         index = index_of_event(self.entries, seq)
         return self.entries[index] if index >= 0 else None
 
     def show_seq(self, seq: int) -> None:
-        """Scroll to the entry that this event started."""
+        """Scroll the transcript to the entry that the event `seq` started."""
         index, widget = index_of_event(self.entries, seq), self.widget
 
         async def show(widget: ChatWidget, entry_id: str) -> None:
@@ -419,7 +423,7 @@ class Chat:
             self.context.worker(show(widget, self.entries[index].id), "show")
 
     def looks_changed(self) -> None:
-        """Redraw with another theme."""
+        """Redraw the transcript after a change of the theme."""
         if self.widget is not None:
             self.widget.set_look(self.app.looks.palette, self.app.looks.symbols)
 

@@ -24,7 +24,7 @@ class DefaultModel:
         self._keep = False
 
     def note_choice(self, *, keep: bool = False) -> None:
-        """Note that the user chose a model. With `keep`, it becomes the default once it is in use."""
+        """Note that the user chose a model. If `keep` is set, save the model as the default once it is in use."""
         settings = self._context.state.settings
         self._before = settings.model if settings is not None else None
         self._waiting, self._keep = True, keep
@@ -48,21 +48,20 @@ class DefaultModel:
         return config is not None and (config.model, config.base_url) == self._config_values(model)
 
     def _config_values(self, model: ModelInfo) -> tuple[str, str]:
-        """Return the model's name for the configuration, and its URL unless the name implies it."""
         name = model.profile or model.model
         vendor = PROVIDERS.get(name.partition("/")[0])
         is_vendor_address = vendor is not None and vendor.base_url == model.base_url
         return name, "" if name in self._context.profiles or is_vendor_address else model.base_url
 
     def config_lines(self) -> list[str]:
-        """Return the configuration lines for the current model; an empty list without a model."""
+        """Return the lines of the configuration file that set the current model; an empty list without a model."""
         settings = self._context.state.settings
         if settings is None or not settings.model.model:
             return []
         return format_model_lines(*self._config_values(settings.model))
 
     async def write(self) -> None:
-        """Save the current model in the user's configuration file."""
+        """Save the current model as the default in the user's configuration file."""
         context, settings = self._context, self._context.state.settings
         if context.config is None or settings is None or not settings.model.model:
             return

@@ -1,6 +1,6 @@
-"""The app's part in a demo: it steers the agent once, and opens the replay when the turn has ended.
+"""The app's part in a demo: it sends the agent one more instruction, and opens the replay when the turn has ended.
 
-Invariant: it submits only commands that a user could type. Once the user types, it opens nothing.
+Invariant: only commands that a user could type are submitted. Once the user types, the replay is not opened.
 """
 
 import asyncio
@@ -10,13 +10,13 @@ from tui_agent.protocol.commands import Steer
 from tui_agent.tui.context import AppContext
 
 STEER_ITERATION: Final = 2
-"""The iteration of the turn in which the agent is steered."""
+"""The iteration of the turn in which the demo sends the agent its instruction."""
 READ_S: Final = 6.0
 """Seconds in which the user can read the last answer before the replay opens."""
 
 
 class DemoGuide:
-    """Steers the agent and opens the replay, each once."""
+    """Sends the agent the demo's instruction once, and opens the replay once."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
@@ -26,7 +26,7 @@ class DemoGuide:
         self.read_s = READ_S
 
     def update(self) -> None:
-        """React to new views."""
+        """Check the state of the turn, and do the next part of the demo if it is time."""
         context, state = self._context, self._context.state
         if self._steer and context.running and state.turn_iterations >= STEER_ITERATION:
             context.submit(Steer(text=self._steer))

@@ -16,7 +16,7 @@ DRAFT_S = 0.3
 
 
 class DraftFile:
-    """The draft of one session. All methods block while they read or write a small file."""
+    """File with the unsent message of one session. All methods block while they read or write a small file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,14 +50,14 @@ class DraftFile:
 
 
 class EarlyDrafts:
-    """Drafts of a workspace's sessions that have no folder yet: one file for each process."""
+    """Unsent messages of a workspace's sessions that have no folder yet: one file for each process."""
 
     def __init__(self, data_dir: Path, workspace: Path) -> None:
         self._folder = data_dir / "drafts"
         self._name = hashlib.sha256(str(workspace).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
     def own_file(self) -> DraftFile:
-        """Return the draft of this process."""
+        """Return the draft file of the current process."""
         return DraftFile(self._folder / f"{self._name}-{os.getpid()}")
 
     def take_abandoned(self) -> str:
@@ -77,7 +77,6 @@ class EarlyDrafts:
 
 
 def _is_alive(pid: int) -> bool:
-    """Return True if a process with this id runs."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -95,7 +94,7 @@ def _modified_at(path: Path) -> float:
 
 
 class DraftKeeper:
-    """Saves and restores the draft and the history of one app."""
+    """Saves and restores the unsent message and the message history of one app."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
@@ -115,13 +114,13 @@ class DraftKeeper:
             self._app.run_worker(lambda: history.store(new), thread=True, exit_on_error=False)
 
     def schedule_save(self) -> None:
-        """Schedule saving of the changed text."""
+        """Save the unsent message `DRAFT_S` seconds from now, unless a save is already scheduled."""
         if not self._draft_planned:
             self._draft_planned = True
             self._app.set_timer(DRAFT_S, self.save_draft)
 
     def restore_draft(self) -> None:
-        """Put a saved draft back into the prompt."""
+        """Put the saved unsent message back into the prompt."""
         folder, config = self._context.folder, self._context.config
         if folder is None:
             return
@@ -137,7 +136,7 @@ class DraftKeeper:
             editor.put_text(editor.chips.from_json(draft))
 
     def save_draft(self) -> None:
-        """Save the unsent text; if there is none, delete the saved draft."""
+        """Save the unsent message; if the prompt is empty, delete the draft file."""
         self._draft_planned = False
         if self._draft is None:
             return
@@ -158,7 +157,7 @@ class DraftKeeper:
                 self._early_draft.save("")
 
     def _warn_not_saved(self, fault: OSError) -> None:
-        """Warn once that a crash would lose the text; typing stays possible."""
+        """Warn, the first time only, that the unsent message would be lost in a crash; typing stays possible."""
         if not self._has_warned:
             self._has_warned = True
             reason = (fault.strerror or str(fault)).rstrip(".")

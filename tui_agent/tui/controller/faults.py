@@ -1,7 +1,7 @@
-"""Errors of the screen itself: reported once and written to a file, while the other parts keep running.
+"""Reports errors of the screen itself: each is shown once and written to a file, while the other parts keep running.
 
 Invariant: only the engine writes the log, so errors of views go to a file next to the sessions (mode 0600, secrets
-redacted); `tui-agent bug` includes its end in the report. The same error in the same view is reported once.
+redacted); `tui-agent bug` includes the end of the file in its report. The same error in the same view is reported once.
 """
 
 import os
@@ -35,7 +35,7 @@ PARTS: Final = {
     "ledger": "the context's ledger",
     "branches": "the branches",
 }
-"""Names of the folds in messages to the user."""
+"""Names of the views in messages to the user."""
 
 
 class FaultReporter:
@@ -49,24 +49,24 @@ class FaultReporter:
         """The view that failed first in this session, for the status line; empty while all is well."""
 
     def begin(self) -> None:
-        """Forget the reported errors, because another session has new views."""
+        """Forget the reported errors, because another session with new views is open."""
         self._reported.clear()
         self.first = ""
 
     def guarded(self, part: str, work: Callable[[], object]) -> None:
-        """Run `work` for one part of the screen; report its error instead of raising it."""
+        """Run `work` for the part `part` of the screen; report an error instead of raising it."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 - a supervisor: an error must not stop the other parts
             self.report(part, error)
 
     def report(self, part: str, error: Exception) -> None:
-        """Report that a part of the screen could not be drawn."""
+        """Report that the part `part` of the screen could not be drawn."""
         notice = f"could not be drawn ({{}}). Everything else works, and the log is complete. {REPORT}."
         self._report(part, describe_error(error), notice, "".join(traceback.format_exception(error)))
 
     def report_folds(self) -> None:
-        """Report the events that a fold could not apply."""
+        """Report the events that a view could not apply."""
         for fault in self._context.views.faults.values():
             part, event = PARTS.get(fault.view, fault.view), f"event {fault.seq}, {fault.kind}"
             notice = f"could not use {event} ({{}}) and skipped it; the log still contains it. {REPORT}."
@@ -106,12 +106,12 @@ class FaultReporter:
 
 
 def _drop_empty_lines(text: str) -> str:
-    """Return the text without empty lines, because an empty line separates two errors in the file."""
+    """Remove empty lines, because an empty line separates two errors in the fault file."""
     return "\n".join(line for line in text.splitlines() if line.strip())
 
 
 def _append(path: Path, text: str) -> None:
-    """Append to the file. A failure is not reported: the notice on the screen must be enough."""
+    """Append to the file. Errors are ignored, because a notice on the screen has reported the fault as well."""
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC

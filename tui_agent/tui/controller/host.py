@@ -1,4 +1,4 @@
-"""The interface of `SessionController` for its parts.
+"""Protocols through which the parts of `SessionController` use the controller and one another.
 
 Invariant: protocols only; a part imports this module and parts below it, never the controller.
 """
@@ -18,7 +18,7 @@ from tui_agent.tui.widgets.type_ahead import TypedAhead
 
 
 class PanesPort(Protocol):
-    """Passes views on to the panes."""
+    """Passes the session's views on to the panes."""
 
     def show(self, changed: frozenset[ViewName]) -> None: ...
     def show_all(self) -> None: ...
@@ -28,7 +28,7 @@ class PanesPort(Protocol):
 
 
 class QuestionsPort(Protocol):
-    """The questions that wait for an answer."""
+    """The agent's questions that wait for an answer."""
 
     def typed_ahead(self) -> TypedAhead | None: ...
     def reopen(self) -> bool: ...
@@ -53,14 +53,14 @@ class StartPagePort(StartPort, Protocol):
 
 
 class HostSessions(SessionsPort, Protocol):
-    """Switching of sessions, with methods that only the controller's parts use."""
+    """Switches between sessions, with methods that only the controller's parts use."""
 
     def start(self, pump: Pump) -> None: ...
     async def show_branch(self) -> None: ...
 
 
 class SessionHost(AppContext, Protocol):
-    """The open session and all parts of the controller."""
+    """The open session, as seen by the parts of the controller."""
 
     pump: Pump | None
     reader: SessionReader

@@ -1,4 +1,4 @@
-"""Pane updates: passes each pane its views, and writes the status line, the title and the prompt's row.
+"""Pane updates: passes each pane its views, and writes the status line, the terminal's title and the prompt's row.
 
 Invariant: called at most once per frame of the pump; a pane repaints only what differs.
 """
@@ -19,7 +19,7 @@ from tui_agent.units import format_cost, format_estimate
 
 
 class PaneUpdater:
-    """Shows the views of the open session."""
+    """Shows the views of the open session in the panes of the main screen."""
 
     def __init__(self, host: SessionHost, after_frame: Sequence[tuple[str, Callable[[], object]]]) -> None:
         self._host = host
@@ -65,7 +65,6 @@ class PaneUpdater:
         )
 
     def _update_sheets(self, changed: frozenset[ViewName]) -> None:
-        """Pass the changed views to an open sheet."""
         for screen in self._app.screen_stack:
             if isinstance(screen, Sheet) and screen.follows & changed:
                 self._host.faults.guarded("the sheet", screen.follow)
@@ -77,15 +76,14 @@ class PaneUpdater:
         self.show_strip(views)
 
     def show_strip(self, views: Views) -> None:
-        """Show todos and changed files in the strip that replaces the side panes on small screens."""
+        """Show todos and changed files in the strip that replaces the side panes on a small screen."""
         self._app.pane_strip.set_views(views.todo.view(), views.files.view())
 
     def show_all(self) -> None:
-        """Update every pane."""
         self.show(ALL_VIEWS)
 
     def show_status(self) -> None:
-        """Show the state, the running work, and the keys that are available."""
+        """Show the session's state, the running work, and the keys that are available."""
         stopped = self._stopped_status()
         view = self._status() if stopped is None else stopped
         before = self._app.status.view.mood
@@ -110,7 +108,9 @@ class PaneUpdater:
         return view._replace(below=self._host.chat.new_rows_text)
 
     def _notify(self, before: str, view: StatusView) -> None:
-        """Set the terminal's title, and send a notification if the terminal is not focused."""
+        """Set the terminal's title after the session's mood changed; send a notification if the terminal is not
+        focused.
+        """
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
         self._app.terminal.title(f"{mark}{title}")
@@ -147,7 +147,7 @@ class PaneUpdater:
             self._app.prompt.editor.placeholder = hint
 
     def beat(self) -> None:
-        """Blink the status symbol and update elapsed times. Called twice a second."""
+        """Blink the status symbol and update elapsed times. The app calls this method twice a second."""
         self._beats += 1
         self._report_storage_fault()
         if self._app.status.view.mood == "running":
@@ -159,7 +159,7 @@ class PaneUpdater:
             self.show_status()
 
     def _stopped_status(self) -> StatusView | None:
-        """Return the status while the engine cannot continue; None otherwise."""
+        """Return the status if the engine has ended or could not store an event; None if it can continue."""
         host = self._host
         if host.session is not None and host.session.is_closed and not host.sessions.under_way:
             return StatusView("failed", "engine ended", "your next message opens the session again")
@@ -180,6 +180,6 @@ class PaneUpdater:
         self.show_status()
 
     def looks_changed(self) -> None:
-        """Draw everything with another theme."""
+        """Draw the transcript and all panes again after a change of the theme."""
         self._host.chat.looks_changed()
         self.show_all()

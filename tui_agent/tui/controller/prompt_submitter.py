@@ -1,6 +1,6 @@
-"""Sends the prompt's text: a message, a slash command, or a shell line.
+"""Sends the text of the prompt: a message, a slash command, or a shell line.
 
-Invariant: refused text returns to the prompt, in front of anything typed since.
+Invariant: text that is refused returns to the prompt, in front of anything typed since.
 """
 
 from tui_agent.protocol.commands import Attachment, Queue, RunUserShell, Steer, SubmitPrompt
@@ -37,7 +37,7 @@ class PromptSubmitter:
         return True
 
     def _continue(self) -> None:
-        """Do what Enter on an empty prompt means now: reopen a question, send the queued messages, or try again."""
+        """Handle Enter on an empty prompt: reopen a question, send the queued messages, or repeat a failed turn."""
         if self._host.questions.reopen() or self._host.questions.ask_again():
             return
         if self._host.state.queue:
@@ -46,7 +46,7 @@ class PromptSubmitter:
             self._host.submit(SubmitPrompt(text="Try again."))
 
     def return_to_prompt(self, waiting: "list[Intent | Prompt.Sent]") -> "list[Intent | Prompt.Sent]":
-        """Put waiting messages back into the prompt, because no model is set; return the other waiting items."""
+        """Put messages that wait for a model back into the prompt; return the remaining items."""
         sent = [item for item in waiting if isinstance(item, Prompt.Sent)]
         messages = [item for item in sent if not item.text.lstrip().startswith(("/", "!"))]
         if messages:

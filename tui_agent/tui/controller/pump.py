@@ -1,8 +1,8 @@
-"""The pump: follows the session, folds new events, and passes frames to the panes.
+"""The pump: follows the session, folds new events (applies them to the views), and passes the views to the panes.
 
-Invariant: every record is folded exactly once and in order; at most one frame is shown every `FRAME_S` seconds;
-folding never blocks the event loop for longer than `SLICE_S`, so keys are handled while a long history is read. An
-error in one frame does not prevent the next one.
+Invariant: every record is folded exactly once and in order; at most one frame is shown every `FRAME_S` seconds; folding
+never blocks the event loop for longer than `SLICE_S`, so keys are handled while a long history is read. An error in one
+frame does not prevent the next one.
 """
 
 import asyncio
@@ -17,15 +17,15 @@ from tui_agent.tui.time_slice import Slices
 
 FRAME_S = 1 / 30
 SCREEN = "the screen"
-"""The name for the screen in an error report."""
+"""The name of the whole screen in an error report."""
 
 
 class Pump:
-    """Feeds the session's events to its views until the session ends. Runs once.
+    """Applies the session's events to its views, and shows the views, until the session ends. Runs once.
 
-    `follow` returns a cursor that starts after a sequence number; `show` is called with the changed views. No frame
-    is shown before the event `quiet_until`, so that history is painted only once. After an undo or a redo the branch
-    is folded again, and `branch_changed` is awaited before the next frame. The views already contain the events up to
+    `follow` returns a cursor that starts after a sequence number; `show` is called with the changed views. No frame is
+    shown before the event `quiet_until`, so that history is painted only once. After an undo or a redo the branch is
+    folded again, and `branch_changed` is awaited before the next frame. The views already contain the events up to
     `after`.
     """
 
@@ -57,7 +57,7 @@ class Pump:
         self.ended = False
 
     async def run(self) -> None:
-        """Follow the session until it ends."""
+        """Apply and show the session's events until the session ends."""
         try:
             while batch := await self._follower.next_batch():
                 await self._fold(batch, self._views.apply)
@@ -73,7 +73,7 @@ class Pump:
         self._frame()
 
     def _give_up(self) -> None:
-        """Wake all callers of `reached`: no more frames will be shown."""
+        """Wake all tasks that wait in `reached`, because no more frames will be shown."""
         self.ended = True
         for _, reached in self._waiting:
             if not reached.done():
@@ -114,7 +114,6 @@ class Pump:
             await reached
 
     def close(self) -> None:
-        """Stop following the session."""
         self._follower.close()
         self._stop_timer()
 
@@ -148,7 +147,7 @@ class Pump:
 
     @contextmanager
     def _errors_reported(self) -> Iterator[None]:
-        """Pass an error to `report_error`, if that is set, instead of raising it."""
+        """Pass an error in the block to `report_error`, or raise it if `report_error` is None."""
         try:
             yield
         except Exception as error:

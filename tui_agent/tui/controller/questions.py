@@ -1,4 +1,4 @@
-"""The agent's questions: opens the oldest unanswered one, and closes it when it is answered elsewhere.
+"""Shows the agent's questions: opens the oldest unanswered one, and closes it when it is answered elsewhere.
 
 Invariant: at most one question is open. A question that was closed unanswered stays in the status line; Enter on an
 empty prompt or a click reopens it.
@@ -20,20 +20,20 @@ from tui_agent.tui.widgets.type_ahead import RECENT_S, TypedAhead
 
 
 def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> str:
-    """Return the name of the delegate that asks; empty for the main agent."""
+    """Return the name of the subagent whose call needs the permission; empty for the main agent."""
     agents = [call.agent for call in state.open_calls if call.call_id == request.call_id]
     return next((delegate.agent for delegate in state.delegates if delegate.agent in agents), "")
 
 
 def _count_following(state: SessionStateView, request: PermissionRequested) -> int:
-    """Count the later calls of the same tool in the same answer, which will be asked about next."""
+    """Count the later calls of the same tool in the same answer, for which the user will be asked next."""
     calls = state.open_calls
     index = next((i for i, call in enumerate(calls) if call.call_id == request.call_id), len(calls))
     return sum(call.name == request.tool and call.agent == calls[index].agent for call in calls[index + 1 :])
 
 
 class OpenQuestions:
-    """The questions that wait for the user, and the modal that shows one of them."""
+    """The agent's questions that wait for the user, and the modal that shows the oldest of them."""
 
     def __init__(self, host: SessionHost) -> None:
         self._app = host.app
@@ -44,7 +44,7 @@ class OpenQuestions:
 
     @property
     def scope(self) -> Scope | None:
-        """The scope of the open question's keys; None if no question is open."""
+        """The group of keys that the open question uses; None if no question is open."""
         if isinstance(self._open, Approval):
             if self._open.typing:
                 return "rule" if self._open.chosen == "a" else "reason"
@@ -74,12 +74,12 @@ class OpenQuestions:
         self._open_next()
 
     def reopen(self) -> bool:
-        """Reopen a question that was closed unanswered; return False if no question waits."""
+        """Reopen the questions that were closed unanswered; return False if no question waits."""
         self._aside.clear()
         return self._open_next()
 
     def ask_again(self) -> bool:
-        """Continue the turn that waited for an answer when the program ended; return False if there is no such turn."""
+        """Continue a turn that waited for an answer when the program ended; return False if there is no such turn."""
         host = self._host
         if not host.connected or not host.state.open_calls or host.running or host.submitter.under_way:
             return False
@@ -149,7 +149,7 @@ class OpenQuestions:
         self._app.show_keys()
 
     def typed_ahead(self) -> TypedAhead | None:
-        """Return the receiver of keys that were meant for the prompt; None if the user was not typing."""
+        """Return the receiver of keys that were meant for the prompt; None if the user was not typing just now."""
         if time.monotonic() - self._host.app.typed_at > RECENT_S:
             return None
         editor = self._host.app.prompt.editor

@@ -1,4 +1,4 @@
-"""Undo, redo and revert: asks for the message, for conversation or files, and about files that were kept.
+"""Undo, redo and revert, with their questions: which message, conversation or files, and which of the kept files.
 
 Invariant: no file is restored that was not listed first; each file that someone else changed is asked about by name.
 """
@@ -28,7 +28,7 @@ _CHOICES = (
 
 
 class KeptFilesPicker(Picker):
-    """A picker that opens by itself, perhaps while the user is typing: keys typed ahead go to the prompt."""
+    """A list that opens by itself, perhaps while the user is typing: such keys go to the prompt."""
 
     has_grace_period: ClassVar[bool] = True
     paste_elsewhere: Callable[[events.Paste], object] | None = None
@@ -59,14 +59,17 @@ class RewindActions:
         self._host.submit(Undo())
 
     def redo(self) -> None:
-        """Redo what the newest undo or revert removed."""
+        """Redo the part of the conversation that the newest undo or revert removed."""
         if self._host.views.branches.view().redo_to is None:
             self._host.app.say("Nothing to redo.", "warning")
             return
         self._host.submit(Redo())
 
     def revert(self, argument: str, *, then: Callable[[], object] = lambda: None) -> None:
-        """Revert to an event, or let the user choose a message; `then` is called once the user has decided."""
+        """Revert the session to the event with the number `argument`, or let the user choose a message.
+
+        `then` is called once the user has decided.
+        """
         host = self._host
         if argument:
             if not argument.isdecimal() or int(argument) > host.views.seq:
@@ -90,7 +93,7 @@ class RewindActions:
             host.worker(self._add_older(picker), "older messages")
 
     def _message_items(self) -> list[Item]:
-        """Return the messages, newest first, and a last row if older ones have not been read yet."""
+        """Return rows for the messages, newest first, and a last row if older messages have not been read yet."""
         now = self._host.app.clock()
         items = [
             Item(str(entry.seq), _line(entry), right=f"{format_elapsed(now - entry.time)} ago")
@@ -105,7 +108,7 @@ class RewindActions:
         picker.set_items(self._message_items())
 
     def update(self) -> None:
-        """React to new views: show a restore plan that arrived, and ask about files that were kept."""
+        """Show a restore plan that the engine sent, and ask about files that the engine did not restore."""
         views = self._host.views
         planned = views.restore_plan
         if self._picker is not None and planned is not None and planned.to_seq == self._to_seq:
@@ -125,7 +128,7 @@ class RewindActions:
         *,
         then: Callable[[], object] = lambda: None,
     ) -> None:
-        """Ask what to revert to an event of any branch: the conversation, the files or both.
+        """Ask how to revert to event `to_seq` of any branch: the conversation, the files or both.
 
         The question lists the effect on each file. `entry` is the message that returns to the prompt; `then` is called
         once the user has decided.
@@ -148,7 +151,9 @@ class RewindActions:
         host.submit(PlanRevert(to_seq=to_seq))
 
     def _ask_about_kept(self, kept: tuple[str, ...], to_seq: int) -> None:
-        """Ask which of the kept files to restore. They were kept because someone else had changed them too."""
+        """Ask which of the files in `kept` to restore. They were left unchanged because someone else had changed them
+        too.
+        """
         host = self._host
         items = [Item("", "keep your versions", about="none of your changes is lost")]
         if len(kept) > 1:
@@ -166,12 +171,12 @@ class RewindActions:
         host.app.push_screen(picker, choose)
 
     def _sent_messages(self) -> list[UserEntry]:
-        """Return the messages of this branch, oldest first."""
+        """Return the sent messages of the current branch, oldest first."""
         entries = self._host.views.transcript.view().entries
         return [entry for entry in entries if isinstance(entry, UserEntry) and entry.state == "sent"]
 
     def _give_back(self, entries: Sequence[UserEntry]) -> None:
-        """Put an undone message into an empty prompt, so that the user can change it and send it again."""
+        """Put the first of the undone messages into an empty prompt, so that the user can change it and send it again."""
         editor = self._host.app.prompt.editor
         if not entries or editor.text:
             return
@@ -187,7 +192,6 @@ def _line(entry: UserEntry) -> str:
 
 
 def _plan_items(planned: CheckpointPlanned) -> list[Item]:
-    """Return the files that would change, as rows that cannot be selected."""
     if planned.unavailable:
         return [Item("", clean_line(planned.unavailable), offered=False, group="Files cannot be restored")]
     if not planned.changes:

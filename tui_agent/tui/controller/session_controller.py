@@ -1,7 +1,7 @@
 """Controller of the open session: its views, and everything that uses the protocol.
 
-Invariant: imported once, by `app`, after the first paint. It submits commands
-and passes views on; the panes decide how they look.
+Invariant: imported once, by `app`, after the first paint. The controller submits commands and passes views on; the
+panes decide how the views look.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ def _handlers() -> Mapping[str, Callable[[AppContext, str], object]]:
 
 
 class SessionController:
-    """The one open session, and the app's reactions to it."""
+    """The open session, and the app's reactions to its events and to the user."""
 
     def __init__(self, app: SessionApp) -> None:
         self.app = app
@@ -97,14 +97,16 @@ class SessionController:
         self._interrupted_work: tuple[object, ...] = ()
         self._has_warned_unconfined = False
         self.halted_at = -2
-        """If the engine could not store an event and ended its turn: the newest event at that time; otherwise -2."""
+        """If the engine could not store an event and ended its turn: the newest event's number at that time; otherwise
+        -2.
+        """
         self.seen_seq = -1
-        """Sequence number of the last event when the log was opened; events up to it are not announced as new."""
+        """Sequence number of the last event when the log was opened; no event up to it is announced as new."""
 
     # -- opening and closing ---------------------------------------------------------------------------------------
 
     async def run(self, *, choose: bool, watch: bool) -> None:
-        """Read the configuration, ask about the folder's own files, open the session, and run until it ends.
+        """Read the configuration, ask for trust in the folder's own files, open the session, and run until it ends.
 
         `choose` opens the session list over the chat; `watch` redraws when the theme's file changes.
         """
@@ -134,14 +136,12 @@ class SessionController:
 
     @property
     def jobs(self) -> JobsView:
-        """The background jobs. Without an engine, running jobs are shown as lost."""
         view = self.views.jobs.view()
         is_lost = bool(view.running) and not self.connected
         return mark_jobs_lost(view, self.views.last_event_time) if is_lost else view
 
     @property
     def connected(self) -> bool:
-        """True if a session is open and its engine runs."""
         return self.session is not None and not self.session.is_closed
 
     @property
@@ -162,7 +162,6 @@ class SessionController:
 
     @property
     def profiles(self) -> Mapping[str, ModelProfile]:
-        """The model profiles of the configuration."""
         return self.config.models if self.config is not None else {}
 
     @property
@@ -189,7 +188,9 @@ class SessionController:
             return names | typed
 
     async def use_key(self, variable: str, key: str) -> None:
-        """Give the engine an API key for this run, and reopen the session with it."""
+        """Give the engine the API key in the environment variable `variable` for this run, and reopen the session with
+        it.
+        """
         # A key entered now wins over one in the environment, which evidently did not work.
         typed = {**dict(self.app.options.typed_keys), variable: key}
         self.app.options = replace(self.app.options, typed_keys=tuple(typed.items()))
@@ -197,7 +198,7 @@ class SessionController:
         await self.sessions.reopen()
 
     def take_state(self) -> None:
-        """React to a new session state."""
+        """Update everything that depends on the session's state after the state changed."""
         self.submitter.under_way = False
         self.start_page.refresh()
         self.default_model.update(self.state)
@@ -215,7 +216,7 @@ class SessionController:
     # -- actions of the user ---------------------------------------------------------------------------------------
 
     def act(self, name: str, argument: str = "") -> None:
-        """Run an action of the registry, or say why it is not available now."""
+        """Run the action `name` of the app, or tell the user why it is not available now."""
         handler = _handlers().get(name)
         if handler is None:
             return
@@ -232,7 +233,7 @@ class SessionController:
             shown.opened_by = name
 
     def works_over_sheet(self, name: str) -> bool:
-        """Return True if this action's key also works over the sheet or page that is open now."""
+        """Return True if the key of the action `name` also works over the open sheet or page."""
         if name not in OVERLAYS or self.sessions.under_way:
             return False
         top, under = self.app.screen, self.app.screen_stack[1:-1]
@@ -241,7 +242,7 @@ class SessionController:
         return isinstance(top, Viewer) and bool(top.opened_by) and not under
 
     def run_over_sheet(self, name: str) -> None:
-        """Run an action over an open sheet: close the sheet if this action opened it, otherwise replace the sheet."""
+        """Run the action `name` over an open sheet: close the sheet if the same action opened it, otherwise replace it."""
         top = self.app.screen
         if isinstance(top, Viewer):
             top.close()
@@ -250,9 +251,10 @@ class SessionController:
         self.act(name)
 
     def escape(self, *, had_notice: bool) -> None:
-        """Handle Esc with no menu open: interrupt, else close what is open in the chat. `had_notice`: it hid a notice.
+        """Handle Esc while no menu is open: interrupt the turn, or else close what is open in the chat.
 
-        A double Esc while idle opens revert, but not soon after an interrupt: the user may still be pressing Esc.
+        `had_notice` is True if the key has just hidden a notice. A double Esc while idle opens revert, but not soon
+        after an interrupt: the user may still be pressing Esc.
         """
         now = time.monotonic()
         if self.interrupt() or now < self._interrupted_at + TWICE_S:
@@ -267,7 +269,9 @@ class SessionController:
             self.act("revert")
 
     def interrupt(self) -> bool:
-        """Interrupt the running turn, or the one that a message is about to start; return False if there is none."""
+        """Interrupt the running turn, or the turn that a sent message is about to start; return False if there is
+        neither.
+        """
         if not self.running and not self.submitter.under_way:
             return False
         state, now = self.state, time.monotonic()
@@ -279,11 +283,11 @@ class SessionController:
         return True
 
     def show_trust(self) -> None:
-        """Show the folder's own files and the decisions about them."""
+        """Show the configuration files in the folder, and the decisions to trust or ignore them."""
         self.worker(self.trust.show(), "trust")
 
     def set_policy(self, name: str) -> None:
-        """Switch to another policy."""
+        """Switch to the policy `name`; warn once if there is no sandbox for accept-edits."""
         if name not in POLICIES:
             return
         self.submit(SetPolicy(policy=name))

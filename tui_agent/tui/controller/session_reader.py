@@ -1,4 +1,4 @@
-"""Reader for texts and records needed on demand: blobs, events, the last answer, this machine's models."""
+"""Reader for texts and records of the session that are needed on demand: long texts, events, the last answer, models."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ class SessionReader:
         self._context = context
 
     async def read_text(self, text: LongText) -> str:
-        """Return the whole text; if it cannot be read, its preview."""
+        """Return the whole text. If the text is stored outside the log and cannot be read, return its preview."""
         if isinstance(text, str) or self._context.session is None:
             return text_preview(text)
         try:
@@ -26,7 +26,7 @@ class SessionReader:
             return f"{text.preview}\n\n{fault}"
 
     def blob_text(self, text: LongText, arrived: Callable[[str], None]) -> str:
-        """Return the part of a text that is loaded now; pass the whole text to `arrived` later if it is longer."""
+        """Return the text, or its preview if it is stored outside the log; then `arrived` gets the whole text later."""
         if not isinstance(text, str):
 
             async def read() -> None:
@@ -43,7 +43,7 @@ class SessionReader:
         return ""
 
     async def events_between(self, first: int, last: int, most: int) -> list[Record]:
-        """Return at most `most` records from `first` to `last`, both included."""
+        """Return at most `most` of the records with the sequence numbers from `first` to `last`, both included."""
         session, views = self._context.session, self._context.views
         records: list[Record] = []
         if session is None or views.seq < first:
@@ -59,6 +59,6 @@ class SessionReader:
         return records[:most]
 
     async def models_here(self) -> list[JsonRow]:
-        """Return the models that are usable now."""
+        """Return the models that are usable now, as the rows of `tui-agent models list`."""
         _, output = await self._context.ask("models", "list", "--json", *place(self._context.app.options))
         return json_rows(output)

@@ -1,4 +1,4 @@
-"""Opening and closing of sessions: the first one, another one, or the same one in a new engine.
+"""Opens and closes sessions: the first one, another one, or the same one in a new engine process.
 
 Invariant: messages sent while a session opens go to that session in order; if it cannot be opened, they return to the
 prompt. Nothing that was typed is lost.
@@ -32,13 +32,13 @@ from tui_agent.tui.widgets.line_pane import Intent
 AS_RECORDED: Final = dict.fromkeys(
     ("model", "base_url", "effort", "policy", "agent", "context_mode", "repo_map", "investigator_profile")
 )
-"""Settings to read from the session's log instead of from this program's options."""
+"""Options that are empty here, so that the settings in the session's log are used."""
 LONG = 3_000
-"""Number of events from which the end of a session is shown before the whole session is folded."""
+"""Number of events from which the end of a session is shown before the whole session is read."""
 PREVIEW_RECORDS = 300
 """Number of records in the preview of a long session's end."""
 VERY_LONG = 20_000
-"""Number of events from which a session can be used before it is folded completely."""
+"""Number of events from which a session can be used before it is read completely."""
 
 
 class SessionSwitcher:
@@ -51,7 +51,7 @@ class SessionSwitcher:
         """True while a session is being opened; messages wait for it."""
 
     async def open(self, options: SessionOptions) -> bool:
-        """Open a session in place of the current one; return False if it could not be opened.
+        """Close the open session and open another one; return False if it could not be opened.
 
         Messages sent meanwhile go to the new session; if it cannot be opened, they return to the prompt.
         """
@@ -75,13 +75,13 @@ class SessionSwitcher:
         return True
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
-        """Open another session in the background; messages sent from now on wait for it."""
+        """Run `work`, which opens another session, in the background; messages sent from now on wait for that session."""
         self.under_way = True
         self._host.app.set_status(StatusView("opening", "opening", "another session"))
         self._host.worker(work, name)
 
     def stay(self) -> None:
-        """Keep the current session, and send it the messages that waited for another one."""
+        """Keep the open session, and send it the messages that waited for another one."""
         self.under_way = False
         self._host.panes.show_status()
         self._send_waiting()
@@ -123,7 +123,9 @@ class SessionSwitcher:
         return None
 
     async def _show(self, session: AppSession, last_seq: int, first: Views | None) -> None:
-        """Show the session up to event `last_seq`. `first`, the views of its end, is shown until all is folded."""
+        """Show the session up to event `last_seq`. `first`, the views of its end, is shown until the whole session is
+        read.
+        """
         host, whole = self._host, self._whole
         host.faults.begin()
         host.views = first or Views()
@@ -153,10 +155,10 @@ class SessionSwitcher:
         self._host.panes.show_all()
 
     async def _show_end(self, session: AppSession) -> tuple[Views | None, BackgroundFold | None]:
-        """Show the end of a long session at the first start, before its engine has loaded it.
+        """Show the end of a long session at the app's start, before the engine has loaded the session.
 
-        Return the views of the session's end, if a fold is stored, and the background fold, if the session is very
-        long.
+        Return the views of the session's end, if a summary of the log is stored, and the background fold, if the
+        session is very long.
         """
         stored = await session.wait_until_readable()
         if stored is None or stored.last_seq < LONG or self._host.session is not None:
@@ -170,7 +172,7 @@ class SessionSwitcher:
         return first, whole
 
     async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
-        """Return views of the end of a very long session, to use until all of it is folded."""
+        """Return views of the end of a very long session, to use until the whole session is read."""
         if last_seq < VERY_LONG:
             return None
         cached = await session.load_outline()
@@ -187,7 +189,7 @@ class SessionSwitcher:
         return f"reading the older {percent} %" if percent else ""
 
     async def wait_until_whole(self) -> None:
-        """Wait until the whole session is folded."""
+        """Wait until the whole session is read and shown."""
         if self._whole is not None:
             await self._whole.wait_until_whole()
 
@@ -197,7 +199,7 @@ class SessionSwitcher:
         self._host.app.run_worker(self._follow(pump), name="pump", group="session", exit_on_error=False)
 
     async def _follow(self, pump: Pump) -> None:
-        """Show the session until it ends; report an unexpected end."""
+        """Show the session until it ends; tell the user about an unexpected end."""
         await pump.run()
         if self._host.pump is pump and not self._host.app.has_quit:
             self._host.panes.show_status()
@@ -209,7 +211,7 @@ class SessionSwitcher:
             )
 
     async def reopen(self) -> None:
-        """Reopen the same session in a new engine process."""
+        """Reopen the open session in a new engine process."""
         self.under_way = True
         is_stored = await asyncio.to_thread(is_session_stored, self._host.folder)
         session_id = self._host.session.id if self._host.session is not None and is_stored else None
@@ -218,7 +220,7 @@ class SessionSwitcher:
         await self.open(replace(options, session=session_id))
 
     def same_settings(self) -> SessionOptions:
-        """Return options that reopen this session with its settings, except a model that is not usable."""
+        """Return options for a new session with the settings of the open one, except a model that is not usable."""
         options = replace(
             self._host.app.options, session=None, continue_latest=False, carry_from=None, prompt=None
         )
@@ -250,7 +252,7 @@ class SessionSwitcher:
             self._host.app.say(str(fault), "error")
 
     async def _offer_read_only(self, options: SessionOptions, fault: SessionLocked) -> None:
-        """Offer to watch a session that another process has locked; watching only reads its log."""
+        """Offer to watch a session that is locked by another process; watching only reads its log."""
         context = self._host
         folder = await self._find_folder(options)
         if folder is None:
@@ -266,7 +268,7 @@ class SessionSwitcher:
         context.app.push_screen(question, lambda yes: open_live_replay(context, folder) if yes else None)
 
     async def _find_folder(self, options: SessionOptions) -> Path | None:
-        """Return the work folder of the session that these options open; None if it cannot be found."""
+        """Return the folder in which the session that `options` select is stored; None if it cannot be found."""
         words = [f"--id={options.session}", "--all"] if options.session else ["-C", str(options.cwd)]
         _, output = await self._host.ask("sessions", "list", *words, "--json")
         path = next((text_of(row, "path") for row in json_rows(output) if row.get("open")), "")
@@ -274,7 +276,6 @@ class SessionSwitcher:
         return Path(path) if is_stored else None
 
     def _return_unsent(self) -> None:
-        """Put the messages that were waiting for a session back into the prompt."""
         waiting, self._host.app.waiting_intents = self._host.app.waiting_intents, []
         if messages := [item for item in waiting if isinstance(item, Prompt.Sent)]:
             self._host.app.prompt.give_back(messages)
@@ -297,7 +298,7 @@ class SessionSwitcher:
         await self._close_session(reason)
 
     def _send_waiting(self) -> bool:
-        """Send everything that waited for the session; return True if that starts work."""
+        """Send everything that waited for the session; return True if it starts a turn or a shell command."""
         app = self._host.app
         first, app.first_prompt = app.first_prompt, ""
         waiting, app.waiting_intents = app.waiting_intents, []

@@ -1,4 +1,4 @@
-"""Work done once after the first paint: configuration, start page, theme file watch."""
+"""Work done once after the first paint: read the configuration, fill the start page, watch the theme's file."""
 
 import asyncio
 from importlib import import_module
@@ -18,7 +18,7 @@ from tui_agent.tui.widgets import key_settings
 
 
 def configure(host: SessionHost) -> None:
-    """Read the typed configuration, and apply its screen settings."""
+    """Read the configuration, and apply its settings of the screen."""
     app = host.app
     try:
         host.config = layers.load_config(app.options, app.environ)
@@ -64,9 +64,9 @@ async def watch_themes(host: SessionHost) -> None:
 
 
 class StartPage:
-    """The start page before the first message: shown at once, and completed later.
+    """Controls the start page before the first message: shown at once, and completed later.
 
-    Late results (local servers, facts about the folder) never move the focus or change the meaning of a digit.
+    Late results (local servers, facts about the folder) never move the focus or change the meaning of a digit key.
     """
 
     def __init__(self, host: SessionHost) -> None:
@@ -76,7 +76,7 @@ class StartPage:
         self._shown_for: tuple[bool, str] | None = None
 
     def show_early(self) -> None:
-        """Show the page before the session is open, if it is already certain that no model is set."""
+        """Show the start page before the session is open if it is already certain that no model is set."""
         host, options = self._host, self._host.app.options
         config = host.config
         if config is None or config.model or config.base_url or options.session or options.continue_latest:
@@ -88,14 +88,14 @@ class StartPage:
         self.focus()
 
     def show(self) -> None:
-        """Show the page for a session that was just opened."""
+        """Show the start page for a session that was just opened."""
         self.refresh(force=True)
         self._host.chat.choose_page()
         self._host.app.reshape()
         self.focus()
 
     def refresh(self, *, force: bool = False) -> None:
-        """Update the page if a model was set or became unusable; with `force`, always."""
+        """Update the start page if a model was set or became unusable; with `force`, always."""
         settings = self._host.state.settings
         fault = settings.model.fault if settings else ""
         now = (not self._host.has_model, fault)
@@ -107,7 +107,10 @@ class StartPage:
             self._host.prompt.focus()
 
     def show_fault(self, fault: str) -> bool:
-        """Show why no session is open; return False if the chat is visible or this error was already shown."""
+        """Show the error that prevented opening a session.
+
+        Return False if the chat is visible or the error is already shown.
+        """
         chat, header = self._host.chat, self._host.app.header
         header.model_hint = "no session"
         header.show()
@@ -128,15 +131,15 @@ class StartPage:
 
     @property
     def is_shown(self) -> bool:
-        """True if the page is shown in place of the transcript."""
+        """True if the start page is shown in place of the transcript."""
         return bool(self._host.chat.start.display)
 
     def choose(self, argument: str) -> None:
-        """Choose a numbered row of the page."""
+        """Choose the row of the start page with the number `argument`."""
         self._host.chat.start.choose(argument)
 
     def focus(self) -> None:
-        """Focus the page, unless something is being typed or another screen covers it."""
+        """Focus the start page, unless something is being typed or another screen covers the page."""
         app, start = self._host.app, self._host.chat.start
         if self._host.prompt.text:
             if start.has_focus:
@@ -145,7 +148,7 @@ class StartPage:
             start.focus()
 
     async def complete(self) -> None:
-        """Find local model servers and facts about the folder, and add them to the page."""
+        """Find local model servers and facts about the folder, and add them to the start page."""
         cwd = self._host.app.options.cwd
         self._facts, self.local = await asyncio.gather(
             asyncio.to_thread(lambda: folder_facts(cwd)), find_servers()
@@ -174,7 +177,9 @@ class StartPage:
 
 
 def folder_facts(root: Path) -> str:
-    """Return `git main, clean`; empty outside a repository. Blocks, so call it in a thread."""
+    """Return the folder's git state, e.g. `git main, clean`; empty outside a repository. Blocks, so call it in a
+    thread.
+    """
     repository = find_repository(root)
     if repository is None:
         return ""

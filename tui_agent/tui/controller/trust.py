@@ -1,7 +1,7 @@
-"""Trust in a folder's own files: asked for before any of them is used, and shown again by `/trust`.
+"""Trust in the configuration files of a folder: asked for before any of them is used, and shown again by `/trust`.
 
-Invariant: the engine process started in advance uses none of these files; once they are trusted, a new engine
-replaces it before a session is open.
+Invariant: the engine process started in advance uses none of these files; once they are trusted, a new engine replaces
+it before a session is open.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ ENGINE_ENDS_S = 5.0
 
 
 class TrustDialog:
-    """The dialog about the own files of the app's work folder."""
+    """The dialog that asks whether to trust the configuration files in the app's work folder."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
 
     async def ask(self) -> bool:
-        """Ask about undecided files before the first session; return False if the user quits."""
+        """Ask about files without a decision before the first session opens; return False if the user quits."""
         folders, paths = await asyncio.to_thread(self._load)
         if not any(folder.trust_state == "open" for folder in folders):
             return True
@@ -64,7 +64,7 @@ class TrustDialog:
         return sheet
 
     def _save(self, folders: Sequence[Project], answer: Answer, paths: Paths) -> bool:
-        """Save the answer about the listed files; if that fails, report it and return False."""
+        """Save the answer for all files in `folders`; if that fails, report the error and return False."""
         app = self._host.app
         try:
             for folder in folders:
@@ -85,7 +85,7 @@ class TrustDialog:
         return True
 
     def _discard_engine(self) -> None:
-        """Close the engine that was started without these files, and read the configuration again with them."""
+        """Close the engine that was started without the trusted files, and read the configuration again."""
         app = self._host.app
         handle, app.handle = app.handle, None
         if handle is not None:
