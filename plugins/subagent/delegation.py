@@ -42,9 +42,11 @@ async def _delegate(task: api.DelegateTask, ctx: api.ToolContext) -> api.Delegat
 
 
 class SpawnSubtaskArgs(api.FrozenModel):
-    """Arguments of spawn_subtask."""
+    """Arguments of the tool `spawn_subtask`."""
 
-    prompt: str = Field(min_length=1, description="all it must know: paths, names, what counts as done")
+    prompt: str = Field(
+        min_length=1, description="everything the agent must know: paths, names, when it is done"
+    )
     allowed_tools: tuple[str, ...] | None = Field(
         default=None,
         description="default: read_file, write_file, edit_file, list_directory, glob, grep",

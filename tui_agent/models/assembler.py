@@ -37,7 +37,10 @@ IGNORED_AFTER_FINISH = ("cut", "timeout")
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The content added by one chunk, for `model.delta`; `block` is the index of the answer's part, from 0."""
+    """The content that one chunk adds to the answer, recorded as `model.delta`.
+
+    `block` is the index of the part of the answer, from 0.
+    """
 
     part: Literal["text", "reasoning", "tool_call"]
     block: int
@@ -89,9 +92,10 @@ class _Call:
 
 
 class Assembler:
-    """Assembles the chunks of one answer.
+    """Assembles the chunks of one answer into its parts: texts, reasoning and tool calls.
 
-    `offered` are the names of the tools, needed for aliases and for calls written as text.
+    `offered` are the names of the tools that the model may call. They are needed to recognise other names of these
+    tools, and calls that a model writes as text.
     """
 
     def __init__(self, offered: Collection[str] = ()) -> None:
@@ -105,7 +109,7 @@ class Assembler:
         self.fault: ModelFault | None = None
 
     def feed(self, chunk: ModelChunk) -> Delta | None:
-        """Add one chunk. Return the content that it adds to the display, or None."""
+        """Add one chunk. Return the content that the chunk adds to the answer on the screen, or None."""
         match chunk:
             case TextChunk(text):
                 return self._add_text("text", text)
@@ -195,7 +199,6 @@ class Assembler:
         return Delta("reasoning", len(self._blocks) - 1, chunk.text) if chunk.text else None
 
     def _text_block(self, kind: Literal["text", "reasoning"]) -> _Text:
-        """Return the newest block if it is of this kind, else a new one."""
         last = self._blocks[-1] if self._blocks else None
         if isinstance(last, _Text) and last.kind == kind:
             return last
@@ -248,19 +251,22 @@ class Assembler:
         return call
 
     def _reuses_id(self, call: _Call, chunk: ToolCallChunk) -> bool:
-        """Return True if a different call (named, with another index) reuses the id of an earlier call."""
         elsewhere = chunk.index is not None and call.index is not None and chunk.index != call.index
         return elsewhere and bool(chunk.name) and not self._is_summary(call, chunk)
 
     def _last_open_call(self, chunk: ToolCallChunk) -> _Call | None:
-        """Return the last call for a piece without an index; None if the piece names a tool, which starts a new call."""
+        """Return the call that a piece without an index continues: the newest call of the answer.
+
+        Return None if the piece names a tool, because it then starts a new call.
+        """
         calls = (block for block in reversed(self._blocks) if isinstance(block, _Call))
         return None if chunk.name else next(calls, None)
 
     def _starts_new_call(self, call: _Call, chunk: ToolCallChunk) -> bool:
-        """Return True for a new id on a used index, or for a name after complete arguments.
+        """Return True if the piece starts another call, although `call` was found by the piece's index or id.
 
-        Some servers send a fresh id with every piece; such a piece continues a call that is not complete yet.
+        That is so if the piece has a new id, or names a tool after the arguments of `call` are complete. Some servers
+        send a fresh id with every piece; such a piece continues a call whose arguments are not complete yet.
         """
         if self._is_summary(call, chunk):
             return False
@@ -277,7 +283,7 @@ class Assembler:
 
     @staticmethod
     def _is_summary(call: _Call, chunk: ToolCallChunk) -> bool:
-        """Return True if the piece repeats the whole call at its end, as some servers do."""
+        """Return True if the piece repeats all of `call`, as some servers do when a call is complete."""
         return (
             call.size == len(chunk.arguments)
             and bool(chunk.name)

@@ -41,7 +41,7 @@ SHARE = 0.4
 
 
 class ChaosClient:
-    """Disturbs the answers of `inner` according to a seeded plan."""
+    """Model client that disturbs the answers of the client `inner` according to a seeded plan."""
 
     def __init__(self, inner: ModelClient, seed: int, clock: Clock) -> None:
         self._inner = inner
@@ -94,7 +94,7 @@ class ChaosClient:
 
 
 def _disturb(chunk: ModelChunk, mischief: ChaosFault) -> list[ModelChunk]:
-    """Return the chunks that a faulty server would send instead."""
+    """Return the chunks that a server with the fault `mischief` would send instead of `chunk`."""
     if not isinstance(chunk, ToolCallChunk):
         return [chunk]
     match mischief:

@@ -157,7 +157,7 @@ def _parse_call(call: dict[str, Any]) -> ToolCallChunk:
 
 
 def _join_blocks(content: object) -> str:
-    """Return the text of content sent as a list of blocks, as a few servers do."""
+    """Return the text of a message's content. A few servers send the content as a list of blocks."""
     if not isinstance(content, list):
         return str(content)
     return "".join(str(block.get("text") or "") for block in content if isinstance(block, dict))

@@ -22,7 +22,7 @@ CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
 """An answer, the model profile that it was sent to, and its converted form."""
 SEPARATOR: Final = "\n\n---\n\n"
-"""Separator between messages merged into one: the user's words, a file, a map."""
+"""Separator between user messages that are merged into one, e.g. the user's words and a mentioned file."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 
 
@@ -39,13 +39,13 @@ class MessageCache:
         self._requests = 0
 
     def begin(self) -> None:
-        """Start a request."""
+        """Start a request, so that answers which recent requests did not contain can be dropped."""
         self._requests += 1
         if self._requests % CACHE_AGE == 0:
             self._sent, self._older = {}, self._sent
 
     def convert(self, message: Message, request: ModelRequest) -> JsonMap:
-        """Return the message in the form that the server expects."""
+        """Return the message in the form that the server expects, from the cache if possible."""
         if not isinstance(message, AssistantMessage):
             return _convert_message(message, request)
         if (text := _text_only(message)) is not None:
@@ -178,7 +178,6 @@ def _image_message(images: list[JsonMap]) -> JsonMap:
 
 
 def _text_only(message: AssistantMessage) -> str | None:
-    """Return the text of an answer that consists of one text part only; else None."""
     parts = message.parts
     if len(parts) != 1 or not isinstance(parts[0], TextPart):
         return None
@@ -205,7 +204,10 @@ def _convert_answer(message: AssistantMessage, profile: str) -> JsonMap:
 
 
 def _reasoning_fields(message: AssistantMessage) -> JsonMap:
-    """Return reasoning in the fields in which the server sent it. Servers ignore fields that they do not know."""
+    """Return an answer's reasoning in the fields in which the server sent it.
+
+    Other servers ignore fields that they do not know.
+    """
     blocks: list[JsonValue] = []
     texts: dict[str, str] = {}
     details: list[JsonValue] = []

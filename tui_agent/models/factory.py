@@ -48,9 +48,10 @@ _SCRIPTED_CLIENT = ("tui_agent.models.scripted", "ScriptedClient")
 
 
 class ModelFactory:
-    """Resolves model names and creates clients. `environ` has the keys; `replay_source` reads recorded answers.
+    """Resolves model names and creates clients.
 
-    With `pace_demos` the built-in demos answer at a speed that people can follow; without, at once.
+    `environ` has the keys; `replay_source` reads recorded answers. With `pace_demos`, the built-in demos answer at a
+    speed that people can follow; without, at once.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class ModelFactory:
         return out
 
     def unusable_profiles(self) -> list[tuple[str, str, str]]:
-        """Return the unusable profiles: name, model name and reason."""
+        """Return the profiles whose model cannot be used: the profile's name, the model's name and the reason."""
         out: list[tuple[str, str, str]] = []
         for name, profile in self._profiles.items():
             try:
@@ -167,7 +168,6 @@ class ModelFactory:
                 module.load()
 
     def _suggested_names(self) -> list[str]:
-        """Return suggested models of the vendors whose key is set, if the price map knows them."""
         return [
             f"{vendor.name}/{model}"
             for vendor in PROVIDERS.values()
@@ -183,7 +183,10 @@ class ModelFactory:
         return sorted(set(names))
 
     def _resolve_local(self, name: str, base_url: str, effort: Effort | None) -> ModelInfo | None:
-        """Resolve models without a provider: scripts, recordings, chaos. Their effort is recorded, but never sent."""
+        """Return the description of a model without a provider, e.g. `scripted:FILE`, or None for other names.
+
+        A reasoning effort is recorded for such a model, but never sent.
+        """
         if name.startswith("chaos:"):
             seed, inner_name = _parse_chaos(name)
             inner = self.resolve(inner_name, base_url, effort)
@@ -253,7 +256,6 @@ class ModelFactory:
 
 
 def _import_name(module: str, name: str) -> Any:
-    """Import a module and return one of its names."""
     return getattr(importlib.import_module(module), name)
 
 
@@ -263,7 +265,10 @@ def _read_script(script: Path) -> "Script":
 
 
 def _default_max_output(known: int, window: int) -> int:
-    """Return the output limit in tokens if the profile sets none. `window` 0 means unknown."""
+    """Return the output limit in tokens for a model whose profile sets none.
+
+    `known` is the model's own limit, and `window` its context window; 0 means unknown.
+    """
     limit = min(known or DEFAULT_MAX_OUTPUT, MAX_OUTPUT_CAP)
     return min(limit, window // SHARE_OF_WINDOW) if window else limit
 
@@ -280,9 +285,10 @@ def _parse_chaos(name: str) -> tuple[int, str]:
 
 
 def provider_effort(client: ClientName, model: str, vendor: str, effort: Effort | None) -> str | None:
-    """Return the value to send, or None to send nothing. Raises `ConfigError` if the effort is not supported.
+    """Return the reasoning effort to send to a provider, or None to send none.
 
-    The Responses API gets `low` for `minimal`; a Chat Completions server gets no effort at all.
+    The Responses API gets `low` for `minimal`; a Chat Completions server gets no effort at all. Raises `ConfigError` if
+    the model does not support the effort.
     """
     if effort is None or client in ("scripted", "replay", "chaos"):
         return None

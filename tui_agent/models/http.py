@@ -58,7 +58,6 @@ class _EncodedRequest:
         self.size = sum(map(len, self.pieces))
 
     async def drain(self) -> AsyncIterator[bytes]:
-        """Yield and remove the pieces."""
         while self.pieces:
             yield self.pieces.popleft()
 
@@ -217,7 +216,7 @@ class HttpClient:
         return faults.from_status(response.status_code, text, headers, now=self._clock.now())
 
     async def _read_body(self, response: httpx.Response, limit: int) -> bytes | None:
-        """Read the body up to a limit; return None if it stalls."""
+        """Read a response's body up to `limit` bytes. Return None if the server stalls."""
         body = bytearray()
         pieces = response.aiter_bytes()
         while len(body) < limit:

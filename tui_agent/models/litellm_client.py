@@ -223,7 +223,7 @@ def _mark_cache_end(message: JsonMap) -> None:
 
 
 class _Reader:
-    """Converter of litellm's chunks to ours."""
+    """Converter of litellm's chunks of one answer to this program's chunks."""
 
     def __init__(self, request: ModelRequest) -> None:
         self._info = request.model
@@ -243,7 +243,7 @@ class _Reader:
             self._finish = str(getattr(choice, "finish_reason", None) or self._finish)
 
     def end(self, stream: Any) -> Iterable[ModelChunk]:
-        """Yield the last chunks.
+        """Yield the chunks that are known only at the end of litellm's stream.
 
         There is a `FinishChunk` only if the provider sent a reason: litellm invents `stop` if a body was cut.
         """
@@ -324,7 +324,10 @@ def translate_error(error: BaseException, *, now: float) -> ModelFault:
 
 
 def _status(error: BaseException) -> int:
-    """Return the HTTP status of the provider's own exception, because litellm turns 529 into 500. 0 if there is none."""
+    """Return the HTTP status of a litellm error, or 0 if there is none.
+
+    The provider's own exception is read for it, because litellm turns 529 into 500.
+    """
     for candidate in (error.__cause__, error.__context__, error):
         status = getattr(candidate, "status_code", None)
         if isinstance(status, int) and 400 <= status < 600:

@@ -137,7 +137,10 @@ def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None
 
 
 def _fenced_text(text: str) -> str:
-    """Return what is between the first opening fence and the fence that ends the text; the text if there is none."""
+    """Return the content of the code fence that ends the text, or the whole text if no fence ends it.
+
+    The content starts after the first opening fence.
+    """
     opening = _OPENING_FENCE.search(text) if text.endswith(_FENCE) else None
     end = len(text) - len(_FENCE)
     return text[opening.end() : end] if opening and opening.end() <= end else text
@@ -159,7 +162,10 @@ def _as_call(value: JsonMap, offered: Collection[str]) -> tuple[str, JsonMap] | 
 
 
 def _objects(text: str) -> Iterator[tuple[JsonMap, int, int]]:
-    """Yield each outermost complete object with its start and end; braces without valid JSON are skipped."""
+    """Yield each complete JSON object in the text that is not inside another, with its start and end index.
+
+    Braces without valid JSON are skipped.
+    """
     start = text.find("{")
     for _ in range(MAX_BRACES):
         if start < 0:
@@ -176,7 +182,7 @@ def _objects(text: str) -> Iterator[tuple[JsonMap, int, int]]:
 
 
 def _closing_end(text: str, start: int) -> int:
-    """Return the index after the brace that closes the one at `start`, or -1 if it is not closed."""
+    """Return the index after the `}` that closes the `{` at `start`, or -1 if no brace closes it."""
     depth = 0
     for brace in _BRACE.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1

@@ -59,7 +59,7 @@ FALLBACK: Mapping[str, Facts] = {
     "devstral": Facts(window=131_072, max_output=8_192),
     "gpt-oss": Facts(window=131_072, max_output=16_384, reasoning=True),
 }
-"""Facts for models that the map does not know, or knows without limits; the longest matching prefix wins."""
+"""Facts for models that litellm's price map does not have, or has without limits; the longest matching prefix wins."""
 
 
 @lru_cache(maxsize=1)
@@ -74,7 +74,7 @@ def price_map() -> Mapping[str, Entry]:
 
 @lru_cache(maxsize=1)
 def _read_map_file() -> bytes:
-    """Read the map's file; return b"" if it is missing or unreadable."""
+    """Read litellm's JSON file of prices. Return b"" if it is missing or unreadable."""
     spec = importlib.util.find_spec("litellm")
     if spec is None or not spec.submodule_search_locations:
         return b""
@@ -86,10 +86,10 @@ def _read_map_file() -> bytes:
 
 @lru_cache(maxsize=64)
 def map_entry(model: str) -> Entry | None:
-    """Return the map's entry for a name, or None.
+    """Return the entry for a model name in litellm's price map, or None.
 
-    A session needs one or two of four thousand entries, so only these are cut out of the file. Parsing all of it (for
-    lists and similar names) takes 16 ms.
+    A session needs one or two of the map's four thousand entries, so only these are cut out of the file. Parsing the
+    whole file, for lists and similar names, takes 16 ms.
     """
     content, key = _read_map_file(), json.dumps(model).encode() + b": {"
     position = content.find(key)
@@ -106,7 +106,10 @@ def map_entry(model: str) -> Entry | None:
 
 
 def facts(model: str, vendor: str = "") -> Facts:
-    """Return the facts about a model. `vendor`: litellm's name of the provider, if known."""
+    """Return the facts about a model, from litellm's price map or else from `FALLBACK`.
+
+    `vendor` is litellm's name of the provider, if known.
+    """
     entry = _entry(model, vendor)
     spare = _fallback(model)
     if entry is None:
@@ -125,14 +128,14 @@ def facts(model: str, vendor: str = "") -> Facts:
 
 
 def supports(model: str, vendor: str, feature: str) -> bool | None:
-    """Return the value of a `supports_…` flag in the map, or None if it is missing."""
+    """Return the value of a `supports_…` flag in a model's entry in the price map, or None if it is missing."""
     entry = _entry(model, vendor)
     flag = None if entry is None else entry.get(f"supports_{feature}")
     return flag if isinstance(flag, bool) else None
 
 
 def similar_models(name: str) -> list[str]:
-    """Return up to three chat models of the map with similar names, best first."""
+    """Return up to three chat models in the price map with similar names, best first."""
     modes = ("chat", "responses", "completion")
     chat = {key: entry for key, entry in price_map().items() if entry.get("mode") in modes}
     full = {f"{entry.get('litellm_provider')}/{key}" for key, entry in chat.items() if "/" not in key}
@@ -140,22 +143,22 @@ def similar_models(name: str) -> list[str]:
 
 
 def vendor_of(model: str) -> str:
-    """Return litellm's name of the model's provider; empty if the map does not know the model."""
+    """Return litellm's name of a model's provider; empty if the price map does not have the model."""
     entry = map_entry(model)
     return str(entry.get("litellm_provider") or "") if entry else ""
 
 
 @lru_cache(maxsize=1)
 def providers() -> frozenset[str]:
-    """Return the names of all providers in the map."""
+    """Return the names of all providers in litellm's price map."""
     return frozenset(str(entry.get("litellm_provider")) for entry in price_map().values())
 
 
 def cost(info: ModelInfo, usage: Usage) -> float | None:
-    """Compute a request's cost in USD from the provider's token counts; None if a price is unknown.
+    """Compute a request's cost in USD from the provider's token counts. Return None if a price is unknown.
 
-    Cached tokens cost the cached price, or the input price if there is none; tokens written to the cache cost 1.25 times
-    the input price (Anthropic's published rule; other vendors report none).
+    Tokens read from the provider's cache cost the cached price, or the input price if there is none. Tokens written to
+    the cache cost 1.25 times the input price (Anthropic's published rule; other vendors report none).
     """
     if info.input_price is None or info.output_price is None:
         return None

@@ -41,7 +41,7 @@ class RecordedAnswers:
 
 
 class ReplayClient:
-    """Streams recorded answers. `name` identifies the recording in messages."""
+    """Model client that streams recorded answers. `name` identifies the recording in messages."""
 
     def __init__(self, recording: RecordedAnswers, name: str) -> None:
         self._recording = recording
@@ -87,7 +87,7 @@ def read_recording(records: Sequence[Record], blobs: BlobReader) -> RecordedAnsw
 
 
 def _conversation_task(request: ModelRequest) -> str:
-    """Return the first words of a conversation."""
+    """Return the text that identifies a conversation: the start of its first user message, e.g. a delegate's task."""
     if request.starts_with_summary:
         return request.opening_text
     first = next((message for message in request.messages if isinstance(message, UserMessage)), None)

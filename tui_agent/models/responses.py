@@ -101,7 +101,6 @@ def _content_blocks(content: tuple[Content, ...], request: ModelRequest) -> list
 
 
 def _result_item(message: ToolMessage, request: ModelRequest) -> JsonMap:
-    """Return a tool's result: text, or blocks if it has images that the model accepts."""
     blocks = _content_blocks(message.content, request)
     has_images = any(block["type"] == "input_image" for block in blocks)
     text = chat_messages.plain_text(message.content, mark_images=True)
@@ -195,7 +194,7 @@ class ResponsesDialect:
         return [ToolCallChunk(position, None, None, piece)]
 
     def _close_item(self, position: int, item: dict[str, Any]) -> list[ModelChunk]:
-        """Return the parts of a complete item that were not streamed."""
+        """Return the chunks for a complete item of the answer: those parts of the item that were not streamed."""
         kind = item.get("type")
         if kind == "reasoning":
             fields = {

@@ -15,8 +15,7 @@ def next_wait(attempt: int, retry_after: float | None, jitter: float) -> float |
     """Return the seconds to wait before the next request, or None to give up.
 
     `attempt` is the number of the failed request, from 1; `jitter` is a random number in [0, 1). The wait doubles from
-    one second and varies by 25 %; the provider's `retry_after` is a minimum. Also returns
-    None if the wait would exceed 60 s.
+    one second and varies by 25 %; the provider's `retry_after` is a minimum. A wait of more than 60 s means giving up.
     """
     if attempt >= ATTEMPTS:
         return None

@@ -33,7 +33,10 @@ class Route:
 
 
 class Routes:
-    """Finds routes among profiles, vendors and plugin providers. `plugins` is a live view of the providers' names."""
+    """Finds the client and settings for a model's name, among profiles, vendors and plugins' providers.
+
+    `plugins` is a live view of the names of the plugins' providers.
+    """
 
     def __init__(
         self, profiles: Mapping[str, ModelProfile], environ: Mapping[str, str], plugins: Collection[str]
@@ -173,7 +176,6 @@ class Routes:
         return f"Use {profiles}vendor/model like anthropic/claude-sonnet-4-5, or demo."
 
     def _is_usable(self, name: str) -> bool:
-        """Return True if the profile's URL and key are available."""
         try:
             route = self._profile_route(name, self._profiles[name])
             address = self.address(route, "")

@@ -49,7 +49,7 @@ FRAME = 0.03
 
 @dataclass(slots=True)
 class _Place:
-    """Position in a conversation: its newest request, the entry that answers it, and the number of attempts."""
+    """A conversation's position in its script: newest request, entry that answers it, and number of attempts."""
 
     request_id: str = ""
     index: int = -1
@@ -58,9 +58,9 @@ class _Place:
 
 @dataclass(slots=True)
 class ScriptedClient:
-    """Answers requests from a script. `name` identifies the script in messages.
+    """Model client that answers requests from a script. `name` identifies the script in messages.
 
-    A `demo` ends politely where another script would fail.
+    At the end of the script or at an unexpected request, a `demo` answers that it has ended; any other script fails.
     """
 
     script: Script
@@ -143,7 +143,7 @@ class ScriptedClient:
         return "", repeat_answers(self.script.answers)
 
     def _find_place(self, key: str, request: ModelRequest) -> _Place:
-        """Return the position of a request; its entry is the number of answers so far in its conversation."""
+        """Return the script's entry for a request: its index is the number of answers so far in the conversation."""
         # Two delegates of the same kind have separate conversations, distinguished by their first words. A request
         # without tools, such as a summary, does not advance a conversation with tools.
         words = _first_words(request)[:200] if key else ""
@@ -155,7 +155,7 @@ class ScriptedClient:
 
 
 def mismatch(expect: Expect | None, request: ModelRequest) -> str:
-    """Describe the first expectation that is not met; empty if all are."""
+    """Describe the first expectation of a scripted answer that the request does not meet; empty if it meets all."""
     if expect is None:
         return ""
     last = _last_user(request.messages)
@@ -227,7 +227,7 @@ def _build_fault(failure: ScriptedFault) -> ModelFault:
 
 
 def _build_usage(answer: ScriptedAnswer, request: ModelRequest) -> Usage:
-    """Return the script's counts, or an estimate of four characters per token."""
+    """Return the token counts that the script gives for an answer, or an estimate of four characters per token."""
     if answer.usage is not None:
         counts = answer.usage
         return Usage(
@@ -268,12 +268,11 @@ def _last_user(messages: tuple[Message, ...]) -> str:
 
 
 def _is_user_text(message: Message) -> TypeGuard[UserMessage]:
-    """Return True for the user's own words, not for mentioned files, maps, or content of a single request."""
+    """Return True for the user's own words, and False for text that the program added, e.g. a mentioned file."""
     return isinstance(message, UserMessage) and message.origin == "prompt"
 
 
 def _last_results(messages: tuple[Message, ...]) -> list[ToolMessage]:
-    """Return the tool results since the last answer."""
     newest = takewhile(lambda message: not isinstance(message, AssistantMessage), reversed(messages))
     return [message for message in newest if isinstance(message, ToolMessage)][::-1]
 
@@ -293,7 +292,6 @@ def _quote(words: Words) -> str:
 
 
 def _describe_input(request: ModelRequest) -> str:
-    """Describe the actual input briefly."""
     results = _last_results(request.messages)
     if results:
         shown = "; ".join(

@@ -11,7 +11,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 class SystemClock:
-    """The machine's clock."""
+    """Clock that reads the operating system's time."""
 
     def now(self) -> float:
         """Return seconds since the epoch, UTC."""

@@ -16,7 +16,7 @@ STDERR_TAIL_BYTES = 4000
 
 
 class EngineHandle:
-    """A started engine process: its pipes, and its output on standard error."""
+    """An engine process that was started: its pipes, and the end of its standard error."""
 
     def __init__(self, child: "subprocess.Popen[bytes]", errors: IO[bytes]) -> None:
         self.child = child

@@ -20,27 +20,36 @@ from tui_agent.store.redaction.user_rules import configured_redactor
 
 
 def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> RedactionOptions:
-    """Return the redaction settings: values of the known keys, and the user's table `[redaction]`."""
+    """Return the settings for redaction: the values of all known keys, and the user's table `[redaction]`.
+
+    Known keys are those in `keys`, including the variables that the model profiles in `config` name.
+    """
     named = {profile.api_key_env for profile in config.models.values()} | dict(options.typed_keys).keys()
     table, config_file = config.redaction, str(config.paths.user_config)
     return RedactionOptions(keys.collect_secrets(named), table.rules, table.allow, table.disable, config_file)
 
 
 def load_redaction_options(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
-    """Return the redaction settings for this folder. Raises `TuiAgentError` if the configuration cannot be read."""
+    """Return the settings for redaction in the folder `cwd`.
+
+    Raises `TuiAgentError` if the configuration cannot be read.
+    """
     options = SessionOptions(cwd=cwd)
     config = load_config(options, environ)
     return redaction_options(options, config, Keys(merge_environment(options, environ), config.paths.secrets))
 
 
 def _environment_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
-    """Return options with only the secrets of the environment, of a trusted `.env` and of the user's key store."""
+    """Return settings for redaction that need no configuration.
+
+    They cover the secrets in environment variables, in a trusted `.env` file and in the user's key store.
+    """
     variables = merge_environment(SessionOptions(cwd=cwd), environ)
     return RedactionOptions(Keys(variables, find_paths(cwd, environ).secrets).collect_secrets())
 
 
 def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
-    """Return a redactor that uses as much of the configuration as can be read; its errors are ignored here."""
+    """Return a redactor that uses the configuration if it can be read, and otherwise only the environment's secrets."""
     for read in (load_redaction_options, _environment_keys):
         with suppress(TuiAgentError, OSError):
             return configured_redactor(read(environ, cwd))
@@ -48,5 +57,5 @@ def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
 
 
 def redact_text(text: str, environ: Mapping[str, str], cwd: Path) -> str:
-    """Return the text of an error with secrets redacted."""
+    """Return `text`, for example an error message, with secrets redacted."""
     return build_fault_redactor(environ, cwd).redact_text(text)

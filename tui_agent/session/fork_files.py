@@ -23,15 +23,16 @@ from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 
 def read_records_until(folder: Path, at_seq: int) -> list[Record]:
-    """Return all records up to an event, including those on other branches."""
+    """Return all records of a session's log up to the event `at_seq`, including those on other branches."""
     return list(takewhile(lambda record: record.seq <= at_seq, iterate_records(folder)))
 
 
 @dataclass(frozen=True, slots=True)
 class FilesAtEvent:
-    """A session's files at an event: the checkpoint `commit` in `store`, or the current `workspace` if there is none.
+    """The files that a session had at an event.
 
-    `note` tells the user if the files may differ from those at the event.
+    They are in the checkpoint `commit` of the git repository `store`, or in the current `workspace` if there was no
+    checkpoint. `note` tells the user if the files may differ from those at the event.
     """
 
     workspace: Path

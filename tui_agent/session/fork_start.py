@@ -21,7 +21,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, CallId
 
 @dataclass(frozen=True, slots=True)
 class ForkStart:
-    """The last event that a fork shares with its parent, and the fork's change."""
+    """The start of a fork: the last event that it shares with its parent session, and the change that it makes."""
 
     at_seq: int
     change: ForkChange

@@ -76,7 +76,10 @@ def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
 
 def _copy_objects(parent_folder: Path, child_folder: Path) -> None:
-    """Hard-link or copy the parent's objects into the child. The child also borrows what the parent borrows."""
+    """Hard-link or copy the parent's git objects into the child.
+
+    Objects that the parent borrows from other stores are then borrowed by the child too.
+    """
     source, target = parent_folder / STORE_NAME / "objects", child_folder / STORE_NAME / "objects"
     for path in sorted(source.rglob("*")):
         inner = path.relative_to(source)
@@ -112,7 +115,7 @@ def _borrowed_paths(folder: Path) -> list[bytes]:
 
 
 def _borrow_depth(folder: Path) -> int:
-    """Return the number of sessions whose objects this session borrows, directly or through another session."""
+    """Return the number of sessions whose git objects this session borrows, directly or through another session."""
     depth, current = 0, folder
     while depth <= MAX_BORROW_DEPTH:
         object_folders = [Path(os.fsdecode(line)) for line in _borrowed_paths(current)]
@@ -158,7 +161,7 @@ def _commits(folder: Path) -> list[str]:
 
 
 async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[str]:
-    """Return notes about checkpoints that are not defects, such as objects that stay borrowed because of the quota."""
+    """Return notes for the user about checkpoints, e.g. that a fork must keep borrowing its parent's objects."""
     shadow = GitCheckpoints(folder, folder / STORE_NAME, limits=read_limits(settings))
     if shadow.unavailable_reason or not (folder / STORE_NAME).is_dir():
         return []

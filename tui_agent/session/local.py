@@ -115,7 +115,9 @@ class LocalSession:
             self._ended.set()
 
     def save_fold(self) -> None:
-        """Save the folds of a long log in the session's folder, so that the next start need not read the whole log.
+        """Save the state computed from a long log in the session's folder.
+
+        The next start then need not read the whole log.
 
         Must not run while the log is being written.
         """
@@ -129,11 +131,11 @@ class LocalSession:
             save_fold(self._log.folder, position, FORMAT, dump_snapshot(fold), self._log.ops)
 
     async def wait_until_ended(self) -> None:
-        """Wait until the engine has released everything."""
+        """Wait until the engine has ended, the log is stored and the log's lock is released."""
         await self._ended.wait()
 
     async def aclose(self) -> None:
-        """Close the session, and wait until it has ended. May be called twice."""
+        """Close the session, and wait until its engine has ended. May be called twice."""
         if not self._closing:
             self._closing = True
             self.submit(Close())

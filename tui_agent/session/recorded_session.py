@@ -27,13 +27,13 @@ class RecordedSession:
         return self.folder.name
 
     async def read_all(self) -> list[Record]:
-        """Return all records so far. Raises `SessionNotFound`."""
+        """Return all records that the log has so far. Raises `SessionNotFound`."""
         return await to_thread.run_sync(read_records, self.folder)
 
     async def read_new(self, after: int) -> list[Record]:
-        """Return the records added since the last call; on the first call, those after `after`.
+        """Return the records added to the log since the last call; on the first call, those after the event `after`.
 
-        Later calls read only the new bytes.
+        Only the first call reads the whole file.
         """
         if self._tail is None:
             self._tail = LogTail(self.folder, after)

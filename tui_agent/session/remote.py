@@ -41,9 +41,9 @@ MAX_BATCH_RECORDS = 1_000
 
 
 class RemoteFollower:
-    """A cursor over the records after `after`; used by one task at a time.
+    """Cursor over a remote session's records after the event `after`. Only one task may use it at a time.
 
-    History omits the deltas of finished requests; it contains their complete answers.
+    Records read from the log file include the complete answers to finished requests, but not their streamed pieces.
     """
 
     def __init__(self, source: "RemoteSession", after: int) -> None:
@@ -173,12 +173,15 @@ class RemoteSession:
         return self._held
 
     def _allow_reading(self, held: LockedNote) -> None:
-        """Let followers read the file up to this position before the engine has opened the session."""
+        """Let followers read the log file up to the position `held`, before the engine has opened the session."""
         if self._opened is None:
             self._kept_from = max(self._kept_from, held.last_seq + 1)
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the cached fold's outline for a first screen with the seq of its last event, or None without a cache."""
+        """Return the outline of the cached session state, for a first screen, with the seq of its last event.
+
+        Return None if no state is cached.
+        """
         folder = await self.folder()
         cached = None if folder is None else await to_thread.run_sync(load_fold, folder, FORMAT)
         outline = None if cached is None else await to_thread.run_sync(load_outline, cached[1])
@@ -320,7 +323,10 @@ class RemoteSession:
 
 
 def _read_position(folder: Path) -> LockedNote | None:
-    """Return the end of a log that may not be locked yet, or None if it is missing or its last line is too long."""
+    """Return the end of a log that may not be locked yet.
+
+    Return None if the log is missing or its last line is too long.
+    """
     try:
         last = read_tail(folder, 1, max_bytes=TAIL_BYTES)
     except OSError:

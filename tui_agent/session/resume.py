@@ -191,7 +191,10 @@ def carry_over_summary(folder: Path) -> SessionContextLoaded:
 
 
 def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, int] | None:
-    """Return a log's cached fold and the seq of its last event. None if that event is not on the branch `on`."""
+    """Return the session state cached for a log, and the seq of the last event in that state.
+
+    Return None if nothing is cached, or if that event is not on the branch `on`.
+    """
     cached = load_fold(log.folder, FORMAT)
     standing = load_snapshot(cached[1]) if cached is not None else None
     if cached is None or standing is None or not is_on_branch(cached[0].seq, on):
@@ -202,7 +205,11 @@ def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, 
 
 @dataclass(frozen=True, slots=True)
 class StartingFold:
-    """The history before this run: a cached fold (`snapshot`) and the records after it, or all records of the branch."""
+    """The history before this run.
+
+    `snapshot` is a cached session state, and `history` has the records after it. Without a cache, `history` has all
+    records of the branch.
+    """
 
     history: Iterable[Record] = ()
     snapshot: Snapshot | None = None

@@ -41,7 +41,7 @@ async def plan_revert(folder: Path, to_seq: int, limits: Limits) -> CheckpointPl
 
 
 def _find_commits(folder: Path, to_seq: int) -> tuple[str, str, Path]:
-    """Return the newest commit, the commit at event `to_seq`, and the workspace."""
+    """Return the newest checkpoint's commit, the commit at the event `to_seq`, and the workspace."""
     records = list(read_records(folder, skip_deltas=True))
     moves = fold(Branches(), records).moves
     commits = Commits()

@@ -37,7 +37,7 @@ LINE_LIMIT = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class FailedNote:
-    """The engine could not open the session."""
+    """Note to the app that the engine could not open the session, with the error."""
 
     error: str
     message: str
@@ -50,7 +50,7 @@ class FailedNote:
 
 @dataclass(frozen=True, slots=True)
 class ClosedNote:
-    """The engine has released the session."""
+    """Note to the app that the engine has released the session."""
 
     reason: str
 
