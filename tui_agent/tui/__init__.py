@@ -1,1 +1,4 @@
-"""The full-screen app. Invariant: sees protocol, folds, config and the Session facade only."""
+"""The full-screen app.
+
+Invariant: uses only the protocol, the views, the configuration and the facade `Session` of the engine.
+"""

@@ -24,10 +24,10 @@ opened over something else.
 
 
 class Action(NamedTuple):
-    """An action of the user. `keys` are Textual key names, `footer` is the word in the footer, and `rank` sorts the
-    footer.
+    """An action of the user.
 
-    An action with `ground` set changes what a running turn relies on, so it is refused until the turn ends.
+    `keys` are Textual key names, `footer` is the word for the action in the footer, and `rank` sorts the footer. An
+    action with `ground` set changes what a running turn relies on, so it is refused until the turn ends.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Action(NamedTuple):
     rank: int = 0
     ground: bool = False
     footer_when: When | None = None
-    """When the footer shows the action; None: whenever the action is available (`when`)."""
+    """When the footer shows the action; None means whenever the action is available (`when`)."""
     choices: int = 1
     """The number of alternatives that the keys stand for.
 
@@ -54,19 +54,19 @@ class Action(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The main keys as printed on a keyboard: `F1`, `Up/Down`, `1–6`."""
+        """The main keys of the action as printed on a keyboard: `F1`, `Up/Down`, `1–6`."""
         return self.typed or _joined(self.keys[: self.choices])
 
     @property
     def shown(self) -> str:
-        """All keys as printed on a keyboard, the main ones first: `Shift+Enter, Alt+Enter or Ctrl+J`."""
+        """All keys of the action as printed on a keyboard, the main keys first: `Shift+Enter, Alt+Enter or Ctrl+J`."""
         starts = range(0, len(self.keys), self.choices)
         names = [_joined(self.keys[start : start + self.choices]) for start in starts]
         return self.typed or " or ".join(", ".join(names).rsplit(", ", 1))
 
 
 class KeyHint(NamedTuple):
-    """A key as printed on a keyboard, the footer word of its action, and the action's name."""
+    """A key as printed on a keyboard, the word for its action in the footer, and the action's name."""
 
     key: str
     word: str
@@ -74,7 +74,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if the action closes something. A footer without room for all keys still shows its key."""
+        """True if the key closes something. A footer without room for all keys shows such a key nevertheless."""
         return self.action in WAYS_OUT
 
 
@@ -110,7 +110,7 @@ def _part_name(part: str) -> str:
 
 
 def _joined(keys: Sequence[str]) -> str:
-    """Return the keys of one group of choices in short form: `Up/Down`, `[ ]`, `1–6`."""
+    """Return the keys for the alternatives of an action in short form: `Up/Down`, `[ ]`, `1–6`."""
     names = [key_name(key) for key in keys]
     if len(names) > 2 and "".join(names) in string.digits:
         return f"{names[0]}–{names[-1]}"
@@ -134,7 +134,7 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("cost", "show spending; an amount sets the limit", "Show", slash="/cost", args="[USD]"),
     _a("tools", "list the agent's tools", "Show", slash="/tools"),
     _a("plugins", "list plugins, and what each provides", "Show", slash="/plugins"),
-    _a("memory", "show notes from earlier sessions, or add one", "Show", slash="/memory", args="[note]"),
+    _a("memory", "show the working memory and the notes of earlier sessions", "Show", slash="/memory", args="[note]"),
     _a("find", "find text in the transcript", "Show", slash="/find", args="TEXT", keys=("ctrl+f3",)),
     _a("keys", "list all keys", "Show", slash="/keys"),
     _a("doctor", "check terminal, keys, servers and folders", "Show", slash="/doctor"),
@@ -194,7 +194,7 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("commands", "choose a command", "Prompt", scope="prompt", when="idle", footer="commands", rank=2, typed="/"),
     _a("files", "mention a file, folder or symbol", "Prompt", scope="prompt", typed="@"),
     _a("newline", "start a new line", "Prompt", keys=("shift+enter", "alt+enter", "ctrl+j", "ctrl+enter"), scope="prompt", footer="new line", rank=4, footer_when="idle"),
-    _a("history", "go to an earlier or later message; with an empty prompt, Up first takes back a queued one", "Prompt", keys=("up", "down"), scope="prompt", choices=2),
+    _a("history", "go to an earlier or later message; if the prompt is empty, Up first takes back a queued message", "Prompt", keys=("up", "down"), scope="prompt", choices=2),
     _a("search_history", "search earlier messages", "Prompt", keys=("ctrl+r",), scope="prompt"),
     _a("undo_typing", "undo or redo typing", "Prompt", keys=("ctrl+z", "ctrl+shift+z"), scope="prompt", choices=2),
     _a("put_back", "restore what you erased", "Prompt", keys=("ctrl+y",), scope="prompt"),
@@ -314,7 +314,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("compare_keep", "continue with this branch", "Comparison", keys=("k",), scope="compare", footer="keep this branch", rank=4),
     _a("compare_export", "save the comparison as a Markdown file", "Comparison", keys=("x",), scope="compare", footer="export", rank=5),
     _a("compare_leave", "go back", "Comparison", keys=("escape", "q"), scope="compare", footer="back", rank=6),
-    _a("compare_event", "move both branches to the previous or next event", "Comparison", keys=("left", "right"), scope="compare", choices=2),
+    _a("compare_event", "show both branches at their previous or next event", "Comparison", keys=("left", "right"), scope="compare", choices=2),
     _a("compare_ends", "jump to the fork point, or to the end of both branches", "Comparison", keys=("home", "end"), scope="compare", choices=2),
     _a("compare_speed", "play faster or slower", "Comparison", keys=("plus", "minus", "equals_sign", "underscore"), scope="compare", choices=2),
     _a("compare_scroll", "scroll the file and the answers", "Comparison", keys=("pageup", "pagedown"), scope="compare", choices=2),
@@ -382,11 +382,11 @@ ACTIONS: Final[tuple[Action, ...]] = (*_SLASH, *_PROMPT, *_SCREENS)
 BY_NAME: Final[Mapping[str, Action]] = {action.name: action for action in ACTIONS}
 BY_SLASH: Final[Mapping[str, Action]] = {action.slash: action for action in ACTIONS if action.slash}
 WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
-"""Actions that close something. The user's key settings cannot remove all keys of one of them."""
+"""Actions that close something. The user's key settings cannot remove all keys of such an action."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ` Did you mean …?` with the nearest names, or an empty string."""
+    """Return ` Did you mean …?` with the known words that are nearest to `word`, or an empty string."""
     near = get_close_matches(word, list(known), n=2, cutoff=0.7)
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
@@ -407,12 +407,12 @@ def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool)
 
 
 def commands(actions: Iterable[Action] = ACTIONS) -> list[Action]:
-    """Return all actions that have a slash command, sorted by that command."""
+    """Return all actions that have a slash command, sorted by the slash command."""
     return sorted((action for action in actions if action.slash), key=lambda action: action.slash)
 
 
 def groups(actions: Iterable[Action] = ACTIONS) -> dict[str, list[Action]]:
-    """Return the actions by group, in the registry's order."""
+    """Return the actions by the name of their group, in the registry's order."""
     grouped: dict[str, list[Action]] = {}
     for action in actions:
         grouped.setdefault(action.group, []).append(action)

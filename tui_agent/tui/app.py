@@ -42,7 +42,7 @@ TWICE_S = 1.5
 
 
 class AgentApp(SessionApp, inherit_bindings=False):
-    """The full-screen app. `spawn` is the function that opens a session; tests replace it."""
+    """The full-screen app. `spawn` is the function that opens a session; tests replace `spawn`."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.outside = outside
         self.watch_themes = watch_themes
         self.choose = False
-        """True to open the list of sessions at the start."""
+        """True if the list of sessions opens at the start."""
         self.controller: SessionController | None = None
         self.waiting_intents = []
         self._last_stop = 0.0
@@ -111,18 +111,18 @@ class AgentApp(SessionApp, inherit_bindings=False):
     # -- intents ---------------------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle the app's keys before the focused widget gets the event."""
+        """Handle the keys of the app's actions before the focused widget gets the event."""
         if isinstance(event, events.Key) and not event.is_forwarded and self._take_key(event.key):
             return
         await super().on_event(event)
 
     def on_key(self, event: events.Key) -> None:
-        """Handle the stop key if the focused widget did not use it."""
+        """Interrupt the turn if the key of the action `stop` was pressed and the focused widget did not use the key."""
         if len(self.screen_stack) == 1 and self.key_map.means(event.key, "stop"):
             self.stop()
 
     def _take_key(self, key: str) -> bool:
-        """Run the app's or the transcript's action for a key; return False if the key has none.
+        """Run the app's or the transcript's action for a key; return False if the key has no action.
 
         While another screen is open, only the keys for copying, quitting and replacing that screen work.
         """
@@ -162,7 +162,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.do(event.name, event.argument)
 
     def on_start_focused(self, event: Message) -> None:
-        """Update the footer when the start page gains or loses the focus."""
+        """Update the footer because the start page gained or lost the focus."""
         # Bound by name, because the page is loaded later.
         event.stop()
         focused = self.controller is not None and self.controller.chat.start.has_focus
@@ -218,7 +218,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.say(f"{done}Press {self.key_map.key_of('copy_or_stop')} again to quit. Your session is saved.")
 
     def show_keys(self) -> None:
-        """Show the keys that work now in the footer."""
+        """Show in the footer the keys that work now."""
         running = self.controller is not None and self.controller.running
         question_scope = self.controller.questions.scope if self.controller is not None else None
         scopes: tuple[Scope, ...] = ("app", "prompt", "transcript")
@@ -252,7 +252,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.footer.set_keys(keys)
 
     def report_error(self, name: str, error: BaseException) -> str:
-        """Report an error on the screen, write it to the fault file for `/bug`, and return the notice."""
+        """Report an error on the screen, write the error to the fault file for `/bug`, and return the notice."""
         if self.controller is not None:
             self.controller.faults.write(name, error)
         return super().report_error(name, error)
@@ -284,7 +284,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
     ended_jobs = 0
     """Number of background jobs that were still running when the session was closed."""
     resumable_id = ""
-    """The id of the session to resume, set on quitting; empty if there is none."""
+    """The id of the session that the user can resume, set on quitting; empty if there is none."""
     hangup: HangupWatch | None = None
     last_resort: threading.Timer | None = None
 
@@ -309,7 +309,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
 
 def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
-    """Return the id of the session to resume; empty for a demo and for a session without messages."""
+    """Return the id of the session that the user can resume; empty for a demo and for a session without messages."""
     has_messages = folder is not None and is_session_stored(folder)
     return folder.name if folder is not None and has_messages and options.client != "demo" else ""
 
@@ -326,7 +326,10 @@ def run_app(options: SessionOptions, *, handle: "EngineHandle | None" = None, ch
 
 
 def draw(app: AgentApp) -> int:
-    """Run the app in the terminal; return its exit status. After a crash, print the session's id and raise the error."""
+    """Run the app in the terminal; return its exit status.
+
+    Afterwards print the last answer and how to resume the session. After a crash, raise the error as well.
+    """
     status = app.run(mouse=app.first.mouse)
     data_dir = app.options.data_dir
     if app.last_resort is not None:

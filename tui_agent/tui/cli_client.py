@@ -1,4 +1,4 @@
-"""Runs `tui-agent` itself as a child process: sessions, models, doctor, exports.
+"""Runs `tui-agent` itself as a child process, e.g. to list sessions or models, or to export a session.
 
 Invariant: never blocks the event loop, never touches the terminal; returns output as text or JSON lines.
 """
@@ -21,13 +21,13 @@ RowT = TypeVar("RowT")
 
 
 class Ask(Protocol):
-    """A function that runs `tui-agent` with some arguments and returns its exit status and output."""
+    """A function that runs `tui-agent` with some arguments and returns the exit status and the output."""
 
     async def __call__(self, *words: str) -> tuple[int, str]: ...
 
 
 class CommandLine:
-    """An `Ask` that starts a child process, and kills it when the caller is cancelled.
+    """Runs `tui-agent` in a child process, and kills it when the caller is cancelled. Implements `Ask`.
 
     The child uses the folders and the API keys of `options`.
     """
@@ -63,7 +63,7 @@ class CommandLine:
 
 
 def place(options: SessionOptions) -> list[str]:
-    """Return the arguments that select the folder and the plugins of these options."""
+    """Return the command-line arguments that select the folder and the plugins of `options`."""
     folders = [("--plugin-dir", folder) for folder in options.plugin_dirs]
     return [*words_of([("--cwd", options.cwd), *folders]), *(["--no-plugins"] * options.no_plugins)]
 
@@ -82,7 +82,7 @@ def json_rows(text: str) -> list[JsonRow]:
 
 
 def read_rows(row_type: type[RowT], text: str) -> list[RowT]:
-    """Parse the JSON objects among the lines as values of a dataclass; skip objects that do not match it."""
+    """Parse the JSON objects among the lines as values of a dataclass; skip objects that do not match the dataclass."""
     adapter: TypeAdapter[RowT] = _adapter(row_type)  # type: ignore[arg-type]  # every class can be hashed
     rows: list[RowT] = []
     for row in json_rows(text):
@@ -105,7 +105,7 @@ def beside_json(text: str) -> str:
 
 
 def text_of(row: JsonRow, *names: str) -> str:
-    """Return the first field in `names` that is a number or a non-empty string, as text; empty if no field is."""
+    """Return as text the first field in `names` that is a number or a non-empty string; empty if there is none."""
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value:
@@ -122,12 +122,12 @@ def number_of(row: JsonRow, name: str) -> float:
 
 
 def words_of(options: Sequence[tuple[str, object]]) -> list[str]:
-    """Return the arguments `name value` for every option that has a value."""
+    """Return the command-line arguments `name value` for every option that has a value."""
     return [word for name, value in options if value for word in (name, str(value))]
 
 
 async def run_export(ask: Ask, *words: str) -> tuple[str, Literal["done", "error"]]:
-    """Run an export command; return the notice to show and its level."""
+    """Run an export command of `tui-agent`; return the notice to show and its level."""
     status, output = await ask(*words)
     path = text_of(next(iter(json_rows(output)), {}), "path")
     if status == 0 and path:

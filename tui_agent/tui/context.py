@@ -1,7 +1,7 @@
-"""Interfaces of the open session and its screen, used by commands, screens and modals.
+"""Interfaces of the open session and the app, used by commands, screens and modals.
 
-Invariant: protocols only. `SessionController` implements `AppContext`; a module that takes a context never imports
-the controller or the app.
+Invariant: protocols only. `SessionController` implements `AppContext`; a module that takes a context never imports the
+controller or the app.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -93,7 +93,7 @@ class DefaultModelPort(Protocol):
 
 
 class AppContext(Protocol):
-    """The open session, its views, and the app around it."""
+    """The open session, the session's views, and the app around it."""
 
     app: SessionApp
     prompt: Editor
@@ -103,7 +103,7 @@ class AppContext(Protocol):
     folder: Path | None
     session: AppSession | None
     seen_seq: int
-    """Sequence number of the last event when the log was opened; events up to it are not announced as new."""
+    """Sequence number of the last event when the log was opened; no event up to it is announced as new."""
 
     @property
     def chat(self) -> ChatPort: ...
@@ -145,7 +145,9 @@ class AppContext(Protocol):
     def set_policy(self, name: str) -> None: ...
     def show_trust(self) -> None: ...
     def known_keys(self) -> frozenset[str]:
-        """Return the names of API key variables that have a value, from any source."""
+        """Return the names of variables with an API key that have a value, from the environment, a file or the user."""
 
     async def use_key(self, variable: str, key: str) -> None:
-        """Give the engine an API key for this run, and reopen the session with it."""
+        """Give the engine the API key in the environment variable `variable` for this run, and reopen the session with
+        it.
+        """

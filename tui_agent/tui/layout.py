@@ -18,7 +18,7 @@ class Shape(NamedTuple):
     airy: bool
     """True if empty rows separate header, status and footer from the rest."""
     tiny: bool
-    """True in two-line mode: the state on the first row, the prompt on the last."""
+    """True on a very low screen: the session's state is on the first row, the prompt on the last."""
     strip: bool
     policy_row: bool
     prompt_rows: int
@@ -31,12 +31,12 @@ class Shape(NamedTuple):
 
     @property
     def indent(self) -> int:
-        """Left margin of the strip and the footer, in cells."""
+        """Left margin of the footer and of the strip that replaces the side panes, in cells."""
         return 4 if self.width >= SIDE else 2 if self.width >= 30 else 0
 
 
 def shape(width: int, height: int, *, sidebar: bool = True) -> Shape:
-    """Return the layout for a terminal of this size; `sidebar` False hides the side panes."""
+    """Return the layout for a terminal of this size in cells; with `sidebar` False, there are no side panes."""
     tiny = height < LOW
     cells = 0 if tiny or width < SIDE or not sidebar else 50 if width >= WIDE else 38
     policy_row = width >= MIDDLE and not tiny

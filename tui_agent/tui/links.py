@@ -1,4 +1,4 @@
-"""Link addresses in the form that is shown and opened.
+"""Addresses of links, in the form that the app shows and opens.
 
 Invariant: pure. The address shown is the one opened: the host in its DNS form (punycode), nothing hidden. Only a web
 address that is shown completely can be opened.
@@ -26,7 +26,7 @@ class Address(NamedTuple):
 
 
 def address_of(written: str) -> Address:
-    """Parse the address of a link."""
+    """Parse the address of a link as written in a text."""
     plain = written.strip()
     start = _NETLOC.match(plain)
     if start is not None and start[2]:
@@ -42,7 +42,7 @@ def address_of(written: str) -> Address:
 
 
 def _encode_host(netloc: str) -> str:
-    """Return user, host and port, with the host encoded as punycode."""
+    """Return user, host and port with the host encoded as punycode."""
     user, separator, host = netloc.rpartition("@")
     if host.isascii():
         return netloc

@@ -1,7 +1,7 @@
 """The app's main screen: its widgets, their sizes and styles, and the notices above the prompt.
 
-Invariant: knows no session. The widgets have their final sizes in the first frame; after that, only typing and
-resizing cause a layout.
+Invariant: this module knows nothing of sessions. The widgets have their final sizes in the first frame; after that,
+only typing and resizing cause a layout.
 """
 
 import os
@@ -51,7 +51,7 @@ NOTE_S = 8.0
 KEY_S = 0.04
 """Seconds after a key press during which changes are painted at once."""
 BURST_S = 0.01
-"""Shortest time between two typed keys, in seconds; faster ones are a paste."""
+"""Shortest time between two typed keys, in seconds; keys that come faster belong to a paste."""
 PAINT_S = 0.005
 """Shortest time between two paints for keys, in seconds."""
 
@@ -78,7 +78,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         self.typed_at = now
 
     def on_idle(self) -> None:
-        """Paint dirty widgets if a key press is waiting to be shown."""
+        """Paint changed widgets at once if a key was pressed just now."""
         now = time.monotonic()
         if now > self.fast_until or now < self.fast_painted_at + PAINT_S or not self.is_current:
             return
@@ -88,7 +88,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
 
 class Frame(App[int]):
-    """Header, chat area, strip, status, prompt, side panes, footer, menu and notice."""
+    """The app's frame of widgets: header, chat area, strip, status, prompt, side panes, footer, menu and notice."""
 
     CSS_PATH = "styles/app.tcss"
     ENABLE_COMMAND_PALETTE = False
@@ -112,7 +112,7 @@ class Frame(App[int]):
         self.key_map = KeyMap()
         self.clock = clock
         self.start: Start | None = None
-        """The page before the first message, once it is loaded."""
+        """The start page, once its module is loaded."""
         self.sidebar_wanted = True
         self.shape: Shape = shape(80, 24)
         self._shaped: tuple[Shape, bool] | None = None
@@ -149,23 +149,22 @@ class Frame(App[int]):
 
     @property
     def typed_at(self) -> float:
-        """Monotonic time of the main screen's last key press, in seconds."""
+        """Time of the last key press on the main screen, in seconds of `time.monotonic`."""
         main = self.screen_stack[0]
         return main.typed_at if isinstance(main, MainScreen) else 0.0
 
     async def on_event(self, event: events.Event) -> None:
-        """Speed up the paint after a key or a paste."""
         if isinstance(event, events.Key | events.Paste) and isinstance(self.screen, MainScreen):
             self.screen.request_fast_paint()
         await super().on_event(event)
 
     @property
     def actions(self) -> tuple[Action, ...]:
-        """The actions of the registry, with the user's keys."""
+        """The actions of the app's registry, with the keys that the user configured."""
         return self.key_map.actions
 
     def looks_changed(self) -> None:
-        """Redraw widgets that cache strips. Called after a change of theme or symbols."""
+        """Redraw the widgets that cache their rows, after a change of theme or symbols."""
 
     # -- sizes -----------------------------------------------------------------------------------------------------
 
@@ -173,7 +172,7 @@ class Frame(App[int]):
         self.reshape(event.size.width, event.size.height)
 
     def reshape(self, width: int = 0, height: int = 0) -> None:
-        """Lay out for this size; without arguments, for the current size."""
+        """Lay out the widgets for this terminal size in cells; without arguments, for the current size."""
         width, height = width or self.size.width, height or self.size.height
         # A start page that offers models needs the space of the side panes.
         is_page = self.start is not None and bool(self.start.display) and self.start.content.needs_model
@@ -210,7 +209,7 @@ class Frame(App[int]):
             await self.pop_screen()
 
     def place_overlays(self) -> None:
-        """Place the menu directly above the prompt, and the notice above the status line."""
+        """Place the menu directly above the prompt, and the notice directly above the status line."""
         now = self.shape
         margin = 0 if now.tiny else 2
         below = self.prompt.height_now + (0 if now.tiny else 1 + (1 if now.airy else 0))
@@ -249,7 +248,7 @@ class Frame(App[int]):
     # -- notices -----------------------------------------------------------------------------------------------------
 
     def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
-        """Show a notice above the prompt for a few seconds; with `stays`, until Esc or the next message."""
+        """Show a notice above the prompt for a few seconds; if `stays` is set, until Esc or the next message."""
         self.note.text, self.note.level = text, level
         self.note.key = self.key_map.key_of("open_block")
         self.note.display = True
@@ -260,7 +259,7 @@ class Frame(App[int]):
         self._note_timer = None if stays or self.note.cut else self.set_timer(NOTE_S, self.hide_note)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Report an error in a worker; the app keeps running."""
+        """Report an error that a worker raised; the app keeps running."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:
             self.report_error(event.worker.name, event.worker.error)
 
@@ -274,7 +273,7 @@ class Frame(App[int]):
         return notice
 
     def copy_text(self, text: str) -> None:
-        """Copy a text, and show a notice about it."""
+        """Copy a text to the clipboard, and show a notice about the result."""
         if self.terminal.copy(text):
             lines = format_count(text.count("\n") + 1, "line")
             self.say(f"Copied {lines}.", "done")
@@ -282,11 +281,10 @@ class Frame(App[int]):
             self.say("Too long for this terminal's clipboard. /session shows the path of the log.", "warning")
 
     def set_status(self, view: StatusView) -> None:
-        """Show this state in the status line."""
         self.status.set_view(view, self.clock())
 
     def hide_note(self) -> bool:
-        """Hide the notice; return False if there was none."""
+        """Hide the notice above the prompt; return False if there was none."""
         was_shown = bool(self.note.display)
         self.note.display = False
         return was_shown
@@ -311,27 +309,30 @@ class Frame(App[int]):
 
 
 class SessionApp(Frame, inherit_bindings=False):
-    """The app's interface for the controller, commands and screens of a session; `AgentApp` implements it."""
+    """Interface of the app for the parts that need an open session: controller, commands and screens.
+
+    `AgentApp` implements this interface.
+    """
 
     session_id = ""
     first_prompt = ""
     answer = ""
     """The agent's last answer, printed after quitting."""
     has_quit = False
-    """True once the user has quit."""
+    """True if the user has quit."""
     handle: "EngineHandle | None" = None
     """The engine process of the first session."""
     then: tuple[str, ...] = ()
     """Arguments of `tui-agent` to run after quitting."""
     spawn: Spawn | None = None
-    """Opens a session; if None, a new engine process is started."""
+    """Function that opens a session; if None, a new engine process is started."""
     outside: "Ask | None" = None
-    """Runs `tui-agent` itself; if None, a child process is started."""
+    """Function that runs `tui-agent` itself; if None, a child process is started."""
     waiting_intents: list[Intent | Prompt.Sent]
-    """Actions and messages that wait for a session to open."""
+    """Actions and messages that wait until a session is open."""
 
     def do(self, name: str, argument: str = "") -> None:
-        """Run an action of the registry; before the session is open, queue it."""
+        """Run the action `name` of the app; before the session is open, queue it."""
         raise NotImplementedError
 
     def leave(self, reason: Literal["quit", "signal"] = "quit") -> None:
@@ -339,16 +340,16 @@ class SessionApp(Frame, inherit_bindings=False):
         raise NotImplementedError
 
     def leave_for(self, *words: str) -> None:
-        """Quit, then run `tui-agent` with these arguments."""
+        """Quit the app, then run `tui-agent` with the arguments `words`."""
         self.then = words
         self.leave()
 
     def use_keys(self, actions: tuple[Action, ...]) -> None:
-        """Use these actions, whose keys follow the user's settings."""
+        """Use the keys of these actions, which are those that the user configured."""
         self.key_map = KeyMap(actions)
         self.prompt.use(actions)
         self.show_keys()
 
     def show_keys(self) -> None:
-        """Show the keys that work now in the footer."""
+        """Show in the footer the keys that work now."""
         raise NotImplementedError

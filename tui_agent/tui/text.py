@@ -33,7 +33,7 @@ _FLAG_LETTERS = {0x1F1E6 + index: letter for index, letter in enumerate(ascii_up
 
 
 class _Foreign(NamedTuple):
-    """The compiled patterns for a text that is not plain ASCII."""
+    """The compiled regular expressions for cleaning a text that is not plain ASCII."""
 
     escape: re.Pattern[str]
     line_break: re.Pattern[str]
@@ -45,7 +45,7 @@ class _Foreign(NamedTuple):
 
 @cache
 def _foreign() -> _Foreign:
-    """Compile the patterns on first use: the first paint does not need them."""
+    """Compile the regular expressions on first use, because the first paint does not need them."""
     return _Foreign(
         escape=re.compile(rf"{_STRING}|{_CSI}|\x1b[ -/]{{0,8}}+[0-Z\\^-~]?|\x1b"),
         line_break=re.compile(r"\r\n|\r|\u2028|\u2029|\x0b|\x0c"),
@@ -57,7 +57,7 @@ def _foreign() -> _Foreign:
 
 
 def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
-    """Remove control sequences and invisible characters; expand tabs to `tab` cells (0 keeps them).
+    """Remove control sequences and invisible characters; expand tabs to `tab` cells (0 keeps tabs).
 
     With `reveal`, nothing is removed: every such character is shown as its code point, `<U+202E>`. Approvals use that
     form, because the user must see the exact text.
@@ -73,7 +73,7 @@ def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
 
 
 def typed(text: str) -> str:
-    """Remove control sequences and invisible characters from typed text; keep tabs and emoji."""
+    """Remove control sequences and invisible characters from text that the user typed; keep tabs and emoji."""
     if _PLAIN.fullmatch(text):
         return text
     text = _remove_controls(text)
@@ -98,7 +98,7 @@ def _fix_widths(text: str, find: _Foreign) -> str:
 
 
 class _Replacements(dict[int, str]):
-    """Replacements for unassigned code points and surrogates, filled on demand."""
+    """Table for `str.translate` with replacements for unassigned code points and surrogates, filled on demand."""
 
     def __missing__(self, code: int) -> str:
         unknown = unicodedata.category(chr(code)) in ("Cn", "Cs")
@@ -118,7 +118,9 @@ def clean_line(text: str, *, reveal: bool = False) -> str:
 
 
 def named(text: str) -> str:
-    """Show a command, path or host on one line with invisible characters revealed, because the user decides by it."""
+    """Show a command, path or host on one line with invisible characters revealed, because the user decides by that
+    line.
+    """
     return clean_line(text, reveal=True)
 
 
@@ -147,7 +149,7 @@ def width(text: str) -> int:
 
 
 def fit(text: str, cells: int, ellipsis: str = "…") -> str:
-    """Shorten a cleaned line to at most `cells`, ending with the ellipsis if there is room.
+    """Shorten a cleaned line to at most `cells` cells, ending with the ellipsis if there is room.
 
     Only for right-aligned notes and list cells. Code, commands, answers and paths in an approval are wrapped instead.
     """
@@ -160,12 +162,12 @@ def fit(text: str, cells: int, ellipsis: str = "…") -> str:
 
 
 def pad(text: str, cells: int) -> str:
-    """Pad a cleaned line with spaces to `cells`; return a longer line unchanged."""
+    """Pad a cleaned line with spaces to `cells` cells; return a longer line unchanged."""
     return text + " " * (cells - width(text))
 
 
 def take(text: str, cells: int) -> tuple[str, str]:
-    """Split a cleaned line so that the first part takes at most `cells`, never inside a character."""
+    """Split a cleaned line so that the first part takes at most `cells` cells, never inside a character."""
     if text.isascii():
         return text[:cells], text[cells:]
     if cell_len(text) <= cells:

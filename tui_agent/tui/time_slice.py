@@ -1,6 +1,6 @@
-"""Time slices for long work on the loop, so that keys are handled and rows painted in between.
+"""Time slices for long work on the event loop, so that keys are handled and rows painted in between.
 
-Invariant: a slice only yields to the loop; it never sleeps.
+Invariant: between two slices, work yields to the event loop; it never sleeps.
 """
 
 import asyncio
@@ -11,13 +11,16 @@ SLICE_S: Final = 0.008
 
 
 class Slices:
-    """A time limit after which long work yields to the event loop."""
+    """Time limit after which long work yields to the event loop."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_S
 
     async def turn(self) -> bool:
-        """Yield to the event loop if the slice is over. Return True if it did: any state may have changed meanwhile."""
+        """Yield to the event loop if the time limit is reached.
+
+        Return True if the call yielded, because any state may have changed meanwhile.
+        """
         if time.perf_counter() < self._until:
             return False
         await asyncio.sleep(0)

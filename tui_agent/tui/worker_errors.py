@@ -1,7 +1,7 @@
-"""Error reports for workers that a screen or a widget started.
+"""Error reports for background workers that a screen or a widget started.
 
-Invariant: Textual reports a worker's end only to the node that started it; without this module the error would be
-lost.
+Invariant: Textual reports a worker's end only to the screen or widget that started it; without this module the error
+would be lost.
 """
 
 from typing import TYPE_CHECKING, cast
@@ -17,7 +17,7 @@ class WorkerErrorReporter(MessagePump):
     """Base class of screens and widgets that start workers."""
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Report a worker's error on the main screen; also on this screen, if it is on top and shows notices."""
+        """Report a worker's error on the main screen, and on this screen if it is on top and shows notices."""
         error = event.worker.error
         if event.state is not WorkerState.ERROR or error is None:
             return

@@ -1,4 +1,6 @@
-"""Commands that only show something: help, todos, tools, plugins, the palette. These commands work while a turn runs."""
+"""Commands that only show something: help, todos, tools, plugins, the palette. These commands work while a
+turn runs.
+"""
 
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.unicode_text import format_count

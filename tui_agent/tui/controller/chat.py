@@ -245,7 +245,9 @@ class Chat:
         self.widget.display = self._preview is None and not self.start.display
 
     async def show_preview(self, records: Sequence[Record]) -> None:
-        """Show the end of a long session as a preview. Return once it is painted, so that later work cannot delay it."""
+        """Show the end of a long session as a preview. Return once it is painted, so that later work cannot
+        delay it.
+        """
         fold = Transcript()
         for record in records:
             if isinstance(record, Envelope):
@@ -348,7 +350,9 @@ class Chat:
             self.widget.action_page(pages)
 
     def focus(self) -> None:
-        """Focus the transcript, with the cursor on the newest visible entry; or focus a start page that needs a model."""
+        """Focus the transcript, with the cursor on the newest visible entry; or focus a start page that needs
+        a model.
+        """
         if self.start.display and self.start.content.needs_model:
             self.start.focus()
         elif self.widget is not None and self.widget.display:

@@ -176,7 +176,9 @@ class RewindActions:
         return [entry for entry in entries if isinstance(entry, UserEntry) and entry.state == "sent"]
 
     def _give_back(self, entries: Sequence[UserEntry]) -> None:
-        """Put the first of the undone messages into an empty prompt, so that the user can change it and send it again."""
+        """Put the first of the undone messages into an empty prompt, so that the user can change it and send
+        it again.
+        """
         editor = self._host.app.prompt.editor
         if not entries or editor.text:
             return

@@ -242,7 +242,9 @@ class SessionController:
         return isinstance(top, Viewer) and bool(top.opened_by) and not under
 
     def run_over_sheet(self, name: str) -> None:
-        """Run the action `name` over an open sheet: close the sheet if the same action opened it, otherwise replace it."""
+        """Run the action `name` over an open sheet: close the sheet if the same action opened it, otherwise
+        replace it.
+        """
         top = self.app.screen
         if isinstance(top, Viewer):
             top.close()

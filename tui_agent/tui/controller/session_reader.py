@@ -1,4 +1,6 @@
-"""Reader for texts and records of the session that are needed on demand: long texts, events, the last answer, models."""
+"""Reader for texts and records of the session that are needed on demand: long texts, events, the last answer,
+models.
+"""
 
 from collections.abc import Callable
 

@@ -75,7 +75,9 @@ class SessionSwitcher:
         return True
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
-        """Run `work`, which opens another session, in the background; messages sent from now on wait for that session."""
+        """Run `work`, which opens another session, in the background; messages sent from now on wait for that
+        session.
+        """
         self.under_way = True
         self._host.app.set_status(StatusView("opening", "opening", "another session"))
         self._host.worker(work, name)

@@ -1,4 +1,4 @@
-"""The session as plain lines, for screen readers and plain terminals.
+"""The app without a screen: prints the session as plain lines, for screen readers and plain terminals.
 
 Invariant: nothing is redrawn, and every line is cleaned of control sequences. A question is printed once, and answered
 with a number.
@@ -69,7 +69,7 @@ ENGINE_ENDS_S = 5.0
 
 
 class Linear:
-    """Prints events as lines, and turns typed lines into commands."""
+    """Prints the events of a session as lines, and turns lines that the user types into commands."""
 
     def __init__(self, session: "AppSession", say: Say) -> None:
         self.session = session
@@ -82,12 +82,12 @@ class Linear:
         self._unfinished_lines: dict[str, str] = {}
         """The incomplete last line of each streamed answer, by request id."""
         self._unmapped = False
-        """True after the notice that the map of the repository is missing."""
+        """True after the notice that the repository map is missing."""
         self.under_way = False
         """True from sending a message until its turn starts; a message sent meanwhile steers that turn."""
 
     def write_event(self, record: Envelope) -> None:
-        """Print the lines of an event, if it has any."""
+        """Update the session's state from an event, and print the lines for the event, if any."""
         if self.state.apply(record):
             self.under_way = False
         self.approvals.apply(record)
@@ -96,7 +96,7 @@ class Linear:
             self.say(clean(line))
 
     def _delegate_lines(self, record: Envelope) -> list[str]:
-        """Return the lines for an event of a delegate, prefixed with its name; no lines for its answers."""
+        """Return the lines for an event of a subagent, prefixed with the subagent's name; no lines for its answers."""
         match record.payload:
             case AgentSpawned(task=task):
                 return [f"{record.agent} begins, {clean_line(text_preview(task))}"]
@@ -110,7 +110,7 @@ class Linear:
                 return [f"{record.agent}, {line}" for line in self.lines(record)]
 
     def lines(self, record: Envelope) -> list[str]:
-        """Return the lines for an event."""
+        """Return the lines to print for an event."""
         match record.payload:
             case UserMessageReceived(text=text, mentions=mentions):
                 return [f"you, {text_preview(text)}", *map(_mention_line, mentions)]
@@ -167,7 +167,7 @@ class Linear:
                 return []
 
     def _streamed_lines(self, request_id: str, text: str) -> list[str]:
-        """Return the lines of a streamed answer that are complete and not yet printed."""
+        """Add `text` to a streamed answer, and return the lines that are now complete and not yet printed."""
         complete, newline, rest = (self._unfinished_lines.get(request_id, "") + text).rpartition("\n")
         self._unfinished_lines[request_id] = rest
         if not newline:
@@ -205,7 +205,9 @@ class Linear:
         ]
 
     def take(self, line: str) -> Command | None:
-        """Return the command for a typed line; print a hint and return None if the line is not valid now."""
+        """Return the command for a line that the user typed; print a hint and return None if the line is not
+        valid now.
+        """
         line = line.strip()
         view = self.approvals.view()
         number, _, words = line.partition(" ")
@@ -306,7 +308,10 @@ def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None)
 
 
 async def _write_all(session: "AppSession", linear: Linear, last: int) -> None:
-    """Print all events. After event `last`, continue a turn that was interrupted while a question was open."""
+    """Print all events of the session.
+
+    After event `last`, continue a turn that was interrupted while a question was open.
+    """
     follower = session.follow()
     while batch := await follower.next_batch():
         for record in batch:
@@ -319,19 +324,19 @@ async def _write_all(session: "AppSession", linear: Linear, last: int) -> None:
 
 
 class Typed:
-    """Lines from standard input. Ctrl+C becomes the line /stop; pressed twice in a row, /quit."""
+    """The lines that the user types on standard input. Ctrl+C becomes the line /stop; pressed twice in a row, /quit."""
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self.status = 0
-        """The exit status after a signal; 0 before one."""
+        """The exit status after a signal; 0 before any signal."""
 
     async def line(self) -> str | None:
-        """Return the next line; None at the end of input."""
+        """Wait for the next line that the user types; None at the end of input."""
         return await self._lines.get()
 
     async def read(self, fd: int) -> None:
-        """Read lines until the end of input."""
+        """Read lines from the file descriptor until the end of input, for `line`."""
         rest = b""
         while True:
             # epoll rejects plain files; they are always ready, so waiting is not needed
@@ -349,7 +354,7 @@ class Typed:
                 return
 
     async def watch_signals(self) -> None:
-        """Turn signals into lines until cancelled."""
+        """Turn SIGINT into the lines /stop and /quit, and other signals into the end of input, until cancelled."""
         last = -TWICE_S
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             async for number in signals:
@@ -362,7 +367,7 @@ class Typed:
 
 
 def _find_choice(request: PermissionRequested, reach: Reach) -> PermissionChoice | None:
-    """Return the choice whose scope is `reach`; None if that choice is not available."""
+    """Return the available choice for the scope `reach`, e.g. "this session"; None if there is no such choice."""
     choice = request.choice_for(reach)
     return choice if choice is not None and choice.offered else None
 

@@ -1,4 +1,4 @@
-"""The question whether to trust a folder's own files, asked line by line.
+"""The question whether to trust the configuration files in a folder, asked line by line.
 
 Invariant: only the answer 2 trusts the files; the end of input trusts nothing.
 """
@@ -28,7 +28,10 @@ async def ask_about_files(
     read_line: Callable[[], Awaitable[str | None]],
     say: Callable[[str], None],
 ) -> Answer | None:
-    """Ask about the folder's undecided files, and save the answer; return None if there are none."""
+    """Ask about the folder's files that have no decision yet, and save the answer.
+
+    Return None if there are no such files, or at the end of input.
+    """
     folders = [folder for folder in load_projects(options, environ) if folder.trust_state == "open"]
     if not folders:
         return None

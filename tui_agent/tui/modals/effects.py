@@ -38,7 +38,9 @@ _RERUN_QUESTIONS = {
     "with_files": "Run it again with the hidden files?",
 }
 OPENS_FILES = "sandbox "
-"""Prefix of a rule that lets commands read files with secrets. Such a rule names exact files and is saved in config.toml."""
+"""Prefix of a rule that lets commands read files with secrets. Such a rule names exact files and is saved in
+config.toml.
+"""
 
 
 def always_label(request: PermissionRequested, *, everywhere: bool = False) -> str:

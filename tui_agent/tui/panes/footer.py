@@ -1,4 +1,4 @@
-"""The footer: the keys that work now, most useful first, help last.
+"""The footer: the keys that work now, the most useful key first, the help key last.
 
 Invariant: every key that is shown does something; keys that close something are the last to be left out.
 """
@@ -14,12 +14,12 @@ from tui_agent.tui.widgets.rows import cells, hints_width
 
 
 class Footer(LinePane):
-    """One row of keys and words."""
+    """The footer of the main screen: one row of keys, each with a word for its action."""
 
     keys: Sequence[KeyHint] = ()
 
     def set_keys(self, keys: Sequence[KeyHint]) -> None:
-        """Show these keys, with their words."""
+        """Show these keys, each with the word for its action."""
         if tuple(keys) != self.keys:
             self.keys = tuple(keys)
             self.show()
@@ -38,7 +38,9 @@ class Footer(LinePane):
         return [pen.line(width, left, help_parts)]
 
     def _visible_hints(self, room: int) -> list[KeyHint]:
-        """Return the hints that fit. Later ones are left out first; those that close something are left out last."""
+        """Return the hints that fit. Later hints are left out first; hints for keys that close something are left out
+        last.
+        """
         shown = [hint for hint in self.keys if hint.action != "help"]
         while shown and hints_width(shown) > room:
             shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Header(LinePane):
-    """The header row. `state` and `meter` are None until the session is open."""
+    """The header row of the main screen. `state` and `meter` are None until the session is open."""
 
     surface = "s1"
     state: "SessionStateView | None" = None
@@ -32,14 +32,14 @@ class Header(LinePane):
     status: StatusView = StatusView()
 
     def set_status(self, status: StatusView) -> None:
-        """Set the status, which the header shows in two-line mode."""
+        """Set the session's status, which the header shows only on a very low screen."""
         if status != self.status:
             self.status = status
             if self.shape.tiny:
                 self.show()
 
     def set_views(self, state: "SessionStateView", meter: "ContextMeterView") -> None:
-        """Show these views."""
+        """Show the title, model, policy and cost in `state`, and the context's size in `meter`."""
         self.state, self.meter = state, meter
         self.show()
 
@@ -65,7 +65,6 @@ class Header(LinePane):
 
     @property
     def title(self) -> str:
-        """The session's name as one line."""
         return clean_line(self.state.title) if self.state and self.state.title else "new session"
 
     def _right(self, width: int) -> list[Part]:
@@ -100,7 +99,9 @@ class Header(LinePane):
         return parts
 
     def _sandbox(self, width: int) -> list[Part]:
-        """Return `sandbox` or `no sandbox`, emphasised if the policy relies on the sandbox."""
+        """Return `sandbox` or `no sandbox`, emphasised if the policy relies on the sandbox; empty on a narrow
+        screen.
+        """
         state = self.state
         if state is None or width < 70:
             return []

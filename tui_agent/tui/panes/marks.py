@@ -1,4 +1,4 @@
-"""Marks on a timeline: the symbol, word and colour role of each mark, and their order of importance.
+"""Marks on a timeline: the symbol, word and colour role of each mark, and the marks' order of importance.
 
 Invariant: a mark looks the same everywhere.
 """
@@ -34,6 +34,6 @@ def mark_symbol(mark: AnyMark, symbols: Symbols) -> str:
 
 
 def most_important(marks: Iterable[tuple[int, AnyMark]]) -> dict[int, AnyMark]:
-    """Return the most important mark of each column."""
+    """Return the most important mark of each column; `marks` are pairs of a column and a mark."""
     # In ascending importance, so that a later mark replaces an earlier one in the same column.
     return dict(sorted(marks, key=lambda mark: _BY_IMPORTANCE.index(mark[1]), reverse=True))

@@ -1,4 +1,4 @@
-"""The context meter as cells: bar, ticks, colour and words.
+"""The context meter, which shows how full the model's context is, as cells: bar, ticks, colour and words.
 
 Invariant: pure; the same fraction has the same colour and the same words everywhere.
 """
@@ -25,14 +25,14 @@ WORDS = {
 
 
 def meter_role(view: "ContextMeterView") -> Role:
-    """Return the meter's role: green below the warning level, then amber, and red close to compaction."""
+    """Return the colour role of the meter: green below the warning level, then amber, and red close to compaction."""
     if view.level == "compaction" or view.fraction >= CRITICAL:
         return "error"
     return "success" if view.level == "below" else "warning"
 
 
 def meter_style(palette: Palette, view: "ContextMeterView", ground: Role, *, bold: bool = False) -> Style:
-    """Return the meter's style; it is bold above the soft limit."""
+    """Return the meter's style for its level; the style is bold above the soft limit."""
     return palette.rich(meter_role(view), ground, bold=bold or view.level in ("over", "compaction"))
 
 
@@ -47,7 +47,7 @@ def ticks(view: "ContextMeterView", cells: int) -> dict[int, str]:
 
 
 def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int, ground: Role) -> list[Part]:
-    """Return the filled and the empty part of the bar, both with ticks at the limits."""
+    """Return the filled and the empty part of the meter's bar, both with ticks at the limits."""
     filled = min(cells, max(1 if view.used else 0, round(view.fraction * cells)))
     marks = ticks(view, cells)
     full = "".join(symbols.meter_passed if cell in marks else symbols.meter_full for cell in range(filled))
@@ -58,7 +58,7 @@ def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int
 
 
 def tick_labels(view: "ContextMeterView", cells: int) -> str:
-    """Return the labels below the ticks; if two would overlap, only the later one."""
+    """Return the row of percentages below the ticks of the bar; if two would overlap, only the later one is kept."""
     line = [" "] * cells
     for cell, label in sorted(ticks(view, cells).items()):
         start = max(0, min(cells - len(label), cell - (label == "32")))
@@ -69,5 +69,5 @@ def tick_labels(view: "ContextMeterView", cells: int) -> str:
 
 
 def words(view: "ContextMeterView") -> str:
-    """Return the level in words."""
+    """Return the meter's level in words, such as `near soft limit`."""
     return WORDS["compaction"] if view.fraction >= CRITICAL else WORDS[view.level]

@@ -20,7 +20,7 @@ MAX_RESPONSE_BYTES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A local server and the models it offers."""
+    """A model server on this machine, and the models that it offers."""
 
     name: str
     port: int
@@ -33,7 +33,7 @@ class Server:
 
 
 async def find_servers(known: Sequence[tuple[str, int]] = SERVERS) -> list[Server]:
-    """Return the local servers that respond."""
+    """Connect to the `known` (name, port) pairs on this machine, and return the servers that respond."""
     answers = await asyncio.gather(*(_ask(name, port) for name, port in known))
     return [server for server in answers if server is not None]
 
@@ -67,7 +67,7 @@ def _parse_server(name: str, port: int, response: bytes) -> Server | None:
 def first_choices(
     models: Mapping[str, ModelProfile], local: Sequence[Server], keys: Collection[str]
 ) -> list[Choice]:
-    """Return the start page's rows while no model is set.
+    """Return the rows of the start page for choosing a model while no model is set.
 
     They are configured models, models found on this machine, and options that need no key. `keys` are the names of the
     environment variables that are set.
@@ -104,7 +104,7 @@ def _with_keys(keys: Collection[str]) -> list[Choice]:
 
 
 def suggested(vendor: Provider) -> str:
-    """Return the vendor's model to suggest first, from its list or a built-in profile; empty if there is none."""
+    """Return the first model to suggest for a vendor, as `vendor/model`; empty if no model of the vendor is known."""
     built_in = (profile.model for profile in BUILT_IN_PROFILES.values() if profile.provider == vendor.name)
     model = next(iter([*vendor.suggested_models, *built_in]), "")
     return f"{vendor.name}/{model}" if model else ""
@@ -133,12 +133,12 @@ _WRITTEN = {
 
 
 def pretty(name: str) -> str:
-    """Return the usual spelling of a vendor's name."""
+    """Return the usual spelling of a vendor's name, e.g. `OpenAI` for `openai`."""
     return _WRITTEN.get(name, name.replace("_", " ").capitalize())
 
 
 def ready_choices(help_key: str) -> list[Choice]:
-    """Return the start page's rows when a model is set."""
+    """Return the rows of the start page when a model is set; `help_key` is the key shown in the help row."""
     group = "Begin"
     return [
         Choice("Write", "what should change, or what you want to know", "", "write", group),

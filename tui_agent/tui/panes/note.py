@@ -1,7 +1,7 @@
 """A notice above the prompt: the reason for a refusal, or the result of an action.
 
-Invariant: it covers other widgets without moving them. It is wrapped; if it is cut off, it names the key that shows
-the full text.
+Invariant: the notice covers other widgets without moving them. It is wrapped; if it is cut off, it names the key that
+shows the full text.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -19,18 +19,18 @@ MAX_ROWS: Final = 8
 
 
 class Note(LinePane):
-    """A few rows of text with a symbol for the level."""
+    """The notice above the prompt: a few rows of text with a symbol for the level."""
 
     surface = "s3"
     text: str = ""
     level: Level = "info"
     key: str = ""
-    """The key that shows the full text."""
+    """The key that shows the full text of the notice."""
     cut: bool = False
-    """True if the text is cut off."""
+    """True if the text of the notice is cut off."""
 
     def lines(self, width: int, limit: int = MAX_ROWS) -> list[str]:
-        """Return the text wrapped to `width` cells, at most `limit` rows."""
+        """Return the text of the notice wrapped to `width` cells, at most `limit` rows."""
         pieces = wrap(clean(self.text), max(10, width - 4))
         self.cut = len(pieces) > min(limit, MAX_ROWS)
         if not self.cut:

@@ -1,4 +1,4 @@
-"""Colours and short descriptions of the policies. Invariant: the name is always shown with the colour."""
+"""Colours and short descriptions of the policies. Invariant: a policy's name is always shown with its colour."""
 
 from tui_agent.tui.theme.theme import Role
 
@@ -6,26 +6,29 @@ ROLES: dict[str, Role] = {"plan": "success", "ask": "accent", "accept-edits": "w
 DESCRIPTIONS: dict[str, str] = {
     "plan": "reads only, ends in a plan",
     "ask": "asks before writing or running",
-    "accept-edits": "edits, runs in sandbox unasked",
+    "accept-edits": "edits; runs in a sandbox without asking",
     "bypass": "asks only when unsure or by a rule",
 }
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
 COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
-"""Actions in the workspace. `run` is a command that does more than read; `outside` is access to any other folder."""
+"""The columns of the table of policies: kinds of actions in the workspace.
+
+`run` is a command that does more than read; `outside` is access to any other folder.
+"""
 GRID: dict[str, tuple[str, ...]] = {
     "plan": ("yes", "no", "no", "no", "no", "no"),
     "ask": ("yes", "asks", "asks", "asks", "asks", "asks"),
     "accept-edits": ("yes", "yes", "asks", "sandbox", "asks", "asks"),
     "bypass": ("yes", "yes", "yes", "yes", "yes", "yes"),
 }
-"""The effect of each policy, by column. `sandbox` means yes if commands run in a sandbox, and ask otherwise."""
+"""The answer of each policy for each of `COLUMNS`. `sandbox` means yes if commands run in a sandbox, and ask otherwise.
+"""
 
 
 def policy_role(name: str) -> Role:
-    """Return the colour role of a policy."""
     return ROLES.get(name, "accent")
 
 
 def policy_words(name: str, *, unconfined: bool = False) -> str:
-    """Return a short description of the policy; `unconfined` means that commands run without a sandbox."""
+    """Return a short description of the policy `name`; `unconfined` means that commands run without a sandbox."""
     return UNCONFINED.get(name, DESCRIPTIONS.get(name, "")) if unconfined else DESCRIPTIONS.get(name, "")

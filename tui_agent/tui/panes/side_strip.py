@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 
 
 class PaneStrip(LinePane):
-    """The strip's row: todos and changed files on the left, the keys of the panes on the right."""
+    """Row in place of the side panes: todos and changed files on the left, the keys that open the panes on the
+    right.
+    """
 
     surface = "s1"
     todo: "TodoView | None" = None
     files: "FilesChangedView | None" = None
 
     def set_views(self, todo: "TodoView", files: "FilesChangedView") -> None:
-        """Show these views."""
+        """Show the numbers of todos and of changed files."""
         self.todo, self.files = todo, files
         self.show()
 

@@ -1,7 +1,7 @@
 """The side panes as one widget: todo at the top, trace in the growing middle, context at the bottom.
 
-Invariant: one widget that draws its own rows, so that no event of a session causes a layout. In the
-context pane, the rounded figures of the sections add up to the figure in the head.
+Invariant: one widget that draws its own rows, so that no event of a session causes a layout. In the context pane, the
+rounded figures of the sections add up to the figure in the pane's title row.
 """
 
 from typing import TYPE_CHECKING
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class Sidebar(LinePane):
-    """Todo, trace and context. `folds` maps span indices to True (folded by the user) or False (unfolded)."""
+    """The side panes of the main screen: todo, trace and context.
+
+    `folds` maps the index of a span in the trace to True (folded by the user) or False (unfolded).
+    """
 
     surface = "s1"
     todo: "TodoView | None" = None
@@ -37,12 +40,12 @@ class Sidebar(LinePane):
         self.folds: dict[int, bool] = {}
 
     def set_views(self, todo: "TodoView", trace: "TraceView", meter: "ContextMeterView", now: float) -> None:
-        """Show these views."""
+        """Show the session's todo list, trace and context; `now` is the current time in seconds."""
         self.todo, self.trace, self.meter, self.now = todo, trace, meter, now
         self.show()
 
     def beat(self, now: float) -> None:
-        """Update the elapsed times; `now` is in seconds."""
+        """Update the elapsed times; `now` is the current time in seconds."""
         self.now = now
         self.show()
 
@@ -77,7 +80,7 @@ class Sidebar(LinePane):
 
 
 def context_rows(view: "ContextMeterView", looks: Looks, width: int, most: int) -> list[Strip]:
-    """Return the context pane: a bar with its limits, the sections, and the level in words.
+    """Return the rows of the context pane: a bar with its limits, the sections, and the meter's level in words.
 
     There are at most `most` rows; if they do not suffice, the smallest sections are left out first.
     """

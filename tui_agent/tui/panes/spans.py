@@ -1,5 +1,7 @@
 """Selection and naming of the spans in a trace, for the side pane and the trace screen.
 
+A span is a unit of work with a duration: a turn, an iteration, a call of a model or tool, or a subtask.
+
 Invariant: pure; failed and denied spans are hidden only in spans that the user folded.
 """
 
@@ -30,13 +32,13 @@ FAULTS = {
 }
 """Names of model errors in messages to the user."""
 MAX_NAME_LENGTH = 1000
-"""Maximum number of characters of a name; no row is wider."""
+"""Maximum number of characters of a span's name; no row of the screen is wider."""
 NOTABLE_STATES = ("failed", "denied", "interrupted", "running", "waiting")
 MAX_DEPTH = 12
 
 
 def state_symbol(span: "Span", symbols: Symbols) -> tuple[str, Role]:
-    """Return the symbol and colour role of a span's state."""
+    """Return the symbol for the state of a span, and the symbol's colour role."""
     if span.kind == "subtask" and span.state in ("done", "running"):
         return symbols.subtask, "accent"
     return state_mark(span.state, symbols)
@@ -48,7 +50,10 @@ def is_group(span: "Span") -> bool:
 
 
 def label(span: "Span", *, folded: bool, full: bool = False) -> str:
-    """Return the span's name for its row."""
+    """Return the name of a span for its row in the trace.
+
+    The name of a folded iteration ends with a summary of the iteration. `full` gives the whole name of a call.
+    """
     name = clean_line(span.name)
     match span.kind:
         case "model":
@@ -82,7 +87,7 @@ def fault_words(text: str) -> str:
 
 
 def short_target(target: str) -> str:
-    """Return the last part of a path; return any other target unchanged."""
+    """Return the last part if the target of a call is a path; return any other target unchanged."""
     path, _, rest = target.partition("  ")
     if "/" not in path or " " in path:
         return target
@@ -90,7 +95,7 @@ def short_target(target: str) -> str:
 
 
 def descendants(span: "Span", view: "TraceView") -> Iterator[int]:
-    """Yield the indices of all spans below a span, in order."""
+    """Yield the indices of all spans below `span` in the tree, from top to bottom."""
     stack = list(reversed(span.children))
     while stack:
         index = stack.pop()
@@ -106,10 +111,10 @@ def is_notable(span: "Span", view: "TraceView") -> bool:
 
 
 def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[int]) -> list[int]:
-    """Return the indices of the spans to show below these roots, in order.
+    """Return the indices of the spans to show from `roots` downwards, from top to bottom.
 
-    `folds` maps spans to True (folded by the user or the pane) or False (unfolded). Other spans are unfolded,
-    except successful subtasks. Folded spans are not read, because those of a long session are stored packed.
+    `folds` maps spans to True (folded by the user or the pane) or False (unfolded). Other spans are unfolded, except
+    successful subtasks. Folded spans are not read, because those of a long session are stored packed.
     """
     shown: list[int] = []
     stack = list(reversed(roots))
@@ -125,7 +130,7 @@ def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[
 
 
 def is_folded(span: "Span", view: "TraceView", folds: Mapping[int, bool]) -> bool:
-    """Return True if the span's children are hidden."""
+    """Return True if the span has children and they are hidden."""
     if not span.children:
         return False
     by_hand = folds.get(span.index)
@@ -135,7 +140,7 @@ def is_folded(span: "Span", view: "TraceView", folds: Mapping[int, bool]) -> boo
 
 
 def tokens(span: "Span", count: int | None) -> str:
-    """Format a token count; `~` marks an estimate."""
+    """Format the token count of a span, e.g. `~1.2k`; `~` marks an estimate, and None becomes an empty string."""
     return "" if count is None else f"{'~' if span.estimated else ''}{format_tokens(count)}"
 
 

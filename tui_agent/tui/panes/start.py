@@ -27,7 +27,7 @@ INTRODUCTION_ROWS: Final = 3
 
 
 class Choice(NamedTuple):
-    """A row of the page. `intent` is the action it runs; a row without an intent cannot be chosen."""
+    """A row of the start page. `intent` is the action that the row runs; a row without an intent cannot be chosen."""
 
     name: str
     about: str
@@ -41,12 +41,12 @@ WITHOUT_KEY: Final = (
     Choice("Other provider", "type in a key, or the address of your server", "", "provider", "Without a key"),
     Choice("Sessions", "open a recorded session of this folder", "", "sessions", "Without a key"),
 )
-"""Choices that are always available; the first frame shows them."""
+"""Rows that are always available while no model is set; the first frame shows them."""
 UNOPENED: Final = (
     Choice("Try again", "open a new session of this folder", "/new", "new"),
     Choice("Sessions", "open a recorded session of this folder", "/sessions", "sessions"),
 )
-"""Choices when no session could be opened."""
+"""Rows that are shown when no session could be opened."""
 
 
 class StartContent(NamedTuple):
@@ -60,14 +60,14 @@ class StartContent(NamedTuple):
     """True if no session could be opened."""
     folder: str = ""
     facts: str = ""
-    """Git branch and state of the folder, such as `git main, clean`."""
+    """Git branch and state of the work folder, such as `git main, clean`."""
     unused_files: int = 0
-    """Number of the folder's own files that are ignored because they are not trusted."""
+    """Number of the folder's configuration files that are ignored because they are not trusted."""
     policy: str = "ask"
 
 
 class Start(KeyActions, LinePane, can_focus=True):
-    """The start page. Its keys are in the registry, scope `start`; other keys go to the prompt."""
+    """The start page. The registry of actions lists its keys under the scope `start`; other keys go to the prompt."""
 
     key_methods = {"start_row": "move", "start_pick": "pick", "start_use": "use", "start_leave": "leave"}
 
@@ -75,14 +75,16 @@ class Start(KeyActions, LinePane, can_focus=True):
         super().__init__(looks, id=id)
         self.content = StartContent()
         self.numbers: dict[str, int] = {}
-        """The digit of each intent. An intent added later gets the next digit, so that no digit changes its meaning."""
+        """The digit key of each row's intent. An intent added later gets the next digit, so that no digit changes its
+        meaning.
+        """
         self.chosen = 0
         self.typed_into: Widget | None = None
-        """The widget that gets the letters that are not keys of this page."""
+        """The widget that gets the letters that are not keys of the start page."""
         self._typing = False
 
     def set_content(self, content: StartContent) -> None:
-        """Show this content; keep the selected row if it still exists."""
+        """Show this content; keep the selected row if the new content contains the row."""
         before = self.usable[self.chosen].intent if self.numbers and self.chosen < len(self.usable) else ""
         if (content.needs_model, content.unopened) != (self.content.needs_model, self.content.unopened):
             self.numbers, before = {}, ""
@@ -95,7 +97,7 @@ class Start(KeyActions, LinePane, can_focus=True):
 
     @property
     def usable(self) -> list[Choice]:
-        """The rows that can be selected, in order."""
+        """The rows of the start page that can be selected, from top to bottom."""
         return [choice for choice in self.content.choices if choice.intent]
 
     def draw(self, width: int, height: int) -> list[Strip]:
@@ -123,7 +125,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         return [*rows, *choices, *([gap] if choices else []), *self._folder_rows(pen, room)]
 
     def _problem_rows(self, pen: Pen, room: int) -> list[Strip]:
-        """Return the wrapped problem and what to do about it."""
+        """Return rows with the reason why no model or session is usable, and with what to do about it."""
         content, symbols = self.content, self.looks.symbols
         mark = pen.part(f"{symbols.warning} ", "warning", bold=True)
         advice = pen.part("Pick one of these; nothing has been sent anywhere.", "t2")
@@ -192,7 +194,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         return [*rows, pen.line(room, policy, change if fits else [])]
 
     class Focused(Message):
-        """Posted when the page gains or loses the focus."""
+        """Message that is posted when the start page gains or loses the focus."""
 
     def watch_has_focus(self, has_focus: bool) -> None:
         super().watch_has_focus(has_focus)
@@ -216,18 +218,17 @@ class Start(KeyActions, LinePane, can_focus=True):
         event.prevent_default()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of this page."""
         return ("start",)
 
     def move(self, direction: int) -> bool:
-        """Select the row above or below; return False if there is none."""
+        """Select the row below (`direction` 1) or above (-1), in a circle; return False if there is no row."""
         if self.usable:
             self.chosen = (self.chosen + direction) % len(self.usable)
             self.show()
         return bool(self.usable)
 
     def pick(self, number: int) -> bool:
-        """Run the choice of the row with this index (from 0); return False if there is none."""
+        """Run the action of the row whose digit is `number` + 1; return False if there is no such row."""
         numbers = [self.numbers.get(choice.intent) for choice in self.usable]
         has_row = number + 1 in numbers
         if has_row:
@@ -236,29 +237,29 @@ class Start(KeyActions, LinePane, can_focus=True):
         return has_row
 
     def use(self) -> bool:
-        """Run the choice of the selected row; return False if there is none."""
+        """Run the action of the selected row; return False if there is no row."""
         if self.usable:
             name, _, argument = self.usable[self.chosen].intent.partition(" ")
             self.post_message(Intent(name, argument))
         return bool(self.usable)
 
     def leave(self) -> None:
-        """Focus the prompt."""
+        """Move the focus to the prompt."""
         self.post_message(Intent("write"))
 
     def on_click(self, event: events.Click) -> None:
         self.focus()
 
     def choose(self, number: str) -> None:
-        """Run the choice of the row with this number (from 1), after a click."""
+        """Run the action of the row whose digit is `number`, because the row was clicked."""
         if number.isascii() and number.isdigit():
             self.pick(int(number) - 1)
 
 
 def first_page(looks: Callable[[], Looks], typed_into: Widget, folder: str = "") -> Start:
-    """Create the start page. With `folder` it is shown at once, for a start without a model.
+    """Create the start page. If `folder` is given, show the page at once, for a start without a model.
 
-    Its rows have no digits yet, because models found later are inserted above them.
+    The rows have no digits yet, because models found later are inserted above them.
     """
     start = Start(looks, id="start")
     start.styles.height = "1fr"

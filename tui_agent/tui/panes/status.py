@@ -18,9 +18,9 @@ Mood: TypeAlias = Literal["opening", "ready", "running", "waiting", "failed", "s
 
 
 class StatusView(NamedTuple):
-    """The content of the line.
+    """The content of the status line.
 
-    `word` is the state or a verb, `what` is its object, `stage` is the current stage or empty.
+    `word` is the state or a verb, `what` is the object of the verb, `stage` is the current stage or empty.
     """
 
     mood: Mood = "opening"
@@ -29,20 +29,23 @@ class StatusView(NamedTuple):
     since: float | None = None
     stage: str = ""
     note: str = ""
-    """Text at the end of the line on wide screens: run id and newest event."""
+    """Text at the end of the status line on wide screens: run id and newest event."""
     below: str = ""
-    """`12 new rows, End` while the user has scrolled up; otherwise empty."""
+    """A text such as `12 new rows, End` while the user has scrolled up; otherwise empty."""
 
 
 def mood_symbol(view: StatusView, symbols: Symbols, *, lit: bool = True) -> tuple[str, Role]:
-    """Return the symbol and colour role of a mood (idle, running, waiting or failed)."""
+    """Return the symbol for the mood of a status (e.g. idle, running, waiting or failed), and the symbol's colour role.
+
+    A blinking symbol is drawn with `lit` True and False in turn.
+    """
     if view.mood == "running" and not lit:
         return symbols.running_dim, "accent"
     return state_mark("stopped" if view.mood == "paused" else view.mood, symbols)
 
 
 class Status(LinePane):
-    """The status row; `beat` is called twice a second while something runs."""
+    """The status line of the main screen; `beat` is called twice a second while something runs."""
 
     view: StatusView = StatusView()
     lit: bool = True
@@ -56,7 +59,7 @@ class Status(LinePane):
         self.show()
 
     def beat(self, now: float) -> None:
-        """Blink the symbol and update the elapsed time; only this row is repainted."""
+        """Blink the symbol and update the elapsed time; no other row of the screen is repainted."""
         self.now = now
         self.lit = not self.lit if self.looks.motion else True
         self.show()
@@ -85,7 +88,9 @@ class Status(LinePane):
         return [*parts, pen.part(clock + note, "t3")]
 
     def _pipeline(self, room: int) -> list[Part]:
-        """Return the stages with the current one emphasised, in the longest form that fits."""
+        """Return the pipeline's stages with the current stage emphasised, in the longest form that fits in `room`
+        cells.
+        """
         symbols, lit, pen = self.looks.symbols, self.view.stage, self.pen
         lit_stage = pen.part(f"[{lit}]", "accent", bold=True)
         every: list[Part] = []

@@ -1,4 +1,7 @@
-"""The text of the status line for a session's state. Invariant: pure; waiting is shown rather than running."""
+"""The text of the status line for a session's state.
+
+Invariant: pure; if a session both waits for the user and runs, it is shown as waiting.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -31,7 +34,7 @@ _ENDS: dict[str, tuple[Mood, str]] = {
 
 
 def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") -> StatusView:
-    """Return the status for this state; `note` is the text at the end of the line."""
+    """Return the status to show for this session; `note` is the text at the end of the status line."""
     stage = state.phase if state.phase != "idle" else ""
     if state.permissions:
         first = state.permissions[0]
@@ -98,7 +101,7 @@ def _activity(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
 
 
 def newest_running(trace: "TraceView") -> "Span | None":
-    """Return the most recently started call or subtask that is still running."""
+    """Return the most recently started call or subtask in the trace that is running."""
     for span in reversed(trace.spans[-200:]):
         if span.state == "running" and span.kind in ("model", "tool", "subtask"):
             return span

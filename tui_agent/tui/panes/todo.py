@@ -1,4 +1,4 @@
-"""The todo list as rows. Invariant: pure; states differ in mark and weight, not only in colour."""
+"""The todo list as rows. Invariant: pure; the states of items differ in mark and weight, not only in colour."""
 
 from typing import TYPE_CHECKING
 
@@ -28,9 +28,9 @@ def progress(view: "TodoView") -> str:
 
 
 def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int) -> list[Strip]:
-    """Return the head and the items in at most `limit` rows.
+    """Return the title row and the items of the todo list in at most `limit` rows.
 
-    If they do not fit, done items are left out first and a last row counts the rest.
+    If the rows do not suffice, done items are left out first, and a last row has the number of hidden items.
     """
     pen = Pen(looks, "s1")
     indent = pen.part("  ")
@@ -46,7 +46,7 @@ def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int) -> list[St
 
 
 def item_row(item: "TodoItem", depth: int, looks: Looks, width: int, ground: Role) -> Strip:
-    """Draw one task."""
+    """Draw an item of the todo list as a row, indented by its depth."""
     pen, symbols = Pen(looks, ground), looks.symbols
     styles: dict[str, tuple[str, Role, Role]] = {
         "completed": (symbols.todo_done, "success", "t3"),

@@ -1,4 +1,4 @@
-"""The trace pane as rows: the newest turn unfolded, older ones in one row each.
+"""The trace pane as rows: the newest turn with the work in it, and one row for each older turn.
 
 Invariant: pure; the newest rows are always visible, and only rows that fit are drawn.
 """
@@ -35,9 +35,9 @@ COLUMNS_FROM = 46
 def trace_rows(
     view: "TraceView", folds: Mapping[int, bool], looks: Looks, width: int, most: int, now: float
 ) -> list[Strip]:
-    """Return the head and the spans in at most `most` rows.
+    """Return the title row and the spans of the trace in at most `most` rows.
 
-    If they do not fit, finished iterations are folded, then the oldest rows are left out.
+    If the rows do not suffice, finished iterations are folded, then the oldest rows are left out.
     """
     pen = Pen(looks, "s1")
     failed = f"{view.failed} failed" if view.failed else ""
@@ -56,9 +56,9 @@ def trace_rows(
 
 
 def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
-    """Return the user's folds, with older turns folded too.
+    """Return which spans are folded in the pane: those that the user folded, and older turns.
 
-    If `room` rows do not suffice, finished iterations are folded from the top.
+    If the newest turn needs more than `room` rows, finished iterations in it are folded from the top.
     """
     recent = view.roots[-max(2, room) :]
     drawn = {**dict.fromkeys(recent[:-1], True), **folds}
@@ -77,7 +77,7 @@ def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> di
 def _span_row(
     span: "Span", view: "TraceView", folds: Mapping[int, bool], pen: Pen, width: int, now: float
 ) -> Strip:
-    """Draw the row of a span: fold mark, state, name, and its measures in columns."""
+    """Draw the row of a span: fold mark, state, name, and then tokens, cost and duration in columns."""
     symbols = pen.looks.symbols
     folded = is_folded(span, view, folds)
     mark = (symbols.folded if folded else symbols.open) if span.children else " "

@@ -1,1 +1,1 @@
-"""Terminal features other than cells: key sequences, title, clipboard, and hang-up."""
+"""Features of the terminal other than drawing cells: key sequences, title, clipboard, and hang-up."""

@@ -1,7 +1,7 @@
 """Detection of a terminal that is gone, even without a SIGHUP (an orphaned process, `nohup`, a closed pipe).
 
-Invariant: costs nothing while the terminal exists. Without this module the input thread would read end of file
-forever.
+Invariant: costs nothing while the terminal exists. Without this module, the thread that reads the terminal would read
+an endless series of empty strings.
 """
 
 import asyncio
@@ -42,11 +42,11 @@ class HangupWatch:
         self._thread = threading.Thread(target=self._watch, name="hangup", daemon=True)
 
     def start(self) -> None:
-        """Start watching."""
+        """Start the thread that watches the terminal."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop watching and wait for the thread; may be called twice."""
+        """Stop watching and wait for the thread; a second call does nothing."""
         if self._stop_write >= 0:
             os.write(self._stop_write, b".")
             self._thread.join(1.0)

@@ -30,7 +30,7 @@ class _Keys(StrEnum):
 
 
 def register_alt_enter() -> None:
-    """Parse `ESC CR` and `ESC LF` as the key `alt+enter`, instead of dropping the Esc.
+    """Make Textual parse `ESC CR` and `ESC LF` as the key `alt+enter`, instead of dropping the Esc.
 
     As with other sequences, both bytes must come from one read: Esc and a later Enter stay two keys.
     """
@@ -39,7 +39,7 @@ def register_alt_enter() -> None:
 
 
 class Keyboard(XTermParser):
-    """Textual's parser with another handling of pastes.
+    """Textual's parser with another handling of pastes and of Esc.
 
     The base class gets the marks of a paste but not the text between them.
     """
@@ -52,10 +52,10 @@ class Keyboard(XTermParser):
         """Pattern that matches directly after an Esc that does not begin a sequence."""
         self._pasted: list[str] | None = None
         self._tail = ""
-        """The last characters before or in a paste: a mark may be split over two reads."""
+        """The last characters read, because the mark at the start or end of a paste may be split over two reads."""
 
     def feed(self, data: str) -> Iterator[Message]:
-        """Yield the messages for these characters and for unfinished input before them."""
+        """Yield the messages for these characters and for unfinished input from earlier reads."""
         if not data:
             yield from super().feed(data)
         while data:
@@ -79,7 +79,10 @@ class Keyboard(XTermParser):
                 yield Paste(text.replace("\x00", ""))
 
     def _typed(self, data: str, *, after_esc: bool) -> Iterator[Message]:
-        """Yield keys. If one read returned exactly `ESC x`, it is Alt+x; otherwise it is Esc, then x."""
+        """Yield keys for characters outside a paste.
+
+        If one read returned exactly `ESC x`, it is Alt+x; otherwise it is Esc, then x.
+        """
         if len(data) == 2 and not after_esc:
             yield from super().feed(data)
             return
@@ -91,7 +94,7 @@ class Keyboard(XTermParser):
             yield from super().feed(piece)
 
     def _esc_alone(self) -> Iterable[Message]:
-        """Yield a trailing Esc as a key, as after a timeout, because it does not begin a sequence."""
+        """Yield an Esc at the end of the input as a key, because the next characters do not continue a sequence."""
         self._timeout_time = None
         self._awaiting = self._gen.throw(ParseTimeout())
         while self._tokens:
@@ -99,10 +102,10 @@ class Keyboard(XTermParser):
 
 
 class KeyboardDriver(LinuxDriver):
-    """Textual's Linux driver, reading through `Keyboard`."""
+    """Textual's Linux driver, with `Keyboard` as the parser."""
 
     def run_input_thread(self) -> None:
-        """Read the terminal until the app quits. Runs in a thread."""
+        """Read the terminal until the app quits. Textual runs this method in a thread."""
         parser = Keyboard(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.SelectSelector() as selector:

@@ -1,4 +1,4 @@
-"""Terminal features other than cells: title, notification, clipboard, and the text shown after quitting.
+"""Features of the terminal other than drawing cells: title, notification, clipboard, and the text after quitting.
 
 Invariant: no untrusted text reaches the terminal uncleaned, and all settings are restored on quitting.
 """
@@ -26,7 +26,10 @@ MOST_CLIPBOARD: Final = 100_000
 
 
 class Terminal:
-    """Sends control sequences with `write` (of the screen's driver). `environ` identifies the terminal."""
+    """Sends control sequences to the terminal.
+
+    `write` is the method of the screen's driver. `environ` has the variables that identify the terminal, e.g. TERM.
+    """
 
     def __init__(self, write: Write, environ: Mapping[str, str]) -> None:
         self._write = write
@@ -48,7 +51,7 @@ class Terminal:
         self._write(f"\x1b]2;{text}\x07")
 
     def restore(self) -> None:
-        """Restore the window's old title."""
+        """Restore the title that the window had before the first call of `title`."""
         if self._titled:
             self._write("\x1b[23;2t")
             self._titled = ""
@@ -60,7 +63,9 @@ class Terminal:
         self._write("\x07")
 
     def copy(self, text: str) -> bool:
-        """Copy text with the local clipboard program, or else by OSC 52. Return False if it is too long."""
+        """Copy text with a clipboard program of this machine, or else by OSC 52. Return False if the text is
+        too long.
+        """
         if not self._remote and self._copy_locally(text):
             return True
         if len(text) > MOST_CLIPBOARD:
@@ -118,7 +123,7 @@ def release_signals() -> None:
 def farewell(session_id: str, answer: str, *, data_dir: Path | None = None, jobs: int = 0) -> str:
     """Return the text to print after quitting: the last answer, and how to resume the session.
 
-    `session_id` is empty if there is nothing to resume; `data_dir` is the data folder if it was set on the command
+    `session_id` is empty if there is no session to resume; `data_dir` is the data folder if it was set on the command
     line; `jobs` is the number of background jobs that were ended.
     """
     lines: list[str] = []
@@ -136,9 +141,9 @@ def farewell(session_id: str, answer: str, *, data_dir: Path | None = None, jobs
 
 
 def last_words(words: str) -> bool:
-    """Print the text on the normal screen; return False if the terminal is gone.
+    """Print the text on the normal screen, which is shown after the app quits; return False if the terminal is gone.
 
-    If it is gone, standard output and error are redirected to /dev/null, so that Python can exit without an error.
+    In that case, standard output and error are redirected to /dev/null, so that Python can exit without an error.
     """
     try:
         sys.stdout.write(f"{words}\n" if words else "")
@@ -154,7 +159,7 @@ def last_words(words: str) -> bool:
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """Return the command line of the user's editor."""
+    """Return the command line of the user's editor: $VISUAL, $EDITOR, or the first of nano, vim and vi."""
     command = environ.get("VISUAL") or environ.get("EDITOR") or ""
     if command:
         return command.split()

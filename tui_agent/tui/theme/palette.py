@@ -37,7 +37,7 @@ class Palette:
         bold: bool = False,
         underline: bool = False,
     ) -> RichStyle:
-        """Return a rich style for the segments of a `Strip`."""
+        """Return a rich style with these roles as the colours of text and background."""
         wanted = (text, ground, bold, underline)
         style = self._rich.get(wanted)
         if style is None:

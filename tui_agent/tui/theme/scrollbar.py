@@ -1,4 +1,4 @@
-"""The transcript's scrollbar: only a thumb, drawn with half cells. Invariant: one column, no track."""
+"""The transcript's scrollbar: a thumb without a track, drawn with half cells. Invariant: one column wide."""
 
 from typing import ClassVar, Final
 
@@ -31,7 +31,7 @@ class ThumbOnly(ScrollBarRender):
         back_color: Color = _BLACK,
         bar_color: Color = _WHITE,
     ) -> Segments:
-        """Return one segment for each row, with the click actions that Textual's scrollbar handles."""
+        """Return one segment for each row of the scrollbar, with the click actions that Textual's scrollbar handles."""
         back = Style(bgcolor=back_color)
         if not window_size or virtual_size <= window_size or size <= 0:
             return Segments([Segment(" ", back)] * max(size, 0), new_lines=True)
@@ -45,12 +45,12 @@ class ThumbOnly(ScrollBarRender):
 
 
 class AsciiThumb(ThumbOnly):
-    """The thumb for terminals that cannot draw half cells."""
+    """Scrollbar whose thumb is drawn in ASCII, for terminals that cannot draw half cells."""
 
     GLYPH: ClassVar[str] = "|"
 
 
 def style_scrollbar(widget: Widget, symbols: Symbols) -> None:
-    """Set the thumb of a scrolling widget to one that the terminal can draw."""
+    """Set the thumb of a widget's scrollbar to one that the terminal can draw."""
     thumb = ThumbOnly if symbols.name == "unicode" else AsciiThumb
     widget.vertical_scrollbar.renderer = thumb  # type: ignore[misc]  # Textual reads it from the instance

@@ -1,7 +1,7 @@
 """Settings of the first frame: theme, symbols, motion, mouse.
 
-They are read without the typed configuration, which is slow to load; the controller reads that later and corrects any
-difference.
+These settings are read without the typed configuration, which is slow to load. The controller reads the typed
+configuration later and corrects any difference.
 
 Invariant: imports nothing slow and never fails: a setting that cannot be read has its default.
 """
@@ -50,7 +50,7 @@ def has_no_model_or_session(
 
 
 def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook:
-    """Return the look from the options, the environment or the user's file, in this order."""
+    """Return the look of the first frame from the options, the environment or the user's file, in this order."""
     settings = _user_file(environ)
     name = (
         options.theme
@@ -74,12 +74,14 @@ def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook
 
 
 def may_blink(motion: str, environ: Mapping[str, str]) -> bool:
-    """Return True if anything may blink: as configured; by default, unless the terminal is connected over ssh."""
+    """Return True if anything may blink: as configured; without a setting, unless the terminal is connected
+    over ssh.
+    """
     return motion == "on" or (motion != "off" and not environ.get("SSH_CONNECTION"))
 
 
 def colour_mode(environ: Mapping[str, str]) -> ColourMode:
-    """Return the colour mode: "none" if requested, "16" if the terminal has no more colours, otherwise "full"."""
+    """Return the colour mode: "none" if NO_COLOR is set, "16" if the terminal has no more colours, otherwise "full"."""
     if environ.get("NO_COLOR"):
         return "none"
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "")
@@ -98,7 +100,7 @@ def guess_theme(environ: Mapping[str, str]) -> str:
 
 
 def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the theme folders: the bundled ones, then the user's, which take precedence."""
+    """Return the theme folders: the bundled one, then the user's, whose themes take precedence."""
     return bundled_folder(), config_folder(environ) / "themes"
 
 
@@ -115,7 +117,7 @@ def config_folder(environ: Mapping[str, str]) -> Path:
 
 
 def find_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
-    """Return the theme of this name; the default theme if it is not usable."""
+    """Return the theme of this name, or the default theme if that theme is not usable."""
     try:
         return named_theme(name, environ)
     except ConfigError:
@@ -123,7 +125,10 @@ def find_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
 
 
 def named_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
-    """Return the theme of this name, the user's before the bundled one. Raises ConfigError."""
+    """Return the theme of this name; a user's theme takes precedence over a bundled one.
+
+    Raises ConfigError if there is no such theme or its file is not valid.
+    """
     for folder in reversed(theme_folders(environ)):
         path = folder / f"{name}.toml"
         if "/" not in name and os.path.isfile(path):  # noqa: PTH113 - false where it may not be read

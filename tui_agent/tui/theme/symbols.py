@@ -10,7 +10,7 @@ SymbolSet: TypeAlias = Literal["auto", "unicode", "ascii"]
 
 
 class Symbols(NamedTuple):
-    """One symbol for each meaning; the screen always shows a word next to it."""
+    """One symbol for each meaning; the screen always shows a word next to the symbol."""
 
     name: Literal["unicode", "ascii"] = "unicode"
     queued: str = "·"
@@ -81,9 +81,10 @@ _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
 
 
 def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
-    """Return the configured symbols; by default, ASCII if the locale is not UTF-8 or TERM is linux or dumb.
+    """Return the symbols of the configured set. With `auto`, use ASCII if the locale is not UTF-8 or TERM is linux or
+    dumb.
 
-    The locale is that of the user's settings, even if Python switched to another one at start-up.
+    The locale is that of the user's settings, even if Python switched to another locale at start-up.
     """
     if wanted != "auto":
         return ASCII if wanted == "ascii" else UNICODE
@@ -97,7 +98,9 @@ def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
 
 
 def _locale(environ: Mapping[str, str]) -> str:
-    """Return LC_ALL, else LC_CTYPE, else LANG. Ignores the LC_CTYPE that Python itself sets if LANG is C."""
+    """Return the first of LC_ALL, LC_CTYPE and LANG that is set. Ignores the LC_CTYPE that Python itself sets if LANG
+    is C.
+    """
     locale, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
     is_coerced = not environ.get("LC_ALL") and locale in _COERCED and language in _C
     return language if is_coerced else locale or language

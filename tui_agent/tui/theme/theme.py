@@ -1,7 +1,7 @@
 """Theme files: colour roles read from TOML, validated, and converted to Textual themes.
 
 Invariant: a theme has exactly the roles of `ROLES`; a file with a missing or unknown role is refused with a message
-that names it. A hard-to-read colour pair is a warning, never a refusal. Nothing here watches files.
+that names the role. A hard-to-read colour pair is a warning, never a refusal. Nothing here watches files.
 """
 
 import re
@@ -92,7 +92,7 @@ class ThemeFile(NamedTuple):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about colour pairs with a contrast below 4.5:1.
+        """Warnings about pairs of a text and a background colour with a contrast below 4.5:1.
 
         Computed on demand, because the first paint does not need them.
         """
@@ -115,7 +115,7 @@ class ContrastPair(NamedTuple):
 def contrast(first: str, second: str) -> float:
     """Return the WCAG 2 contrast ratio of two `#rrggbb` colours.
 
-    It is (lighter + 0.05) / (darker + 0.05) of their relative luminance.
+    The ratio is (lighter + 0.05) / (darker + 0.05) of the relative luminances of the colours.
     """
     lights = sorted((_luminance(first), _luminance(second)))
     return (lights[1] + 0.05) / (lights[0] + 0.05)
@@ -189,7 +189,7 @@ def discover(folders: Iterable[Path]) -> tuple[dict[str, ThemeFile], list[Config
 
 
 def textual_theme(theme: ThemeFile, mode: ColourMode = "full") -> Theme:
-    """Return the Textual theme: Textual's own colours set from roles, and every role as a variable `$role`.
+    """Return the Textual theme: Textual's own colours set from roles, and every role as a variable, e.g. `$accent`.
 
     Modes "16" and "none" return an ANSI theme that leaves backgrounds to the terminal. `$backdrop` is the dimmed
     background behind a modal.
@@ -216,7 +216,7 @@ def textual_theme(theme: ThemeFile, mode: ColourMode = "full") -> Theme:
 
 
 def role_ansi(role: Role, mode: ColourMode) -> str:
-    """Return Textual's name of the terminal colour for a role in the modes "16" and "none"."""
+    """Return Textual's name of the terminal colour for a role in mode "16" or "none"."""
     return _SIXTEEN.get(role, "ansi_default") if mode == "16" else "ansi_default"
 
 

@@ -76,7 +76,9 @@ class Finder:
         return [match.span() for match in self._pattern.finditer(row.text())]
 
     def step(self, layout: Layout, start: int, direction: int) -> Hit | None:
-        """Go to the next (`direction` 1) or previous (-1) match, wrapping around; without one, begin at slot `start`."""
+        """Go to the next (`direction` 1) or previous (-1) match, wrapping around; without one, begin at slot
+        `start`.
+        """
         if not self._counts:
             return None
         slots = list(self._counts)

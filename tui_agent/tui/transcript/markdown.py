@@ -202,7 +202,9 @@ class _Renderer:
         return locate
 
     def _find(self, line: int, text: str) -> int:
-        """Return the source offset of a text on a line of the piece; the line's start if the parser changed the text."""
+        """Return the source offset of a text on a line of the piece; the line's start if the parser changed
+        the text.
+        """
         if not 0 <= line < len(self._piece.lines):
             return DECOR
         return self._piece.starts[line] + max(self._piece.lines[line].find(text), 0)

@@ -119,7 +119,9 @@ def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: b
 
 
 def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Return a question of the agent as Markdown, with its options or its answer; a plan is to the right of the rail."""
+    """Return a question of the agent as Markdown, with its options or its answer; a plan is to the right of
+    the rail.
+    """
     symbol, role, state_text = _question_state(entry, look)
     head = look.head(symbol, role, "plan" if entry.form == "plan" else "question")
     answer = None if entry.answer is None else read(entry.answer)
