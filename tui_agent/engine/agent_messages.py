@@ -16,7 +16,7 @@ from tui_agent.protocol.parts import ModelPart, ToolCallPart, Usage, tool_calls
 
 
 def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[ModelPart]) -> None:
-    """Record an answer that does not come from a model."""
+    """Record parts (texts or calls) that an agent created itself as an answer of that agent."""
     parts.recorder.append(
         ModelResponded(
             request_id=parts.ids.request(),
@@ -33,7 +33,7 @@ def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[
 
 
 def with_new_ids(ids: Ids, calls: Sequence[ToolCallPart]) -> tuple[ToolCallPart, ...]:
-    """Return the calls with new ids, because the agent's ids may already occur in the session."""
+    """Return the calls with new ids, because the ids that the agent chose may already occur in the session."""
     return tuple(call.model_copy(update={"call_id": ids.call()}) for call in calls)
 
 

@@ -18,7 +18,7 @@ class StateKeeper:
         self._not_paused.set()
 
     def set(self, state: AgentState, reason: str = "", *, agent: AgentId = MAIN_AGENT) -> None:
-        """Record the agent's state if it changed. While a pause is pending, the reason of a running state mentions it."""
+        """Record the agent's state if it changed. While a pause is pending, the recorded reason mentions the pause."""
         if state is AgentState.RUNNING and self.is_paused and not reason:
             reason = PAUSE_PENDING
         if self._current.get(agent) == (state, reason):
@@ -51,10 +51,7 @@ class StateKeeper:
         self._not_paused.set()
 
     def _update_running(self, reason: str) -> None:
-        """Record the state of running agents again, because a pause was requested or cancelled.
-
-        `reason` is the reason recorded so far; other agents are left alone.
-        """
+        """Record the state of all agents that run for `reason` again, because a pause was requested or cancelled."""
         for agent, current in list(self._current.items()):
             if current == (AgentState.RUNNING, reason):
                 self.set(AgentState.RUNNING, agent=agent)

@@ -17,7 +17,10 @@ from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, Us
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason for refusing a command, as sentences for the user. `limit` is the field of `command.rejected`."""
+    """The reason for refusing a user's command, as sentences for the user.
+
+    `limit` is the field of the same name in the event `command.rejected`.
+    """
 
     reason: str
     hint: str = ""

@@ -45,7 +45,7 @@ class EngineParts:
     resolve_model: ResolveModel
     tokens: Tokens
     repomap: RepoMaps | None
-    """None: no repository map is available."""
+    """The renderer of the repository map; None if no map is available."""
     jitter: Callable[[], float]
     """Returns a random number in [0, 1), used to spread the waits between attempts."""
     clock: Clock
@@ -55,12 +55,12 @@ class EngineParts:
     """The services of tools that this run does not have."""
     remember_rule: Callable[[str, str], None] | None = None
     try_confined: bool = False
-    """Run a command that the policy cannot analyse as a trial in the sandbox before asking the user."""
+    """True if a command that the policy cannot analyse is tried in the sandbox before the user is asked."""
     remember_readable: Callable[[Sequence[str]], None] | None = None
-    """Permanently lets commands read these files. Raises `ConfigError`."""
+    """Permanently lets commands read the given files. Raises `ConfigError`."""
     max_retries: int = 4
     checkpoints: Checkpoints | None = None
-    """The store of checkpoints; None: no checkpoints are taken."""
+    """The store of checkpoints; None if no checkpoints are taken."""
     hooks: Sequence[Hook] = ()
     """The hooks in the order in which they run."""
     hook_facts: JsonMap = field(default_factory=dict)
@@ -70,4 +70,4 @@ class EngineParts:
     delegation: DelegationRules = field(default_factory=DelegationRules)
     """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)
-    """Lookup services besides the workspace's files."""
+    """Services that look up information outside the workspace's files."""

@@ -83,7 +83,7 @@ class TurnLoop:
             return Outcome("stuck", str(error))
 
     async def _run_reopened_calls(self) -> None:
-        """Run the calls that an earlier run left open, after judging them again."""
+        """Run the calls that an earlier run of the session left open, after judging them again."""
         recorder = self._parts.recorder
         waiting = [call for call in recorder.state.open_calls if call.agent == self._agent]
         calls = calls_as_sent(recorder, self._parts.blobs, {call.call_id for call in waiting})
@@ -142,7 +142,6 @@ class TurnLoop:
                 return Outcome("rejected", reason)
 
     async def _run_calls(self, calls: tuple[ToolCallPart, ...]) -> None:
-        """Run the calls of the model's answer, then calls that the agent created itself."""
         recorder = self._parts.recorder
         await self._states.wait_while_paused(self._agent)
         open_ids = {call.call_id for call in recorder.state.open_calls}
@@ -155,7 +154,7 @@ class TurnLoop:
             await self._phase.run(from_agent, self._agent)
 
     async def _may_continue(self) -> bool:
-        """Return False if the agent repeats itself and must stop.
+        """Return False if the agent repeats the same call with the same result and must stop.
 
         The user is asked once for each repeated call. A delegate stops without a question.
         """
@@ -178,7 +177,7 @@ class TurnLoop:
 
 
 def _has_new_steering(before: SessionStateView, now: SessionStateView) -> bool:
-    """Return True if the user steered during the iteration, so that the agent must continue.
+    """Return True if the user sent a message to the running turn during the iteration, so that the agent must continue.
 
     If the iteration did not call the model, messages sent before the iteration are not counted as new.
     """

@@ -33,7 +33,7 @@ _MESSAGES: dict[ToolStatus, tuple[str, str]] = {
         "lost",
     ),
 }
-"""For each status of an unfinished call: the message for the model, and the summary for the call's row."""
+"""For each status of an unfinished call: the message for the model, and the summary shown on the screen."""
 NEVER_STARTED = "This subtask was waiting for other subtasks and never started."
 
 
@@ -50,7 +50,10 @@ def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[Open
 def calls_as_sent(
     recorder: Recorder, blobs: BlobReader, call_ids: Collection[CallId]
 ) -> tuple[ToolCallPart, ...]:
-    """Return these calls of the main agent's newest answer, in order. Omits calls with redacted or missing arguments."""
+    """Return those calls of the main agent's newest answer that are in `call_ids`, as the model sent them, in order.
+
+    Calls with redacted or missing arguments are omitted.
+    """
     if not call_ids:
         return ()
     answers = (message for message in reversed(recorder.messages()) if isinstance(message, AssistantMessage))
@@ -78,11 +81,11 @@ def close_calls(
     lost_message: str = "",
     printed: LiveOutputs | None = None,
 ) -> int:
-    """Record a result for open calls (all, or `calls`), and return their number.
+    """Record a result for open calls (all, or `calls`), and return the number of calls.
 
     `crashed`: started calls are recorded as lost. `why` is the reason recorded for calls that did not start.
-    `lost_message` replaces the usual message of lost calls. `printed` is each call's output so far, which is
-    added to its result.
+    `lost_message` replaces the usual message of lost calls. `printed` is the output of each call so far, which is added
+    to the call's result.
     """
     state = recorder.state
     open_calls = state.open_calls if calls is None else calls
@@ -158,7 +161,7 @@ def with_output(message: str, output: str) -> str:
 
 
 def close_requests(recorder: Recorder, partials: dict[str, str]) -> int:
-    """End every open model request as cancelled, with its partial text, and return their number."""
+    """Record every open model request as cancelled, with the part of its answer in `partials`. Return their number."""
     open_requests = recorder.state.open_requests
     for request_id in open_requests:
         _cancel_request(recorder, request_id, partials.get(request_id, ""), MAIN_AGENT)

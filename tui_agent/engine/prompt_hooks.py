@@ -51,7 +51,7 @@ class PromptHooks:
         return "" if is_free else "before_prompt hook"
 
     async def add_mentions(self, message: MessageT) -> MessageT:
-        """Return the message with the contents of the files it mentions."""
+        """Return the message with the contents of the files that it mentions (`@path`)."""
         if message.mentions or not self._may_mention(message.text):
             return message
         parts, settings = self._parts, self._parts.recorder.state.settings
@@ -91,7 +91,7 @@ class PromptHooks:
             await self._hooks.run_hooks("session_end", {"reason": "abandoned" if abandoned else "closed"})
 
     async def ask_hooks(self, text: LongText) -> HookVerdict:
-        """Run the hooks for a prompt, after those for earlier prompts. The caller must pass the result to `record`."""
+        """Run the hooks for a prompt after those of earlier prompts. The caller must pass the result to `record`."""
         async with self._lock:
             await self._session_started.wait()
             return await self._hooks.ask_hooks("before_prompt", {"prompt": self._parts.blobs.read_text(text)})

@@ -1,4 +1,4 @@
-"""The engine's only access to the log, and the folds of its events.
+"""The engine's only access to the log, and the folds of the log: states computed by applying one event after another.
 
 Invariant: when `append` returns, the event is in the log and in every fold; nothing awaits in between. The folds cover
 the current branch and are rebuilt when the head moves.
@@ -32,7 +32,7 @@ LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
 
 
 class _Folds:
-    """The folds of the current branch, computed from its start or from a cached fold."""
+    """The folds of the current branch: states computed from its events, or from a cached state and later events."""
 
     def __init__(self, history: Iterable[Record], cached: Snapshot | None = None) -> None:
         self.state = SessionState(cached.state if cached else None)
@@ -45,7 +45,7 @@ class _Folds:
                 self.apply(record)
 
     def apply(self, record: Envelope, for_model: Envelope | None = None) -> None:
-        """Fold an event. `for_model` is the same event before redaction, for the messages sent to the model."""
+        """Add an event to all folds. `for_model` is the event before redaction, for the messages sent to the model."""
         self.state.apply(record)
         self.messages.apply(for_model or record)
         self.meter.apply(record)
@@ -54,7 +54,7 @@ class _Folds:
 
 
 class Recorder:
-    """Appends events and folds them. `cause` is the command that started the running turn."""
+    """Appends events to the log and to the folds of the log. `cause` is the command that started the running turn."""
 
     def __init__(
         self,
@@ -66,12 +66,12 @@ class Recorder:
         load_earlier_fold: LoadEarlierFold = lambda on: None,
         model_sees_secrets: bool = False,
     ) -> None:
-        """Fold `history`.
+        """Create the folds of `history`.
 
         `history` is the whole log. With `marks` (from `read_marks`), it is only the current branch. With `cached`, it
         is only the records after that cached fold, which must not contain a move of the head. `model_sees_secrets`:
-        send texts of this run to the model unredacted, although the log redacts them. `load_earlier_fold` may be
-        called in a thread.
+        send texts of this run to the model unredacted, although the log redacts them. `load_earlier_fold` may be called
+        in a thread.
         """
         self._log = log
         self._earlier = load_earlier_fold
@@ -128,7 +128,7 @@ class Recorder:
             messages.apply(for_model)
 
     def snapshot(self) -> Snapshot | None:
-        """Return the current folds for immediate saving. None while calls are open, or if the folds contain secrets."""
+        """Return the current folds, to be saved at once. None while calls are open, or if the folds contain secrets."""
         if self._plain:
             return None
         folds = self._folds

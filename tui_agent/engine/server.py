@@ -108,12 +108,12 @@ class Engine:
             group.cancel_scope.cancel()
 
     def _guard(self, act: Callable[[], object]) -> None:
-        """Run `act`; report a `StoreError` to the client instead of raising it."""
+        """Run `act`; report a `StoreError` to the user instead of raising it."""
         with _reporting_store_errors(self._on_trouble):
             act()
 
     async def _guard_async(self, act: Callable[[], Awaitable[object]]) -> None:
-        """Await `act`; report a `StoreError` to the client instead of raising it."""
+        """Await `act`; report a `StoreError` to the user instead of raising it."""
         with _reporting_store_errors(self._on_trouble):
             await act()
 
@@ -240,7 +240,7 @@ class Engine:
             group.start_soon(self._steer_after_hooks, message, group, command)
 
     async def _steer_after_hooks(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
-        """Run the hooks, then steer. If the session ends in the meantime, queue the message."""
+        """Run the hooks, then add the message to the running turn. If the turn ends meanwhile, queue the message."""
         text, images, recorder = message.text, message.attachments, self._parts.recorder
         try:
             hook_verdict = await self._prompt_hooks.ask_hooks(text)
@@ -273,7 +273,10 @@ class Engine:
     async def _begin_after_hooks(
         self, message: UserMessageReceived, group: TaskGroup, command: Command | None
     ) -> None:
-        """Run the hooks, read the mentions, then start a turn. If the user stops this, the message is not sent."""
+        """Run the hooks, read the mentioned files, then start a turn.
+
+        If the user stops this, the message is not sent.
+        """
         activity = self._prompt_hooks.pending_hook or "reading your mentions"
         self._guard(partial(self._states.set, AgentState.RUNNING, activity))
         hook_verdict: HookVerdict | None = None
@@ -406,7 +409,6 @@ class Engine:
             self._guard(partial(self._states.set, AgentState.IDLE))
 
     def _reject_late(self, command: Command) -> None:
-        """Reject a command because a turn started while the command waited."""
         reason = check_command(command, self._parts.recorder.state, True, self._decisions, self._answers)
         if reason is not None:
             self._reject(command, reason)

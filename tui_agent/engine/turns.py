@@ -126,18 +126,18 @@ class Turns:
             self._hooks_scope.cancel()
 
     def stop_call(self, call_id: CallId) -> bool:
-        """Stop a running call; the turn continues. If a delegate runs for the call, it is stopped and still reports."""
+        """Stop a running call; the turn continues. A delegate that runs for the call is stopped and still reports."""
         return self._delegating.stop_call(call_id) or self._runner.stop(call_id)
 
     def stop_agent(self, agent: AgentId) -> bool:
-        """Stop a delegate; its parent gets a report and continues."""
+        """Stop a delegate. The agent that started it gets a report and continues."""
         return self._delegating.stop(agent)
 
     def _delegates_for(self, call_id: CallId, agent: AgentId) -> Delegates:
         return CallDelegates(self._delegating, call_id, agent)
 
     def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
-        """Return the loop of the turn, with another agent if `addressed` is `/init` or a message to a named agent."""
+        """Return the loop of a turn. Another agent than usual runs it if `addressed` is `/init` or names an agent."""
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
         if addressed is not None and addressed.source == INIT_SOURCE and settings is not None:
@@ -233,7 +233,6 @@ class Turns:
     async def _run_limited(
         self, turn: int, addressed: UserMessageReceived | None, *, continues: bool
     ) -> Outcome:
-        """Run the loop inside the turn's cancel scope and its time limit."""
         settings = self._parts.recorder.state.settings
         limit = settings.budgets.timeout_seconds if settings is not None else None
         scope = self.scope
@@ -249,7 +248,7 @@ class Turns:
     async def _run_supervised(
         self, turn: int, addressed: UserMessageReceived | None, *, continues: bool
     ) -> Outcome:
-        """Run the loop. An exception in the engine is recorded and ends the turn, but not the session."""
+        """Run the turn's loop. An exception in the engine is recorded and ends the turn, but not the session."""
         try:
             await self._notify_middlewares("start", turn, None)
             if not continues:

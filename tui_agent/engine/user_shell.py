@@ -67,7 +67,7 @@ def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence
 
 
 class _ShellRun:
-    """A run of one command."""
+    """One run of a command that the user typed."""
 
     def __init__(self, parts: EngineParts, command: RunUserShell) -> None:
         self._parts = parts
@@ -109,7 +109,6 @@ class _ShellRun:
         self._parts.recorder.append(UserShellProgress(text=text), cause=self._command.id)
 
     def finish(self) -> None:
-        """Record the end of the command."""
         output = bytes(self._output).decode("utf-8", "replace")
         separator = "\n" if output and self._note and not output.endswith("\n") else ""
         self._parts.recorder.append(

@@ -56,10 +56,10 @@ async def attribute_changes(
     missed: Uncheckpointed,
     recorded: Mapping[str, UncheckpointedChange],
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
-    """Return the changes with their author and call.
+    """Return the changes, their author, and the call that made them.
 
-    In the changes, `contested_paths` are the paths that the user may have changed too. `recorded` are the
-    changes recorded in the log, by path. Raises `CheckpointError`.
+    In the changes, `contested_paths` are the paths that the user may have changed too. `recorded` are the changes
+    recorded in the log, by path. Raises `CheckpointError`.
     """
     files = {file.path: file for file in changes.files}
     by_session = {
@@ -90,7 +90,10 @@ async def attribute_changes(
 
 
 def matches_recorded(recorded: FileChanged, file: FileDifference) -> bool:
-    """Return True if the file is still as recorded. For a large file, only size and mode are compared."""
+    """Return True if `file` is still as the event `recorded` describes it.
+
+    For a large file, only size and mode are compared.
+    """
     if recorded.mode is not None and file.mode is not None and recorded.mode != file.mode:
         return False
     if recorded.after_size != file.after_size or (recorded.after_size and file.mode is None):
@@ -107,7 +110,7 @@ def file_changed_event(
     call_id: CallId | None,
     recorded: FileChanged | None = None,
 ) -> FileChanged:
-    """Store a changed file's contents without secrets, and return the event.
+    """Store a changed file's contents without secrets, and return the event that records the change.
 
     Content that is too large to store has no digest. If `recorded` (the file's newest recorded change since the
     checkpoint) is given, the event describes only changes made after `recorded`.

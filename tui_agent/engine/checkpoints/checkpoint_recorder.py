@@ -121,7 +121,7 @@ class CheckpointRecorder:
 
     @property
     def has_uncheckpointed_changes(self) -> bool:
-        """True if some changes of calls are not in a checkpoint yet."""
+        """True if calls made changes that no checkpoint contains yet."""
         return self._store is not None and self._missed != Uncheckpointed()
 
     def load_uncheckpointed(self) -> bool:
@@ -134,7 +134,7 @@ class CheckpointRecorder:
         return self.has_uncheckpointed_changes
 
     async def begin(self) -> None:
-        """Take the baseline checkpoint. Should be called early, because it may take a while.
+        """Take the baseline checkpoint, the first one of the session. Call this early, because it may take a while.
 
         Raises `CheckpointError`; the next method that needs the checkpoint retries.
         """
@@ -145,7 +145,7 @@ class CheckpointRecorder:
             self._beginning = None
 
     async def prepare_call(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
-        """Checkpoint what others changed, before a call that may change files.
+        """Take a checkpoint of what the user or other programs changed, before a call that may change files.
 
         The files at `paths` are always checked for changes; other files may be skipped if they look unchanged.
         """
@@ -211,7 +211,7 @@ class CheckpointRecorder:
         self._open_call = None
 
     async def checkpoint_workspace(self) -> None:
-        """Checkpoint others' changes, so that the newest checkpoint matches the workspace.
+        """Take a checkpoint of what the user or other programs changed, so that it matches the workspace.
 
         Raises `CheckpointError`.
         """
@@ -261,7 +261,6 @@ class CheckpointRecorder:
 
     @contextlib.contextmanager
     def _reporting_faults(self) -> Iterator[None]:
-        """Report a `CheckpointError` raised in the block instead of propagating it."""
         try:
             yield
         except CheckpointError as fault:
@@ -303,7 +302,10 @@ class CheckpointRecorder:
             )
 
     async def _checkpoint_others(self, also: Sequence[str] = ()) -> None:
-        """Checkpoint others' changes, also at the paths `also`. If the store was damaged while open, reopen it once."""
+        """Take a checkpoint of what the user or other programs changed. The paths `also` are always checked.
+
+        If the store was damaged while open, it is reopened once.
+        """
         if self._is_open:
             with contextlib.suppress(CheckpointError):
                 await self._commit_others(also)
@@ -322,7 +324,10 @@ class CheckpointRecorder:
             await self._commit(changes, self._recorder.state.parts - 1, "human", None)
 
     async def _commit_missed(self) -> None:
-        """Checkpoint the changes of calls that no checkpoint contains yet. Some may be the user's (`contested_paths`)."""
+        """Take a checkpoint of changes by calls that no checkpoint contains yet.
+
+        Some of these changes may be the user's; they are recorded as `contested_paths`.
+        """
         missed, recorded = self._missed, self._recorder.state.uncheckpointed
         paths = None if missed.any_path else sorted(missed.paths)
         unattributed = await self._use_store(lambda store: store.find_changes(paths))
@@ -355,7 +360,7 @@ class CheckpointRecorder:
         )
 
     async def _use_store(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
-        """Call `act` with the store. If it fails, the store is reopened before the next use."""
+        """Call `act` with the checkpoint store. If it fails, the store is reopened before the next use."""
         assert self._store is not None
         try:
             return await act(self._store)
@@ -366,7 +371,6 @@ class CheckpointRecorder:
     async def _record_changes(
         self, changes: WorkspaceChanges, author: Author, call_id: CallId | None
     ) -> None:
-        """Record the file changes that are not recorded yet."""
         recorded, agent = self._recorder.state.uncheckpointed, _agent_of(self._recorder.state, call_id)
         for file in changes.files:
             known = recorded[file.path].change if file.path in recorded else None

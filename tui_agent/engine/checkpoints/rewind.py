@@ -30,7 +30,7 @@ from tui_agent.protocol.events.turn import TurnFinished, UserQueued, UserUnqueue
 from tui_agent.protocol.settings import SessionSettings
 
 MAX_BLOCKED_NAMED = 8
-"""Maximum number of errors recorded about files that cannot be restored."""
+"""Maximum number of files that cannot be restored for which an error is recorded."""
 MAKE_ROOM_HINT = (
     "Move the file or folder that is in the way, then repeat the command. All other files are restored."
 )
@@ -38,7 +38,7 @@ NO_CHECKPOINT = "There is no checkpoint of the files yet."
 
 
 def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
-    """Return the event that records a restore plan."""
+    """Return the event that tells the user which files a restore would change."""
     acts = tuple(
         PlannedFileChange(
             path=act.path, operation=act.kind, added=act.added, removed=act.removed, conflict=act.conflict
@@ -52,7 +52,10 @@ def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The event that a command moves to. `checkpoint` is the commit of the files at that event, or empty."""
+    """The event that an undo, a redo or a revert moves to.
+
+    `checkpoint` is the commit of the files at that event, or empty.
+    """
 
     to_seq: int
     reason: Reason
@@ -71,7 +74,10 @@ class Rewind:
         self._checkpointing = checkpointing
 
     async def run(self, command: Revert | Undo | Redo) -> None:
-        """Move to the command's target. Raises `UsageError` or `CheckpointError` without having moved anything."""
+        """Undo, redo or revert as the command says.
+
+        Raises `UsageError` or `CheckpointError`; the session and the files are unchanged then.
+        """
         target, previous_commit = self._target(command), self._recorder.state.commit
         if target.conversation:
             await self._recorder.fold_branch_at(target.to_seq)
@@ -88,7 +94,7 @@ class Rewind:
         await self._recorder.commit()
 
     async def plan(self, command: PlanRevert) -> None:
-        """Record which files the revert would change, without changing them."""
+        """Record which files a revert to `command.to_seq` would change, without changing them."""
         store, source = self._checkpointing.store, self._recorder.commit_at(command.to_seq)
         if store is None or not source:
             why = self._checkpointing.unavailable_reason or NO_CHECKPOINT
@@ -130,7 +136,7 @@ class Rewind:
         return Target(to_seq, reason, conversation, files, checkpoint, command.overwrite)
 
     def _reason(self, to_seq: int) -> Reason:
-        """Return "revert" for an event on the current branch, and "branch" for one on another branch."""
+        """Return "revert" if the event is on the current branch, and "branch" if it is on another one."""
         current = stretches(self._recorder.branches.moves, self._recorder.state.seq)
         return "revert" if is_on_branch(to_seq, current) else "branch"
 
@@ -181,7 +187,10 @@ class Rewind:
         self._keep_settings(before)
 
     def _keep_queue(self, waiting: Sequence[UserQueued]) -> None:
-        """Keep the queue: a message that was sent or removed does not return to it, and one that waits still waits."""
+        """Record the user's waiting messages on the new branch, so that the queue is the same as before the move.
+
+        A message that was sent or removed since then does not return to the queue.
+        """
         waiting_ids = {message.queue_id for message in waiting}
         reverted_ids = {message.queue_id for message in self._recorder.state.queue}
         for queue_id in sorted(reverted_ids - waiting_ids):
@@ -191,7 +200,10 @@ class Rewind:
                 self._recorder.append(message)
 
     def _keep_settings(self, before: SessionStateView) -> None:
-        """Keep the current workspace, title and settings: a revert applies only to the conversation and files."""
+        """Record the current workspace, title and settings on the new branch.
+
+        A revert applies only to the conversation and the files.
+        """
         recorder = self._recorder
         if before.workspace != recorder.state.workspace:
             recorder.append(WorkspaceMoved(workspace=before.workspace, previous=recorder.state.workspace))
@@ -225,7 +237,7 @@ class Rewind:
             recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM_HINT))
 
     def _record_checkpoint(self, previous_commit: str) -> None:
-        """Record the workspace's newest checkpoint on the new branch, because the files may not have been reverted.
+        """Record the workspace's newest checkpoint on the new branch, because a move can leave the files unchanged.
 
         `previous_commit` is the newest commit before the move; it is used if this run has not opened the store yet.
         """

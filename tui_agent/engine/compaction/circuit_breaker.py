@@ -29,7 +29,7 @@ TIGHT_HINT: Final = (
 
 
 class CompactionBreaker:
-    """The circuit breaker of one agent."""
+    """Decides when one agent's history may be summarised again, and detects loops of the agent."""
 
     def __init__(self, recorder: Recorder, agent: AgentId) -> None:
         self._recorder = recorder
@@ -63,7 +63,7 @@ class CompactionBreaker:
         self._requests += 1
 
     def record_summary(self, after: int, last: int, window: int) -> bool:
-        """Record a summary that left `after` tokens in the context. Return True if little room is left for work.
+        """Record a summary after which the context has `after` tokens. Return True if little room is left for work.
 
         `last` is the maximum number of tokens per request; `window` is the context window in tokens.
         """
@@ -137,9 +137,9 @@ def _read_compactions(
 
 
 MAX_SAME_RESULTS: Final = 3
-"""Number of stretches (see `LoopDetector`) in a row with the same calls and results that are a loop."""
+"""Number of stretches (see `LoopDetector`) with the same calls and results in a row that count as a loop."""
 MAX_SAME_CALLS: Final = 8
-"""Number of stretches in a row with the same calls but different results (polling a job) that are a loop."""
+"""Number of stretches in a row with the same calls but different results (e.g. polling a job) that count as a loop."""
 
 
 class LoopDetector:
@@ -172,14 +172,20 @@ class LoopDetector:
 
 
 class _StretchCounter:
-    """Counts in how many stretches each key occurred. A stretch with a new key resets all counts."""
+    """Counts in how many consecutive stretches a call, or a call with its result, has occurred.
+
+    A stretch with a call that did not occur before resets all counts.
+    """
 
     def __init__(self) -> None:
         self._known: set[str] = set()
         self._counts: Counter[str] = Counter()
 
     def add(self, stretch: set[str], *, reset: bool) -> int:
-        """Add a stretch of one or more keys, and return the smallest count among them. `reset` clears the counts first."""
+        """Add the keys of one stretch (at least one), and return the smallest count among them.
+
+        `reset` clears all counts first.
+        """
         if reset or not stretch <= self._known:
             self._counts.clear()
         self._known |= stretch

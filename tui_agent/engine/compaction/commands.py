@@ -62,7 +62,7 @@ async def restore_messages(parts: EngineParts, command: RestoreContext, measure:
 def _restored_messages(
     present: Sequence[Message], restored: ModelMessages, manifest: ContextPacked
 ) -> tuple[CountedMessage, ...]:
-    """Return the messages that the context did not contain before, with token counts.
+    """Return the messages in the restored history that `present` does not contain, with their token counts.
 
     A message that a restore quotes has no seq of its own; it gets the seq of the original message.
     """

@@ -108,7 +108,7 @@ class Compactor:
         self._offload = OutputOffloader(parts, agent)
         self._turn_number = -1
         self._gave_up = False
-        """True if no more automatic compaction is attempted in this turn."""
+        """True if automatic compaction is not attempted again in this turn."""
         self._failures = 0
         self._breaker = CompactionBreaker(parts.recorder, agent)
         self._cut_size = CutLength()
@@ -184,16 +184,18 @@ class Compactor:
             self._breaker.begin_turn()
 
     def _check_loop(self) -> None:
-        """Raise `AgentLoopDetected` if the agent repeats the same calls after each compaction."""
         if self._breaker.detect_loop():
             raise AgentLoopDetected(LOOP_MESSAGE, hint=LOOP_HINT)
 
     def _waits(self) -> bool:
-        """Return True if automatic summaries are suspended."""
+        """Return True if automatic summaries are suspended, for this turn or for some requests."""
         return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
-        """Return a key that changes only when the model changes or a provider refuses a request."""
+        """Return a key for the limit that the user's messages were shortened to.
+
+        The key changes only when the model changes or a provider refuses a request as too long.
+        """
         model = self._model
         return model and (model.model, model.window, self._learnt_window.refusal_state)
 
@@ -353,7 +355,6 @@ class Compactor:
         return summary, smaller
 
     async def _cut_records(self, cuts: Sequence[CutText]) -> tuple[Truncation, ...]:
-        """Store the full text of each shortened text as an artifact, and return the records."""
         return tuple([await to_thread.run_sync(cut_record, cut, self._parts.blobs) for cut in cuts])
 
     async def record_cuts(self, cuts: Sequence[CutText]) -> None:
@@ -425,20 +426,19 @@ class Compactor:
         return "", None, fault.rstrip(".")
 
     def _give_up(self, message: str) -> Literal[False]:
-        """Record the reason, and suppress automatic compaction for the rest of this turn."""
+        """Record the reason, and prevent automatic compaction for the rest of this turn."""
         self._gave_up = True
         self._record_stuck(message, GIVE_UP_HINT, automatic=False)
         return False
 
     def _report_nothing_older(self, packed: PackedRequest, trigger: CompactionCause) -> Literal[False]:
-        """Tell the user that there is nothing to summarise, or that the window is nearly full."""
         if trigger == "user":
             return self._give_up("There is nothing older than the newest messages to summarise.")
         self._warn_tight(packed, self._window())
         return False
 
     def _warn_tight(self, packed: PackedRequest, window: int) -> None:
-        """Warn once per model that little room is left, with the largest sections of the request."""
+        """Warn once per model that little room is left. The warning names the largest sections of the request."""
         model = self._model_name
         if self._breaker.warned_model != model:
             self._breaker.warned_model = model
@@ -452,24 +452,26 @@ class Compactor:
 
 
 def _is_kept_whole(message: Message) -> bool:
-    """Return True if a summary would contain this message unshortened."""
     return isinstance(message, UserMessage) and message.origin in ("prompt", "map", "instructions")
 
 
 class CutLength:
-    """Remembers how many characters of the user's messages remained when the messages were last shortened."""
+    """Remembers how many characters of the user's messages were left when the messages were last shortened."""
 
     def __init__(self) -> None:
         self._chars = 0
         self._limit: object = None
 
     def record(self, chars: int, limit: object) -> None:
-        """Record that a request under this `limit` key contained `chars` characters of the user's messages."""
+        """Record that a request had `chars` characters of the user's messages while `limit` was the limit's key."""
         if limit != self._limit or chars < self._chars:
             self._chars, self._limit = chars, limit
 
     def limit_chars(self, room: int, limit: object) -> int:
-        """Return the smaller of `room` and the recorded number, if that was recorded under the same `limit`."""
+        """Return the smaller of `room` and the recorded number of characters.
+
+        The recorded number is ignored if it was recorded under another key than `limit`.
+        """
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit
         return chars

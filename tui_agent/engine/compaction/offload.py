@@ -73,7 +73,10 @@ class OutputOffloader:
         return needed - before
 
     def _candidates(self, keep: int) -> tuple[set[CallId], list[ToolMessage]]:
-        """Return the call ids of the newest file reads, and the outputs that may be offloaded, newest reads last."""
+        """Return the call ids of the newest file reads, and the outputs that may be offloaded, newest reads last.
+
+        Outputs in the newest messages (`keep` characters) are left out.
+        """
         recorder = self._parts.recorder
         history = recorder.messages(self._agent)
         required = needed_calls(history, recorder.model_messages(self._agent).removed.pinned)
@@ -94,7 +97,6 @@ class OutputOffloader:
         )
 
     def _artifact(self, message: ToolMessage) -> Artifact:
-        """Return the output's existing artifact, or a new one with the message's text."""
         existing = self._parts.recorder.state.artifacts.get(message.artifact_id)
         if existing is not None:
             return existing
@@ -118,5 +120,4 @@ def available_text(blobs: BlobReader, text: LongText) -> str:
 
 
 def _saved_chars(message: ToolMessage) -> int:
-    """Return the number of characters that offloading an output saves."""
     return max(0, chars_of(message) - LINE_CHARS)

@@ -48,7 +48,7 @@ MakeLoop = Callable[[EngineParts, ModelCaller, AgentId], TurnLoop]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A validated task with the delegate's role, tools, model and limits."""
+    """A validated task for a delegate, with the delegate's role, tools, model and limits."""
 
     task: DelegateTask
     role: Role
@@ -71,7 +71,7 @@ class DelegateRunner:
         self._scopes: dict[AgentId, anyio.CancelScope] = {}
         self._slots: dict[AgentId, anyio.Semaphore] = {}
         self.requested_by: Literal["agent", "user"] = "agent"
-        """The value of `agent.spawned.requested_by` for new delegates."""
+        """The value of the event field `agent.spawned.requested_by` for new delegates."""
 
     def stop(self, agent: AgentId) -> bool:
         """Stop a delegate; its parent continues. Return False if the delegate is not running."""
@@ -273,7 +273,6 @@ def _report_text(reason: DelegateEnd, why: str, text: str, calls: str) -> str:
 
 
 def _last_text(history: Sequence[Message], blobs: Blobs) -> str:
-    """Return the text of the delegate's newest answer that has text."""
     for message in reversed(history):
         if isinstance(message, AssistantMessage):
             texts = (blobs.read_text(part.text) for part in message.parts if isinstance(part, TextPart))
@@ -284,7 +283,10 @@ def _last_text(history: Sequence[Message], blobs: Blobs) -> str:
 
 
 def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
-    """Return the delegate's last calls with the start of their arguments, for a delegate that wrote no text."""
+    """Return the names of the delegate's last calls, each with the start of its arguments.
+
+    The report lists them if the delegate wrote no text.
+    """
     answers = (message for message in history if isinstance(message, AssistantMessage))
     calls = [call for answer in answers for call in tool_calls(answer.parts)]
     return ", ".join(
@@ -305,7 +307,7 @@ LAST_ANSWER_NOTE = (
 
 
 class Brief(BaseMiddleware):
-    """Middleware that adds the role's prompt, limits each answer's length, and announces the last answer."""
+    """Middleware of a delegate: adds the role's prompt, limits each answer, and announces the last answer."""
 
     name = "delegate"
 
@@ -315,7 +317,7 @@ class Brief(BaseMiddleware):
         self._state = state
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the role's prompt and the workspace."""
+        """Return the role's prompt, and the section with facts about the workspace."""
         return (
             Fragment(id=f"role.{self._role.name}", text=self._role.prompt, priority=100),
             Fragment(id="workspace", text=f"Workspace: {state.workspace}", priority=150),
@@ -337,7 +339,7 @@ class Brief(BaseMiddleware):
 
 
 class InstructionsOnly(BaseMiddleware):
-    """Wraps one of the session's middlewares for a delegate. Of its fragments, only the instructions are passed on.
+    """Wraps a middleware of the session for a delegate. Of the middleware's fragments, only instructions are passed on.
 
     The start and end of turns are not passed on, because a delegate's work is not a turn.
     """
@@ -348,7 +350,7 @@ class InstructionsOnly(BaseMiddleware):
         self._instructions = instructions
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the project's instructions; nothing for a read-only role."""
+        """Return the wrapped middleware's instructions of the project; nothing for a read-only role."""
         if not self._instructions:
             return ()
         return [fragment for fragment in self._inner.contribute(state) if fragment.section == "instructions"]

@@ -32,7 +32,7 @@ HEADING = (
 
 
 class Instructions(api.BaseMiddleware):
-    """A middleware for AGENTS.md files.
+    """A middleware that gives the model the instructions in AGENTS.md files.
 
     `resolve_text` returns the full text of a stored text; `touched` returns the files and folders that a call's
     commands read or write.
@@ -90,7 +90,7 @@ class Instructions(api.BaseMiddleware):
             )
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return one fragment per file, the most general first, including files that are in the conversation."""
+        """Return one fragment per instruction file, the most general first. Files in the conversation are included."""
         if not state.instructions:
             return ()
         joined_at = [state.agent_instructions.joined.get(file.path) for file in state.instructions]
@@ -120,7 +120,7 @@ class Instructions(api.BaseMiddleware):
 
 
 def _differences(state: SessionStateView, present: LoadedInstructions) -> Iterator[InstructionsLoaded]:
-    """Yield the events for new and changed files: first for the system prompt, then for the conversation."""
+    """Yield the events for new and changed instruction files: first of the system prompt, then of the conversation."""
     loaded, order = state.agent_instructions, tuple(file.path for file in present.files)
     digests = {file.path: file.sha256 for file in loaded.files}
     changed = [file for file in present.files if digests.get(file.path) != file.sha256]

@@ -21,7 +21,10 @@ class WorkingMemory(BaseMiddleware):
     name = "memory"
 
     def __init__(self, state: Callable[[], SessionStateView], redact: Callable[[str], str] = str) -> None:
-        """Store the arguments. `redact` removes secrets from a text before it is shortened to one line."""
+        """Create the middleware. `state` returns the session's current state.
+
+        `redact` removes secrets from a text before the text is shortened to one line.
+        """
         self._state = state
         self._redact = redact
 
@@ -54,7 +57,6 @@ class WorkingMemory(BaseMiddleware):
 
 
 def _is_delegates_call(state: SessionStateView, call: ToolCallPart) -> bool:
-    """Return True if a delegate made the call."""
     return any(item.call_id == call.call_id and item.agent != MAIN_AGENT for item in state.open_calls)
 
 

@@ -16,19 +16,22 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import SessionSettings
 
 MIN_FILES = 8
-"""Minimum number of files for a map. In a smaller workspace the model can list the files itself."""
+"""Minimum number of files in a workspace for a repository map. A model can list fewer files itself."""
 MAX_QUERY_CHARS = 2000
-"""Maximum number of a message's characters used as the query of a map."""
+"""Maximum number of characters of the user's message that are used as the query of a repository map."""
 WINDOW_SHARE = 0.04
-"""Maximum size of a map as a fraction of the model's window."""
+"""Maximum size of a repository map as a fraction of the model's window."""
 MIN_TOKENS = 100
 MAX_WAIT_S = 3.0
-"""Maximum seconds that a request waits for its map. The first map of 11,000 files takes slightly less."""
+"""Maximum seconds that a request waits for its repository map. The first map of 11,000 files takes slightly less."""
 LATE_REASON = f"the map was not ready after {MAX_WAIT_S:g} s; a later request includes it"
 
 
 class RepoMapSection(api.BaseMiddleware):
-    """Middleware that records a map at the start of a turn if there is none, or as soon as it is ready."""
+    """Middleware that records a repository map at the start of a turn, or later in the turn when the map is ready.
+
+    It does nothing if the conversation already has a map.
+    """
 
     name = "repo_map"
 
@@ -36,10 +39,10 @@ class RepoMapSection(api.BaseMiddleware):
         self._maps = maps
         self._patience = patience
         self._late: tuple[str, Callable[[Payload], None]] | None = None
-        """The query of the map that is being rendered, and the function that records the map."""
+        """The query of the repository map that is being rendered, and the function that records the map."""
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
-        """Request a map for the task, unless the settings or the context mode exclude it."""
+        """Request a repository map for the task, unless the settings or the context mode exclude it."""
         state = turn.state
         settings = state.settings
         if settings is None or not _is_enabled(settings) or state.has_repo_map:
@@ -74,7 +77,7 @@ class RepoMapSection(api.BaseMiddleware):
             _record_map(rendered, query, turn.emit)
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return a fragment with the reason if the map is missing. The map itself is part of the conversation."""
+        """Return a fragment with the reason if there is no repository map. The map itself is in the conversation."""
         if not state.map_delay_reason or state.has_repo_map:
             return ()
         return (
@@ -82,20 +85,20 @@ class RepoMapSection(api.BaseMiddleware):
         )
 
     async def wrap_model(self, request: api.ModelRequest, call_next: api.ModelNext) -> api.ModelReply:
-        """Call the model; after an answer with tool calls, record a late map if it is ready."""
+        """Call the model. After an answer with tool calls, record a repository map that was late and is now ready."""
         reply = await call_next(request)
         if request.purpose == "answer" and any(isinstance(part, api.ToolCallPart) for part in reply.parts):
             self._record_late_map()
         return reply
 
     async def wrap_tool(self, call: api.ToolCallPart, call_next: api.ToolNext) -> api.ToolResult:
-        """Run the call; then record a late map if it is ready."""
+        """Run the call, then record a repository map that was late and is now ready."""
         result = await call_next(call)
         self._record_late_map()
         return result
 
     def _record_late_map(self) -> bool:
-        """Record a late map if it is ready now. Return True if it was."""
+        """Record a repository map that was late and is now ready. Return True if there was one."""
         rendered = self._maps.take_late_map() if self._late is not None else None
         if rendered is None or self._late is None:
             return False
@@ -123,7 +126,10 @@ def _record_map(rendered: api.RenderedMap, query: str, emit: Callable[[Payload],
 
 
 def _limit_tokens(max_tokens: int, window: int) -> int:
-    """Return the size of a map for a window of `window` tokens (0: unknown)."""
+    """Return the maximum tokens of a repository map: `max_tokens`, or less if the model's window is small.
+
+    `window` is the size of the window in tokens (0: unknown).
+    """
     return min(max_tokens, max(MIN_TOKENS, round(window * WINDOW_SHARE))) if window else max_tokens
 
 

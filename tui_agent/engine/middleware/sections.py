@@ -43,7 +43,7 @@ class PromptTexts:
 
 
 class PromptSection(BaseMiddleware):
-    """A section with constant text, which is included while `applies` returns True."""
+    """A section of the system prompt with constant text. It is included while `applies` returns True."""
 
     def __init__(
         self,
@@ -66,13 +66,13 @@ def _is_planning(state: SessionStateView) -> bool:
 
 
 def _is_confined(state: SessionStateView) -> bool:
-    """Return True if the sandbox limits what a command can do. Under `plan` it could only read anyway."""
+    """Return True if the sandbox limits what a command can do. Under `plan`, commands only read anyway."""
     policy = state.settings.policy if state.settings is not None else None
     return bool(state.sandbox) and policy in ("ask", "accept-edits")
 
 
 class WorkspaceSection(BaseMiddleware):
-    """A section with facts about the workspace and the system, so that the model need not look them up."""
+    """A section of the system prompt with facts about the workspace and the system, so that the model need not ask."""
 
     name = "workspace"
 

@@ -28,7 +28,7 @@ class SkillsSection(BaseMiddleware):
     name = "skills"
 
     def __init__(self, store: SkillStore, *, readable: bool = True) -> None:
-        """Store the arguments. `readable` is False if the tool `read_skill` is missing; no skills are listed then."""
+        """Create the middleware. `readable` is False if the tool `read_skill` is missing; no skills are listed then."""
         self._store = store
         self._readable = readable
 
@@ -50,7 +50,7 @@ class SkillsSection(BaseMiddleware):
 
 
 def skills_event(present: tuple[SkillRecord, ...], state: SessionStateView) -> SkillsLoaded | None:
-    """Return the event that records the skills, or None if they are unchanged."""
+    """Return the event that records the skills `present`, or None if they are the recorded ones."""
     return SkillsLoaded(skills=present) if present != state.skills else None
 
 

@@ -19,7 +19,7 @@ INVESTIGATOR_TOOLS = ("read_file", "grep", "repo_map", "search_notes")
 """The tools of an investigator. Tools that are not loaded are left out."""
 INVESTIGATOR_ITERATIONS = 20
 MAX_NAMED_FAULTS = 3
-"""Maximum number of faulty agent files to name when a session opens."""
+"""Maximum number of faulty agent files that are named when a session opens."""
 
 
 class Subagents:
@@ -100,7 +100,6 @@ def _investigator(config: Config, texts: PromptTexts) -> Role:
 
 
 def _with_canonical_tools(role: Role) -> Role:
-    """Return the role with aliases of tools replaced by this program's names."""
     if role.tools is None:
         return role
     return replace(role, tools=tuple(dict.fromkeys(canonical_name(name) for name in role.tools)))

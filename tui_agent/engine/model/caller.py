@@ -56,7 +56,7 @@ UNSENT = RequestId("")
 MAX_COUNTED_INLINE = 20
 """Above this number of new messages, for example on resume, their tokens are counted in a thread."""
 _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
-"""(part kind, block number, tool name)"""
+"""Key of a streamed block of an answer: (part kind, block number, tool name)."""
 
 
 class ModelCaller:
@@ -131,14 +131,12 @@ class ModelCaller:
                 return reply
 
     def _settings(self) -> SessionSettings:
-        """Return the settings of the agent whose history is sent. Raises `ModelError` if there are none."""
         settings = self._parts.recorder.state_of(self._history_agent).settings
         if settings is None:
             raise ModelError("The session has no model.", hint="Choose one with /model.")
         return settings
 
     def _record_learnt_window(self) -> None:
-        """Record the inferred context window of the model if it changed."""
         recorder, model = self._parts.recorder, self._settings().model
         if recorder.windows.has_news(model):
             learnt = recorder.windows.window_of(model)
@@ -203,7 +201,7 @@ class ModelCaller:
     def _offered_tools(
         self, ask: ModelQuery, state: SessionStateView, settings: SessionSettings
     ) -> tuple[ToolSchema, ...]:
-        """Return the tools that can be used now. Constant between two changes of skills or of the policy."""
+        """Return the tools that the model can use now. They change only with the skills or the policy."""
         missing: set[Service] = set(self._parts.missing_services)
         if not any(not skill.fault for skill in state.skills):
             missing.add("skills")
@@ -242,7 +240,7 @@ class ModelCaller:
         return await chain(request)
 
     def _fragments(self, ask: ModelQuery, state: SessionStateView) -> list[Fragment]:
-        """Return the middlewares' fragments. A request for a summary contains only its own prompt."""
+        """Return the middlewares' fragments of the prompt. A request for a summary contains only its own prompt."""
         if self._history_agent != self._agent:
             return [Fragment(id="compact", text=ask.system or "")]
         return [
@@ -305,7 +303,6 @@ class ModelCaller:
             attempt += 1
 
     def _retry_wait(self, fault: ModelFault, attempt: int) -> float | None:
-        """Return the seconds until the next attempt, or None if the request must not be retried."""
         allowed = 1 if fault.kind == "empty" else self._parts.max_retries
         if fault.kind not in TRANSIENT or attempt > allowed:
             return None
@@ -355,7 +352,7 @@ class ModelCaller:
 
 
 class _Call:
-    """One request with all its attempts."""
+    """One request to the model, with all attempts to send it."""
 
     def __init__(self, parts: EngineParts, ticker: FlushTimer, agent: AgentId, request: ModelRequest) -> None:
         self._parts = parts
@@ -400,7 +397,7 @@ class _Call:
         )
 
     def record_failure(self, fault: ModelFault, attempts: int, *, cancelled: bool = False) -> None:
-        """Record that a request ended without an answer."""
+        """Record that the request ended without an answer."""
         self._parts.recorder.append(
             ModelFailed(
                 request_id=self.request.request_id,
@@ -441,7 +438,6 @@ class _Call:
 
 
 def _default_max_tokens(window: int) -> int:
-    """Return the maximum tokens of an answer if the model's own limit is not known."""
     share = window // ANSWER_SHARE if window else DEFAULT_MAX_OUTPUT
     return min(DEFAULT_MAX_OUTPUT, max(MIN_ANSWER_TOKENS, share))
 

@@ -36,7 +36,7 @@ class DeltaMerger(Generic[KeyT]):
         self._flushed_at = clock.monotonic()
 
     def add(self, key: KeyT, text: str) -> None:
-        """Add text for a key. Emit if the interval is over, the size limit is reached, or the key changes."""
+        """Add text for a key. Emit the buffer if the interval is over, the buffer is full, or the key changes."""
         if key != self._key:
             self.finish()
             self._key = key
@@ -177,7 +177,7 @@ def _command_begin(text: str, end: int) -> int:
 
 
 def _named_line_begin(text: str, end: int) -> int:
-    """Return the start of the first line with a secret's name whose value may still follow, else `end`.
+    """Return the start of the first line that names a secret whose value may still follow, else `end`.
 
     Searches only the last `_NEAR` characters, so that most of a long list of such lines can be emitted.
     """
@@ -203,6 +203,6 @@ def _line_begin(text: str, index: int) -> int:
 
 
 def _word_end(text: str, end: int) -> int:
-    """Return the start of the last word before `end`. Each non-ASCII character is a word."""
+    """Return the start of the last word before `end`. Each non-ASCII character counts as a word."""
     match = _TO_LAST_WORD.match(text, 0, end)
     return match.end() if match else 0

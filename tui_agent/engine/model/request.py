@@ -67,7 +67,6 @@ class RequestBuilder:
         return {image.blob_sha256: self._images[image.blob_sha256] for image in images}
 
     def _resolve(self, message: Message) -> Message:
-        """Return the message with its texts resolved; the same object if nothing changes."""
         match message:
             case UserMessage() | ToolMessage():
                 content = tuple(self._resolve_content(piece) for piece in message.content)
@@ -119,7 +118,6 @@ def _shorten(part: ModelPart) -> ModelPart:
 
 
 def _order_results(history: Sequence[Message]) -> list[Message]:
-    """Return the history with the results of each answer sorted in the order of the answer's calls."""
     ordered: list[Message] = []
     order: dict[CallId, int] = {}
     results: list[ToolMessage] = []

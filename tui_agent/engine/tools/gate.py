@@ -63,7 +63,7 @@ ASK_IMPOSSIBLE = f"the policy asks, and {NOBODY_TO_ASK}"
 
 
 class Gate:
-    """Decides about calls, one at a time."""
+    """Decides which tool calls may run, one call at a time."""
 
     def __init__(
         self,
@@ -222,7 +222,6 @@ class Gate:
     def _find_rule_fault(
         self, case: JudgedCall, request: PermissionRequested, answer: DecidePermission
     ) -> str:
-        """Return the fault of the rule in the user's answer; empty if the rule is valid or missing."""
         if answer.decision == "deny" or answer.reach == "once" or not answer.rule:
             return ""
         choice = request.choice_for(answer.reach)
@@ -235,7 +234,6 @@ class Gate:
         )
 
     def _resolve_paths(self, case: JudgedCall) -> dict[str, str]:
-        """Return a map from each path that the decision depends on to its real path."""
         paths = self._parts.policy.decision_paths(case.effects, self._parts.recorder.state.granted_rules)
         # In a command's path, expand `~` and `~user` as its shell does. For file tools they are ordinary names.
         expand = os.path.expanduser if case.is_command else str  # an unknown user's home is left unexpanded
@@ -244,7 +242,7 @@ class Gate:
         return {path: resolved[expanded_path] for path, expanded_path in expanded.items()}
 
     async def _scan_workspace(self, checked: CheckedCall) -> WorkspaceScan:
-        """If the call runs commands, scan the workspace for names that change the meaning of commands."""
+        """Scan the workspace for names that change the meaning of commands. Empty if the call runs no commands."""
         env = self._parts.env
         if isinstance(env, WorkspaceScanner) and checked.is_command:
             opened = files_opened_by(self._parts.recorder.state.granted_rules)
@@ -288,7 +286,7 @@ class Gate:
         )
 
     async def _preview(self, case: JudgedCall, judged: dict[str, str]) -> Preview:
-        """Return a preview of the call.
+        """Return a preview of what the call would do.
 
         If a call inside the workspace would fail anyway, its `ToolError` is raised here, so that the user is not asked
         about it. Outside the workspace, the error could reveal files to the model that it may not read yet.
@@ -309,7 +307,6 @@ class Gate:
         return digest_effects(case.call.name, case.effects, exact + content)
 
     async def _describe_effects(self, case: JudgedCall, judged: dict[str, str]) -> tuple[CommandEffects, ...]:
-        """Return a description of the effects of a call's commands, including the files that they would create."""
         if not case.is_command:
             return ()
         new: set[str] = set()

@@ -22,7 +22,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 HOOK_RULE: Final = "hook"
-"""The rule id of a hook's decision."""
+"""The rule id that is recorded for a decision made by a hook."""
 MAX_REASON_CHARS = 2_000
 MAX_CONTEXT_CHARS = 20_000
 MAX_LABEL_CHARS = 120
@@ -50,7 +50,10 @@ class HookVerdict:
     outcomes: tuple[HookRan, ...] = ()
 
     def with_outcome(self, ran: HookRan) -> "HookVerdict":
-        """Return the verdict combined with another hook's answer: the strictest decision, with a fault as "ask"."""
+        """Return the verdict combined with another hook's answer.
+
+        The strictest decision wins; a failed hook counts as "ask".
+        """
         decision: HookDecision = "ask" if ran.fault else ran.decision
         all_ran = (*self.outcomes, ran)
         if _RANK[decision] <= _RANK[self.decision]:
@@ -96,7 +99,7 @@ def _reason_suffix(hook_verdict: HookVerdict) -> str:
 
 
 class Hooks:
-    """Runs the hooks of a session. Stateless."""
+    """Runs the hooks of a session. Has no state of its own."""
 
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
@@ -215,7 +218,7 @@ def _with_fault(ran: HookRan, fault: str) -> HookRan:
 
 
 def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
-    """Return the event with the hook's reply. A decision that has no effect at this event becomes a fault."""
+    """Return the event `ran` with the hook's reply. A decision that has no effect at this event becomes a fault."""
     ran = ran.model_copy(update={"exit_code": reply.exit_code})
     answer = reply.answer
     fault = reply.fault or _find_fault(ran.event, answer)

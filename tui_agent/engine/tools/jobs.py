@@ -58,7 +58,7 @@ class _Job:
         self.exit_code: int | None = None
         self.message = ""
         self.planned_end: JobEnd = "session"
-        """The value of `job.finished.end` if the job is cancelled."""
+        """The value of the event field `job.finished.end` if the job is cancelled."""
         self.stopped_by: Literal["", "user", "agent"] = ""
         self.size = 0
         self._newest = bytearray()
@@ -99,7 +99,6 @@ class _Job:
 
     @property
     def has_new_output(self) -> bool:
-        """True if there is output since the last report."""
         return self.size > self._read_to
 
 
@@ -116,7 +115,7 @@ class JobManager:
         self._group: TaskGroup | None = None
 
     def begin(self, group: TaskGroup) -> None:
-        """Set the task group that jobs run in."""
+        """Set the task group in which jobs run."""
         self._group = group
 
     def for_call(self, call_id: CallId, agent: AgentId, granted: SandboxGrant) -> "CallJobs":
@@ -175,7 +174,6 @@ class JobManager:
                 await job.ended.wait()
 
     async def _report_after(self, job: _Job, seconds: float) -> JobReport:
-        """Wait up to `seconds` for a change of the job, and return a report."""
         with anyio.move_on_after(seconds):
             await job.changed.wait()
         return job.report(self._parts.clock.monotonic())
@@ -222,7 +220,6 @@ class JobManager:
         self._parts.recorder.append(JobProgress(job_id=job.job_id, text=text, size=job.size), agent=agent)
 
     def _finish(self, job: _Job, agent: AgentId, result: ExecResult | None) -> None:
-        """Record the end of a job."""
         job.state = job.planned_end
         if result is not None:
             denial = f"The sandbox: {result.blocked} {SANDBOX_HINT}" if result.blocked else result.message

@@ -30,7 +30,7 @@ class JudgedCall(CheckedCall):
         restorable: frozenset[str] = frozenset(),
         tried: ExecResult | None = None,
     ) -> "JudgedCall":
-        """Return the call with these facts."""
+        """Create a judged call from a checked call and the other facts."""
         return cls(
             checked.call,
             checked.tool,

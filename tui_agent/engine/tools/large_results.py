@@ -102,7 +102,7 @@ def line_count(text: str) -> int:
 
 
 def _shorten(content: Sequence[Content], text: str, limit: int, artifact: str) -> tuple[Content, ...]:
-    """Return the shortened `text` in place of all texts, followed by other content such as images."""
+    """Return `content` with its texts replaced by the shortened `text`; other content, e.g. an image, follows it."""
     size = round(limit * _PREVIEW_SHARE)
     preview = head_and_tail(text, max_bytes=size, max_lines=MAX_LINES, artifact=artifact)
     return (TextContent(text=preview.text), *(part for part in content if not isinstance(part, TextContent)))
@@ -117,7 +117,7 @@ def _size(text: LongText) -> int:
 
 
 def cut_record(cut: CutText, blobs: Blobs) -> Truncation:
-    """Store the full text of a shortened text as an artifact, and return the record."""
+    """Store the full text of a shortened text as an artifact, and return the record of the shortening."""
     blob = as_blob(cut.whole, blobs)
     artifact = Artifact.from_blob(cut.what, blob, lines=line_count(cut.whole), preview_size=cut.chars)
     return Truncation(label=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)

@@ -23,7 +23,7 @@ SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
 
 @dataclass(slots=True)
 class Output:
-    """The beginning and the newest part of a program's output."""
+    """The beginning and the newest part of a running program's output."""
 
     head: str = ""
     tail: str = ""

@@ -47,7 +47,7 @@ class _PlannedCall:
 
     @property
     def parallel_key(self) -> tuple[str, str]:
-        """Consecutive calls with the same key may run concurrently."""
+        """A key for parallel execution. Consecutive calls with the same key may run concurrently."""
         if self.tool is None or not self.tool.spec.parallel_safe:
             return "call", self.call.call_id
         return "group", self.tool.spec.parallel_group

@@ -21,7 +21,10 @@ class RestorableFiles:
         self._checkpointing = checkpointing
 
     async def find(self, checked: CheckedCall) -> frozenset[str]:
-        """Return their absolute paths; none under a policy to which they do not matter."""
+        """Return the absolute paths of the files that the call would delete and that `/undo` can restore.
+
+        Return none if the policy's decision does not depend on them.
+        """
         settings = self._parts.recorder.state_of(checked.agent).settings
         profile = PROFILES[settings.policy if settings else "ask"]
         if profile.writes_inside != "allow" or profile.deletes_inside == "allow":

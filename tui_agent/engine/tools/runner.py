@@ -69,7 +69,7 @@ class CallRunner:
         self._reported_calls: set[CallId] = set()
         """Calls for which a storage fault was already reported."""
         self.live_outputs = LiveOutputs()
-        """The output of calls without a result: running calls, and calls stopped with their turn."""
+        """The output of each call without a result: running calls, and calls stopped with their turn."""
 
     def stop(self, call_id: CallId) -> bool:
         """Cancel a running call. Return False if it is not running."""
@@ -129,7 +129,7 @@ class CallRunner:
         return end
 
     async def _find_changes(self, call_id: CallId, runs: bool) -> WorkspaceChanges | None:
-        """Return the changes of a call: anywhere for a command, only at the reported paths for a file tool."""
+        """Return the files that a call changed: anywhere for a command, only at the reported paths for a file tool."""
         reported = self._written_paths.pop(call_id, set())
         return await self._checkpointing.find_call_changes(None if runs else reported)
 
@@ -215,7 +215,6 @@ class CallRunner:
     async def _prepare_result(
         self, call: ToolCallPart, agent: AgentId, result: ToolResult
     ) -> RecordableResult:
-        """Return the result to record. A result that is too long is moved into an artifact."""
         recorder, blobs = self._parts.recorder, TruncatingBlobs(self._parts.blobs)
         settings = recorder.state_of(agent).settings
         window = recorder.windows.effective_window(settings.model) if settings is not None else 0
@@ -227,7 +226,6 @@ class CallRunner:
         return recordable
 
     def _report_storage_fault(self, call: ToolCallPart, agent: AgentId, blobs: TruncatingBlobs) -> None:
-        """Report a storage fault, once per call."""
         for fault in blobs.faults[:1] if call.call_id not in self._reported_calls else ():
             self._reported_calls.add(call.call_id)
             error = ErrorRaised(where=f"artifact of {call.name}", message=fault.message, hint=fault.hint)

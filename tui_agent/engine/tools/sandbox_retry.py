@@ -43,7 +43,7 @@ class SandboxGrant:
     """True if the commands first run as a short trial: read-only, without network and without the user's own files."""
 
     def apply_to(self, spec: ExecSpec) -> ExecSpec:
-        """Return the command with these permissions."""
+        """Return `spec` with these permissions, for running a command."""
         return replace(
             spec,
             allow_network=spec.allow_network or self.network,
@@ -69,7 +69,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """The decision about running a refused command again.
+    """The decision about running a command again after the sandbox refused something.
 
     The command is not run again if `denial_reason` is set. Otherwise it runs with `opened_files` visible, or outside
     the sandbox if there are none.
@@ -123,7 +123,7 @@ def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
 
 
 class CommandRunner:
-    """Runs the commands of one call. If `ask` is None, a refused command is not run again.
+    """Runs the commands of one call. If `ask` is None, a command that the sandbox refused is not run again.
 
     `limit` is the time limit's cancel scope; time spent waiting for the user is not included.
     """
@@ -144,7 +144,10 @@ class CommandRunner:
         self._limit = limit
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a command, and run it again if that is allowed. Otherwise `blocked` includes the denial's reason."""
+        """Run a command, and run it again with more permissions if that is allowed.
+
+        Otherwise `blocked` in the result includes the reason for the denial.
+        """
         if self._granted.trial:
             result = await self._env.exec(_trial_spec(self._granted.apply_to(spec)), on_output)
             if result.outcome == "exited" and result.exit_code == 0 and not result.blocked:
@@ -194,7 +197,7 @@ def trial_message(tried: ExecResult) -> str:
 
 
 def _trial_spec(spec: ExecSpec) -> ExecSpec:
-    """Return the command without any permissions, for a trial."""
+    """Return `spec` without any permissions, for a trial."""
     return replace(
         spec,
         allow_network=False,

@@ -16,7 +16,10 @@ _NOT_SENT = frozenset(
     """additionalProperties default examples minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength
     maxLength minItems maxItems uniqueItems""".split()  # noqa: SIM905 - read as prose
 )
-"""Keys that cost bytes in every request; a call that violates them gets a message that names the limit."""
+"""Keys of the schema that the model does not get, because they cost bytes in every request.
+
+A call that violates such a limit gets a message that names the limit.
+"""
 
 
 @lru_cache(maxsize=256)
@@ -40,7 +43,7 @@ def json_schema(args: type[BaseModel]) -> JsonMap:
 
 
 def sent_schema(schema: JsonMap) -> JsonMap:
-    """Return a schema without the keys in `_NOT_SENT`. Fields of these names stay."""
+    """Return a schema without the keys in `_NOT_SENT`. A tool's argument that has the name of such a key stays."""
     short: JsonMap = {}
     for key, value in schema.items():
         if key in _NOT_SENT:
@@ -98,7 +101,7 @@ def _simplify(node: JsonMap, definitions: Mapping[str, JsonValue], inside: tuple
 
 
 def _without_null(schema: JsonMap) -> JsonMap:
-    """Return the schema of `x | None = None` as the schema of plain `x`, because an optional field may be omitted."""
+    """Return the schema of `x | None = None` as the schema of plain `x`, because a model can leave out `x`."""
     options = schema.get("anyOf")
     if not isinstance(options, list) or schema.get("default", "") is not None:
         return schema

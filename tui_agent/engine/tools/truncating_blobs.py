@@ -15,7 +15,7 @@ MAX_FALLBACK_CHARS = 2_000
 
 
 class TruncatingBlobs:
-    """Wraps blobs: a text that cannot be stored is truncated to fit in a log line."""
+    """Wraps a blob store: a text that cannot be stored is truncated to fit in a line of the log."""
 
     def __init__(self, inner: Blobs) -> None:
         self._inner = inner
@@ -59,7 +59,7 @@ class TruncatingBlobs:
 
 
 def cut_to_line(end: ToolFinished) -> ToolFinished:
-    """Return the result reduced to the start of its first text for the model, so that it needs no blob."""
+    """Return the result of a call, reduced to the start of its first text for the model, so that it needs no blob."""
     content = tuple(
         TextContent(text=_cut_text(piece.text))
         if isinstance(piece, TextContent) and isinstance(piece.text, str)
