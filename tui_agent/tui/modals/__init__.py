@@ -1,4 +1,4 @@
-"""Sheets over the main screen that ask or show something.
+"""Sheets over the main screen that ask the user something or show something.
 
-Invariant: Esc always closes them, and typed text is never lost.
+Invariant: Esc always closes a sheet, and typed text is never lost.
 """

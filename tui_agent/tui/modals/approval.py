@@ -1,8 +1,8 @@
-"""The approval sheet of a tool call: a preview, the effects, and four answers in a fixed order.
+"""The sheet that asks the user to approve a tool call: a preview, the effects, and four answers in a fixed order.
 
-Invariant: the user can read the whole request, and can allow it only once everything relevant was visible, on a
-screen of any size; a yes while rows are hidden shows these rows. Keys are ignored for the first 300 ms, and text typed
-into a field never counts as an answer.
+Invariant: the user can read the whole request, and can allow it only once everything relevant was visible, on a screen
+of any size; a yes while rows are hidden shows these rows. Keys are ignored for the first 300 ms, and text typed into a
+field never counts as an answer.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,10 @@ from tui_agent.tui.widgets.field import Field
 
 
 class Approval(ApprovalRows):
-    """The approval dialog. Its result is a `DecidePermission`, or None if the request was withdrawn."""
+    """Sheet that asks the user to approve a tool call.
+
+    The result is a `DecidePermission`, or None if the request was withdrawn.
+    """
 
     key_methods = {
         "yes": ("answer", "y"),
@@ -51,7 +54,7 @@ class Approval(ApprovalRows):
         self.redraw()
 
     def set_waiting(self, count: int) -> None:
-        """Show the number of waiting requests, including this one."""
+        """Show the number of waiting requests, including the request on this sheet."""
         if count != self.waiting:
             self.waiting = count
             self.redraw()
@@ -63,7 +66,6 @@ class Approval(ApprovalRows):
         return self.scope, "sheet"
 
     def give_chosen(self) -> None:
-        """Give the selected answer."""
         self.answer(self.chosen)
 
     def move(self, direction: int) -> None:
@@ -83,26 +85,28 @@ class Approval(ApprovalRows):
         return True
 
     def toggle_policy(self) -> None:
-        """Show what the policies allow, or switch back to the request."""
+        """Show what the policies allow instead of the request, or the request again."""
         self.shows_policy = not self.shows_policy
         self.redraw(keep=False)
 
     def refuse(self) -> None:
-        """Answer no; while the policies are shown, switch back to the request instead."""
+        """Answer no; if the sheet shows the policies, show the request again instead."""
         if self.shows_policy:
             self.toggle_policy()
         else:
             self._decide("n")
 
     def give_typed(self) -> None:
-        """Give the answer whose text field is open."""
+        """Give the answer that belongs to the open text field."""
         if self.chosen != "n" and self.hidden_rows:
             self._show_hidden_rows(self.chosen)
         else:
             self._decide(self.chosen)
 
     def close_field(self) -> None:
-        """Close the field and return to the answers; after a rule was edited, to the one that was selected before."""
+        """Close the text field and return to the answers. After a rule was edited, select the answer selected
+        before.
+        """
         if self.chosen == "a":
             self.chosen = self.chosen_before_edit
         self.rule, self.everywhere = None, False
@@ -115,7 +119,7 @@ class Approval(ApprovalRows):
             self.paste_elsewhere(events.Paste(event.text))
 
     def edit_rule(self) -> None:
-        """Open the field with the rule that `always` would save."""
+        """Open the text field with the rule that the answer "always" would save."""
         choice = self.choice("a")
         if self.shows_policy:
             self.toggle_policy()
@@ -125,12 +129,12 @@ class Approval(ApprovalRows):
             self._set_typing(on=True)
 
     def toggle_scope(self) -> None:
-        """Switch between a rule for this project and one for every project."""
+        """Switch the edited rule between this project and every project."""
         self.everywhere = not self.everywhere
         self.redraw()
 
     def answer(self, answer: Answer) -> None:
-        """Give an answer if it is available. If rows or the whole request are hidden, show them first."""
+        """Give an answer if it is available. If a part of the request is hidden, show that part first."""
         if self.shows_policy:
             self.toggle_policy()
         elif not self.choice(answer).offered:
@@ -145,7 +149,7 @@ class Approval(ApprovalRows):
             self._decide(answer)
 
     def _show_hidden_rows(self, answer: Answer) -> None:
-        """Show the hidden rows instead of answering. The user can answer after scrolling through them."""
+        """Show the hidden rows instead of giving `answer`. The user can answer after scrolling through these rows."""
         self.chosen, self.typing = answer, False
         self._seen_enough = False
         self.is_expanded, self.shows_policy = True, False

@@ -1,4 +1,4 @@
-"""The content of an approval as rows: the preview, the effects, the risk, the policies.
+"""The content of the approval sheet as rows: the preview, the effects, the risk, the policies.
 
 Invariant: the preview is never shortened; effects have a fixed order.
 """
@@ -28,7 +28,9 @@ LABEL_WIDTH: Final = 9
 
 
 class ApprovalBody:
-    """Draws the content of a request on `sheet`; `read` loads its long texts."""
+    """Draws the content of a permission request for the approval sheet `sheet`; `read` loads long texts of the
+    request.
+    """
 
     def __init__(
         self, sheet: Sheet[Any], request: PermissionRequested, policy: str, workspace: str, read: ReadLong
@@ -40,15 +42,15 @@ class ApprovalBody:
         self._texts = PreviewTexts(request.preview, read, sheet.redraw)
         self._block_cache: dict[tuple[object, ...], list[Strip]] = {}
         self.runs = next((effect for effect in request.effects if isinstance(effect, RunEffect)), None)
-        """The command that the call runs, or None."""
+        """The command that the tool call runs, or None."""
 
     @property
     def is_complete(self) -> bool:
-        """True if all texts of the preview are loaded."""
+        """True if all long texts of the preview are loaded."""
         return self._texts.is_complete
 
     def file_rows(self, width: int) -> list[Strip]:
-        """Draw the file's name and the number of changed lines; nothing for a command."""
+        """Draw the name of the changed file and the number of changed lines; nothing for a command."""
         if self.runs is not None:
             return []
         part = self._sheet.part
@@ -68,7 +70,7 @@ class ApprovalBody:
         return [self._sheet.line(width, left), *more]
 
     def preview(self, width: int, *, edges: bool = False) -> list[Strip]:
-        """Draw the full preview. `edges` adds an empty row above and below a command."""
+        """Draw the full preview of the tool call. `edges` adds an empty row above and below a command."""
         rows: list[Strip] = []
         runs, blocks, looks = self.runs, self._request.preview, self._sheet.looks
         begins_with_text = bool(blocks) and isinstance(blocks[0], TextBlock | TerminalBlock)
@@ -95,7 +97,7 @@ class ApprovalBody:
     def effects(
         self, width: int, *, roomy: bool, only_risky: bool = False, context: bool = True
     ) -> list[Strip]:
-        """Draw the effects: where a command runs, what it does, undo, and why it needs approval.
+        """Draw the effects of the tool call: where a command runs, what it does, undo, and why it needs approval.
 
         `roomy` adds empty rows between the parts. With `only_risky`, commands that only read the workspace or run its
         code have no row. Without `context`, only the commands are drawn.
@@ -111,7 +113,10 @@ class ApprovalBody:
         return rows
 
     def commands(self, width: int, *, only_risky: bool = False) -> list[Strip]:
-        """Draw the effects of each command."""
+        """Draw a table of the commands in a command line and their effects.
+
+        With `only_risky`, the commands without a risky effect are only counted.
+        """
         commands = numbered_commands(self._request)
         shown = [
             command
@@ -128,7 +133,7 @@ class ApprovalBody:
         return rows
 
     def risky_commands(self, width: int, room: int) -> list[Strip]:
-        """Draw the effects of the risky commands, in at most `room` rows."""
+        """Draw the risky commands and their effects, in at most `room` rows."""
         rows = self.commands(width, only_risky=True)
         if len(rows) <= room:
             return rows
@@ -136,7 +141,7 @@ class ApprovalBody:
         return [*rows[: room - 1], *self._sheet.text_rows(width, hint, "t3")] if room else []
 
     def folder_rows(self, width: int) -> list[Strip]:
-        """Draw the folder in which a command runs and its sandbox; nothing if there is no command."""
+        """Draw the folder in which a command runs, its time limit and its sandbox; nothing if there is no command."""
         if self.runs is None:
             return []
         home = str(Path.home())
@@ -150,7 +155,7 @@ class ApprovalBody:
         return self._sheet.text_rows(width, f"in {folder}{at_most}, {confined}", "t3")
 
     def labelled_rows(self, width: int, *, reason: bool = True) -> list[Strip]:
-        """Draw the labelled effects, such as `Undo` and, with `reason`, `Asked`."""
+        """Draw the effects that have a label, such as `Undo` and, if `reason` is set, `Asked`."""
         rows: list[Strip] = []
         for label, text in effect_lines(self._request, self._policy, self._workspace):
             if label == "Asked" and not reason:
@@ -165,7 +170,7 @@ class ApprovalBody:
         return rows
 
     def _with_policy(self, text: str) -> list[Part]:
-        """Return the text as parts, with the policy's name in its colour."""
+        """Return the text as parts, with the name of the policy in the policy's colour."""
         part = self._sheet.part
         before, separator, after = text.partition(f"policy {self._policy}")
         if not separator:
@@ -174,15 +179,15 @@ class ApprovalBody:
         return [part(before + "policy "), name, part(after)]
 
     def risk(self, width: int, max_rows: int = 0) -> list[Strip]:
-        """Draw the risks in at most `max_rows` rows (0: no limit); if they are cut off, the last row says so."""
+        """Draw the risks of the request in at most `max_rows` rows (0: no limit); if cut off, the last row says so."""
         return self._marked(self._request.risk, self._sheet.looks.symbols.warning, "warning", width, max_rows)
 
     def failure(self, width: int) -> list[Strip]:
-        """Draw what the sandbox refused to the first run, in at most two rows."""
+        """Draw the access that the sandbox refused to the command's first run, in at most two rows."""
         return self._marked(self._request.reason, self._sheet.looks.symbols.failed, "error", width, 2)
 
     def rule_error(self, width: int, max_rows: int = 0) -> list[Strip]:
-        """Draw the reason why the edited rule was rejected; `max_rows` as for `risk`."""
+        """Draw the reason why the edited rule was rejected, in at most `max_rows` rows (0: no limit)."""
         return self._marked(
             self._request.rule_error, self._sheet.looks.symbols.failed, "error", width, max_rows
         )
@@ -197,7 +202,7 @@ class ApprovalBody:
         return self._sheet.pen.hanging_rows(width, first, pieces, self._sheet.style())
 
     def policies(self, width: int, granted_rules: Sequence[str]) -> list[Strip]:
-        """Draw what each policy allows, the current one, and the session's own rules."""
+        """Draw what each policy allows, with a mark at the current policy, and the rules of this session."""
         sheet = self._sheet
         rows: list[Strip] = []
         for name in POLICIES:

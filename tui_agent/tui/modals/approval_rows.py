@@ -1,4 +1,4 @@
-"""The rows of an approval: the question, the scrolling body, the effects below it, the answers and the keys.
+"""The rows of the approval sheet: the question, the scrolling body, the effects below it, the answers and the keys.
 
 Invariant: drawing changes no state of the approval. The answers and the key that closes always have their rows. The
 first and last rows of a command are shown together or not at all, and risky commands get their row before all other
@@ -20,7 +20,7 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, Pen, wrap
 
 LEAST: Final = 3
-"""Minimum rows of a command: its first row, the count of hidden rows, its last row."""
+"""Minimum rows for showing a command: its first row, the count of hidden rows, its last row."""
 _LABEL_WIDTH: Final = 27
 _MAX_REACH_ROWS: Final = 2
 _MAX_TYPED_ROWS: Final = 4
@@ -28,7 +28,7 @@ _MAX_RISK_ROWS: Final = 3
 _NARROW_REACH: Final = 38
 _WIDE_TYPED_ROW: Final = 34
 _LOW: Final = 22
-"""Height of the screen, in rows, below which the risk gets one row less."""
+"""Height of the screen, in rows, below which the risk of a request gets one row less."""
 
 
 def plan_command(
@@ -38,7 +38,7 @@ def plan_command(
     room: int,
     more: Callable[[int], Strip],
 ) -> Plan:
-    """Fit a command and its effects into `room` rows.
+    """Fit a command and its effects into `room` rows of the approval sheet.
 
     The `variants` of the effects are tried from the fullest to the shortest, then `risky`, which draws at most the
     given number of rows. `more` draws the row that counts the hidden rows.
@@ -54,9 +54,9 @@ def plan_command(
 
 
 def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[Strip], room: int) -> Plan:
-    """Place a scrolling change and its effects.
+    """Plan the rows for a change of a file, which scrolls, and its effects.
 
-    The effects are fixed below the body if there is room, otherwise at its end.
+    The effects are fixed below the change if there is room in `room` rows, otherwise they scroll at its end.
     """
     body = [*file, *rows]
     must = len(file) + min(1, len(rows))
@@ -66,7 +66,10 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
 
 
 def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
-    """Return the first and last rows, with a row between them that counts the hidden rows; also return that count."""
+    """Keep the first and last rows, and replace the rows between them by a row that counts these.
+
+    Also return the number of rows that were replaced.
+    """
     if len(rows) <= room:
         return rows, 0
     kept = max(0, room - 1)
@@ -76,7 +79,7 @@ def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -
 
 
 class ApprovalRows(ApprovalState):
-    """The drawing of an approval."""
+    """The drawing part of the approval sheet."""
 
     def prepare(self, width: int) -> None:
         self.file_rows = self.content.file_rows(width)
@@ -130,7 +133,7 @@ class ApprovalRows(ApprovalState):
         return plan_command(rows, variants, risky, room, partial(self._more_row, width))
 
     def _tiny_plan(self, width: int) -> Plan:
-        """Return a plan in which everything scrolls, the most important rows first."""
+        """Return the plan for the smallest screens: everything scrolls, the most important rows first."""
         content = self.content
         preview = content.preview(width)
         error = content.rule_error(width) if self.typing else []
@@ -147,7 +150,6 @@ class ApprovalRows(ApprovalState):
         return Plan([*first, *preview, *risks, *rest], (), len(first) + len(preview) + len(risks))
 
     def _more_row(self, width: int, count: int) -> Strip:
-        """Draw the row that counts `count` hidden rows."""
         pen = Pen(self.looks, "sunk", margin=0)
         key = self.key_map.key_of(self.whole_action)
         text = f"  {self.looks.symbols.ellipsis} {format_count(count, 'more line')}, {key} shows all"
@@ -155,7 +157,7 @@ class ApprovalRows(ApprovalState):
 
     @property
     def _has_file_in_head(self) -> bool:
-        """True if the file's name is above the scrolling body; a very long name scrolls with the body."""
+        """True if the file's name is above the scrolling body. A very long name scrolls with the body."""
         return not self.tiny and len(self.file_rows) <= 3
 
     def mark_seen(self, rows: int) -> None:
@@ -202,7 +204,7 @@ class ApprovalRows(ApprovalState):
         return _MAX_RISK_ROWS if self.app.size.height >= _LOW else _MAX_RISK_ROWS - 1
 
     def _rows_below(self, width: int) -> list[Strip]:
-        """Draw the rows below the effects: the risk, the answers, the keys. The policies have no answers below them."""
+        """Draw the rows below the effects: the risk, the answers, the keys. There are no answers below the policies."""
         if self.shows_policy:
             return [*self.loose_gap(width), self.keys_line(width, self._keys(), "")]
         if self.tiny:
@@ -237,7 +239,6 @@ class ApprovalRows(ApprovalState):
         return [hint("approval_give", "choose"), *keys, hint("refuse")]
 
     def _answer_rows(self, width: int) -> list[Strip]:
-        """Draw each answer and its scope (this call, this session, a saved rule)."""
         rows: list[Strip] = []
         for answer in ANSWERS:
             pen = self._answer_pen(answer)
@@ -272,7 +273,7 @@ class ApprovalRows(ApprovalState):
         return pen.part(key, "accent" if self.choice(answer).offered else "t3", bold=True)
 
     def _typed_row(self, width: int) -> Strip:
-        """Draw only the open field, for the smallest screens."""
+        """Draw only the row of the open text field, for the smallest screens."""
         pen = self._answer_pen(self.chosen)
         scope = ""
         if self.chosen == "a" and (self.everywhere or width >= _WIDE_TYPED_ROW):
@@ -284,7 +285,7 @@ class ApprovalRows(ApprovalState):
     def _typed(
         self, answer: Answer, room: int, pen: Pen, max_rows: int = _MAX_TYPED_ROWS
     ) -> list[list[Part]]:
-        """Draw the text of an open field. A rule is saved as typed, so its full text is shown."""
+        """Draw the text in the open field of an answer. A rule is saved as typed, so its full text is shown."""
         field = self.field_of(answer)
         assert field is not None
         hint = "the rule"

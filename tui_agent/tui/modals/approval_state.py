@@ -1,7 +1,6 @@
-"""The state of an approval: the selected answer, what each answer allows, and which rows were visible so far.
+"""The state of the approval sheet: the selected answer, what each answer allows, and which rows were visible so far.
 
-Invariant: nothing can be allowed before everything relevant was visible; an answer that is not available has a
-reason.
+Invariant: nothing can be allowed before everything relevant was visible; an answer that is not available has a reason.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +28,7 @@ REACHES: Final[dict[Answer, Reach]] = {"y": "once", "s": "session", "a": "always
 
 
 class AnswerWords(NamedTuple):
-    """The action of an answer, and its labels for normal and for the smallest screens."""
+    """The action that gives an answer, and the answer's labels for normal and for the smallest screens."""
 
     action: str
     label: str
@@ -45,7 +44,7 @@ WORDS: Final[dict[Answer, AnswerWords]] = {
 
 
 class Plan(NamedTuple):
-    """The planned rows of an approval: `body` scrolls, and `effects` are fixed below it."""
+    """The planned rows of the approval sheet: `body` scrolls, and `effects` are fixed below the body."""
 
     body: Sequence[Strip] = ()
     effects: Sequence[Strip] = ()
@@ -54,15 +53,15 @@ class Plan(NamedTuple):
     incomplete.
     """
     is_cut: bool = False
-    """True if some rows are hidden."""
+    """True if some rows of the command or its effects are hidden."""
     hidden: int = 0
     """Number of hidden rows of the command."""
     change: int = 0
-    """Number of rows of the change, which are at the beginning of the body."""
+    """Number of rows that belong to the change of a file. They are at the beginning of the body."""
 
 
 class ApprovalState(Sheet[DecidePermission | None]):
-    """The state and the answers of an approval, without its drawing."""
+    """The state and the answers of the approval sheet, without its drawing."""
 
     has_grace_period: ClassVar[bool] = True
     scope: ClassVar[Scope] = "approval"
@@ -84,27 +83,27 @@ class ApprovalState(Sheet[DecidePermission | None]):
         self.request_id = request.request_id
         self.content = ApprovalBody(self, request, policy, workspace, read)
         self.waiting = waiting
-        """Number of requests that wait, this one included."""
+        """Number of waiting requests, including the request on this sheet."""
         self.granted_rules = granted_rules
         self.asking_agent = ""
-        """The delegate that asks; empty for the main agent."""
+        """The subagent whose tool call needs the approval; empty for the main agent."""
         self.following_calls = 0
-        """Number of later calls of the same tool that also need approval."""
+        """Number of later calls of the same tool that will need approval as well."""
         self.chosen: Answer = "n" if request.default_no else "y"
         self.chosen_before_edit: Answer = self.chosen
         """The answer that was selected before the rule was edited."""
         self.reason = Field()
         self.rule: Field | None = None
-        """The field with the rule of "always", while it is edited; else None."""
+        """The field with the rule of the answer "always" while the user edits the rule; otherwise None."""
         self.everywhere = False
         """True if the edited rule will apply in every project."""
         self.typing = False
-        """True while the field of the chosen answer is open."""
+        """True while the text field of the chosen answer is open."""
         self.is_expanded = False
         """True if the whole change or command is shown."""
         self.shows_policy = False
         self.on_keys_change: Callable[[], None] = lambda: None
-        """Called when the available keys may change, for example because a field opens."""
+        """Called when the available keys may have changed, for example because a text field opens."""
         self.paste_elsewhere: Callable[[events.Paste], object] = lambda event: None
         """Called with pasted text while no field is open."""
         self.plan = Plan()
@@ -129,7 +128,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
 
     @property
     def unseen_rows(self) -> int:
-        """Number of rows of a change that were not visible yet.
+        """Number of rows of a file's change that were not visible yet.
 
         The change can be allowed anyway, but the answer shows this number.
         """
@@ -145,19 +144,19 @@ class ApprovalState(Sheet[DecidePermission | None]):
         return self.field_of(self.chosen)
 
     def label_of(self, answer: Answer) -> str:
-        """Return the label of an answer; that of "always" says where its rule applies."""
+        """Return the label of an answer. The label of "always" says where its rule applies."""
         return (
             always_label(self.request, everywhere=self.everywhere) if answer == "a" else WORDS[answer].label
         )
 
     def field_of(self, answer: Answer) -> Field | None:
-        """Return the open field of an answer; None if the answer has no open field."""
+        """Return the open text field of an answer; None if the answer has no open field."""
         if not self.typing or answer != self.chosen:
             return None
         return {"n": self.reason, "a": self.rule}.get(answer)
 
     def see(self, rows: int) -> bool:
-        """Record that the first `rows` body rows were visible; return True if that changes the sheet."""
+        """Record that the first `rows` rows of the body were visible; return True if the sheet must be redrawn."""
         plan, unseen = self.plan, self.unseen_rows
         if plan.change:
             self._seen_rows = max(rows, self._seen_rows if self._change_rows == plan.change else 0)

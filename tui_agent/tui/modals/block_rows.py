@@ -1,4 +1,4 @@
-"""Rows of diffs, JSON and preview blocks.
+"""Rows of diffs, of JSON, and of the blocks in a preview.
 
 Invariant: nothing is left out, shortened or invisible; long lines wrap, and continuation rows are indented.
 """
@@ -44,15 +44,15 @@ MAX_COLOURED_LINE: Final = 3000
 """Maximum line length, in characters, for which a diff is drawn with code colours."""
 MAX_COMPARED_BYTES: Final = 400_000
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
-"""A function that returns the loaded part of a long text, and later passes the full text to the given callback."""
+"""A function that returns a preview of a long text, and later passes the full text to the given callback."""
 Line: TypeAlias = list[tuple[str, Role]]
-"""Parts of a line, each with its colour role."""
+"""A line as parts, each with its colour role."""
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+|[\s{}\[\],:]+')
 """Matches a string, a number or word, or the characters between them."""
 
 
 class PreviewTexts:
-    """Loader of a preview's long texts; `on_change` is called when a text has arrived."""
+    """Loads the long texts in the blocks of a preview; `on_change` is called when a text has arrived."""
 
     def __init__(self, blocks: Sequence[DisplayBlock], read: ReadLong, on_change: Callable[[], None]) -> None:
         self._blocks = blocks
@@ -63,11 +63,11 @@ class PreviewTexts:
 
     @property
     def is_complete(self) -> bool:
-        """True if all requested texts have arrived."""
+        """True if all texts that were requested have arrived."""
         return not self._pending
 
     def text_of(self, index: int) -> str:
-        """Return the text of the block with this index; until the full text has arrived, its preview."""
+        """Return the text of the block with this index; until its full text has arrived, only the first part of it."""
         match self._blocks[index]:
             case (
                 DiffBlock(diff=text)
@@ -131,7 +131,6 @@ def block_rows(block: DisplayBlock, looks: Looks, width: int, text: str) -> list
 
 
 def json_strips(lines: Sequence[Line], looks: Looks, width: int) -> list[Strip]:
-    """Draw coloured JSON lines, wrapped."""
     pen = Pen(looks, "sunk")
     rows: list[Strip] = []
     for line in lines:
@@ -157,7 +156,7 @@ def _wrap_after(text: str, first_room: int, room: int) -> list[str]:
 
 
 def json_lines(value: JsonValue) -> list[Line]:
-    """Return a value as coloured JSON, indented by 2 spaces per level."""
+    """Return the lines of a JSON value in colour, indented by 2 spaces per level."""
     return [
         [(clean_line(token[0], reveal=True), _token_role(token)) for token in _JSON_TOKEN.finditer(line)]
         for line in json.dumps(value, indent=2, ensure_ascii=False).split("\n")
@@ -176,7 +175,7 @@ def _token_role(token: re.Match[str]) -> Role:
 
 @dataclass(frozen=True, slots=True)
 class FileComparison:
-    """A file's content before and after: hunks and line counts, or a note if there are no hunks."""
+    """Comparison of a file's content before and after: a diff and line counts, or a note if there is no diff."""
 
     text: str = ""
     added: int = 0
@@ -185,7 +184,7 @@ class FileComparison:
 
 
 async def compare_contents(context: AppContext, old: str | None, new: str | None) -> FileComparison:
-    """Compare two file contents, given by their digests in the open session; None means no file."""
+    """Compare two contents of a file, given by their digests in the open session's store; None means no file."""
     try:
         before = await _read_content(context, old)
         after = await _read_content(context, new)

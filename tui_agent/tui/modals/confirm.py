@@ -14,7 +14,7 @@ from tui_agent.tui.widgets.sheet import Sheet
 
 
 class Confirm(Sheet[bool]):
-    """A yes/no question; the result is True for yes.
+    """Sheet with a yes/no question; the result is True for yes.
 
     `yes` is the confirming action and its label, `no` the label of the other answer; `level` colours the bar.
     """
@@ -77,7 +77,7 @@ class Confirm(Sheet[bool]):
 
 
 def open_link(app: SessionApp, link: str) -> None:
-    """Ask before opening one of the agent's links in the browser, showing its real address."""
+    """Ask before opening a link in the browser, showing its real address, because the agent wrote the link."""
     address = address_of(link)
     if not address.opens:
         app.say(address.shown)

@@ -1,4 +1,4 @@
-"""The effects of a call in words, in a fixed order, and a table of the effects of each of its commands.
+"""The effects of a tool call in words, in a fixed order, and a table of the commands in the call and their effects.
 
 Invariant: pure; paths and hosts are never shortened, hidden characters are shown, and unknown effects are called
 unknown.
@@ -26,7 +26,7 @@ _FILE_VERBS = frozenset({"writes", "deletes", "removes"})
 
 
 class NumberedCommand(NamedTuple):
-    """A command of a command line and its effects, as cleaned texts. `number` counts from 1."""
+    """A command in a command line and its effects, as cleaned texts. `number` counts from 1."""
 
     number: int
     command: str
@@ -44,7 +44,10 @@ config.toml.
 
 
 def always_label(request: PermissionRequested, *, everywhere: bool = False) -> str:
-    """Return the label of the answer that saves a rule: where the rule will apply, or the file that it is saved in."""
+    """Return the label of the answer that saves a rule, e.g. `Always, this project`.
+
+    The label says where the rule will apply, or in which file it is saved.
+    """
     choice = request.choice_for("always")
     if choice is not None and choice.rule.startswith(OPENS_FILES):
         return "Always, config.toml"
@@ -52,7 +55,7 @@ def always_label(request: PermissionRequested, *, everywhere: bool = False) -> s
 
 
 def question_of(request: PermissionRequested) -> str:
-    """Return the approval's question in a few words."""
+    """Return the question of the approval sheet in a few words, e.g. `Use the network?`."""
     if request.rerun:
         return _RERUN_QUESTIONS[request.rerun]
     effects = request.effects
@@ -72,7 +75,9 @@ def question_of(request: PermissionRequested) -> str:
 
 
 def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> list[tuple[str, str]]:
-    """Return (label, sentence) for each row. `command_table` draws what the commands read and write."""
+    """Return (label, sentence) for each effect of a tool call. `command_table` draws what the commands read and
+    write.
+    """
     effects = request.effects
     runs = any(isinstance(effect, RunEffect) for effect in effects)
     unknown = runs or not effects or bool(request.commands)
@@ -91,7 +96,7 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
 
 
 def numbered_commands(request: PermissionRequested) -> list[NumberedCommand]:
-    """Return the commands with their effects, cleaned."""
+    """Return the commands of a request with their effects, as cleaned texts."""
     return [
         NumberedCommand(number, named(command.command), _cleaned(command.effects))
         for number, command in enumerate(request.commands, 1)
@@ -163,7 +168,7 @@ def _is_inside(path: str, workspace: str) -> bool:
 
 
 def command_table(commands: Sequence[NumberedCommand], pen: Pen, room: int) -> list[Strip]:
-    """Draw each command's number, text and effects.
+    """Draw a table of commands: the number, the text and the effects of each.
 
     The effects are next to the command if there is room, and below it on narrow screens.
     """

@@ -19,7 +19,7 @@ from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.rows import Part, Pen
 
 NARROW: Final = 36
-"""Width in cells below which a command has no margin."""
+"""Width in cells below which a command is drawn without a margin."""
 MAX_INNER_BLANKS: Final = 8
 """Maximum number of consecutive blanks within a line that are drawn as blanks."""
 MAX_INDENT: Final = 40
@@ -27,10 +27,10 @@ MAX_INDENT: Final = 40
 MAX_BREAKS: Final = 3
 """Maximum number of consecutive line breaks that are drawn as empty lines."""
 CHARACTERS_PER_CELL: Final = 6
-"""Maximum number of characters per cell: a letter and its combining marks."""
+"""Maximum number of characters that one cell can hold: a letter and its combining marks."""
 
 _CUT: Final = " … [cut: "
-"""In the log, a text that is too long for an event becomes: its beginning, this string, its original length."""
+"""Mark of a shortened text in the log. The beginning of the text is before the mark, its original length after it."""
 _SIGN = re.compile(r"(<(?:U\+[0-9A-F]{4,6}|tab|(?:\d+ )?blanks?|\d+ line breaks)>)")
 _END = re.compile(r"(?<! ) ++$")
 _EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")
@@ -45,7 +45,7 @@ def command_text(runs: RunEffect) -> str:
 def is_command(text: str, runs: RunEffect) -> bool:
     """Return True if `text` is exactly the command that runs.
 
-    Of a very long command, only the beginning can be compared.
+    If the log contains only the beginning of a very long command, only that beginning is compared.
     """
     if not runs.argv:
         known, cut, _ = runs.script.rpartition(_CUT)
@@ -57,16 +57,16 @@ def is_command(text: str, runs: RunEffect) -> bool:
 
 
 class Line(NamedTuple):
-    """A line and its number in the text, from 1."""
+    """A line of a text, and the line's number from 1."""
 
     number: int
     text: str
 
 
 def exact_lines(text: str, room: int) -> list[Line]:
-    """Return the lines of a text with signs for invisible characters.
+    """Return the lines of a text with signs for invisible characters, e.g. `<U+202E>`.
 
-    A run of blanks longer than `room` becomes a sign too.
+    A run of blanks longer than `room` becomes a sign too, e.g. `<40 blanks>`.
     """
     lines: list[Line] = []
     number = 1
@@ -94,7 +94,7 @@ def _blanks_sign(blanks: re.Match[str]) -> str:
 
 
 def mark_trailing_blanks(diff: str) -> str:
-    """Return a unified diff in which trailing blanks are drawn as signs."""
+    """Return a unified diff with signs such as `<blank>` in place of blanks at the ends of lines."""
     return _EDIT_END.sub(_blanks_sign, diff)
 
 
@@ -117,7 +117,10 @@ def wrap_exactly(line: str, room: int) -> list[str]:
 
 
 def _break_point(head: str) -> int:
-    """Return the length of the part of `head` that stays on the row: up to the blanks in its second half, if any."""
+    """Return the length of the part of `head` that stays on the row.
+
+    If there are blanks in the second half of `head`, the part ends before these.
+    """
     near = head.rfind(" ", len(head) // 2)
     bare = len(head[: near + 1].rstrip(" ")) if near >= 0 else 0
     return bare or len(head.rstrip(" ")) or len(head)
@@ -145,7 +148,7 @@ def command_rows(
 
 
 def _with_signs(piece: str, pen: Pen, *, bold: bool) -> list[Part]:
-    """Return the piece with its signs in a colour of their own."""
+    """Draw a piece of a command, with signs such as `<tab>` in their own colour."""
     return [
         pen.part(text, "warning") if index % 2 else pen.part(text, bold=bold)
         for index, text in enumerate(_SIGN.split(piece))

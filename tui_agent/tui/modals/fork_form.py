@@ -1,4 +1,4 @@
-"""The form for a fork: its workplace and, for a what-if, the change.
+"""The form for a fork of a session: the folder to work in (workplace) and, for a what-if, the one change.
 
 Invariant: the form creates nothing; its result is a `ForkRequest`. An impossible option is shown with the reason and
 cannot be chosen.
@@ -48,7 +48,7 @@ TALL, WIDE = 22, 56
 
 
 class ForkDraft:
-    """The values of the form. With `what_if`, the fork changes one setting, message or result."""
+    """The values in the form for a fork. With `what_if`, the fork changes one setting, message or result."""
 
     def __init__(self, point: ForkPoint, workplaces: Workplaces, *, what_if: bool) -> None:
         self.point, self.workplaces = point, workplaces
@@ -65,25 +65,24 @@ class ForkDraft:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The lines of the form, in order."""
+        """The names of the lines in the form, from top to bottom."""
         first: tuple[Line, ...] = ("change", "value") if self.change is not None else ()
         return (*first, "workplace") if self.workplace == "here" else (*first, "workplace", "folder")
 
     @property
     def value(self) -> str:
-        """The new value of `change`; empty if nothing is changed."""
+        """The new value for the setting, message or result `change`; empty if nothing is changed."""
         if self.change is None:
             return ""
         text = self.texts.get(self.change)
         return self.choices[self.change] if text is None else text.text
 
     def request(self) -> ForkRequest:
-        """Return the fork described by the form."""
         folder = "" if self.workplace == "here" else self.folder.text.strip()
         return ForkRequest(self.workplace, folder, self.change, self.value)
 
     def find_missing(self) -> tuple[Line, str] | None:
-        """Return the line with a missing value and what to do there; None if the form is complete."""
+        """Return the line of the form with a missing value and what to do there; None if the form is complete."""
         if self.change is not None and not self.value.strip():
             return "value", "Enter the new text."
         if self.workplace != "here" and not self.folder.text.strip():
@@ -95,7 +94,7 @@ class ForkDraft:
         return workplace != "worktree" or self.workplaces.repository
 
     def options(self, line: Line) -> dict[str, str]:
-        """Map the values that a line offers to their labels; empty if the line takes text."""
+        """Map the values that the user can choose on a line to their labels; empty if the line takes text."""
         if line == "change":
             return {change: CHANGE_LABELS[change] for change in self.changes}
         if line == "workplace":
@@ -104,16 +103,16 @@ class ForkDraft:
         return {value: value for value in values.get(self.change, ())} if line == "value" else {}
 
     def present(self, line: Line) -> str:
-        """Return the current value of a line."""
+        """Return the current value of a line of the form."""
         return {"change": self.change, "workplace": self.workplace}.get(line) or self.value
 
     def turn(self, line: Line, direction: int) -> None:
-        """Select the option after (`direction` 1) or before (-1) the current one."""
+        """On a line of the form, select the option after (`direction` 1) or before (-1) the current one."""
         options = [value for value in self.options(line) if self.can_work_in(value)]
         self.choose(line, options[(options.index(self.present(line)) + direction) % len(options)])
 
     def choose(self, line: str, value: str) -> None:
-        """Select an option of a line, if it is possible."""
+        """On a line of the form, select the option `value` if it is possible."""
         if line == "change":
             self.change = next((change for change in self.changes if change == value), self.change)
         elif line == "workplace" and self.can_work_in(value):
@@ -122,12 +121,12 @@ class ForkDraft:
             self.choices[self.change] = value
 
     def text_field(self, line: Line) -> Field | None:
-        """Return the field for the new message or result, if the line has one."""
+        """Return the field for the new message or result if `line` has such a field."""
         return self.texts.get(self.change) if line == "value" and self.change is not None else None
 
 
 class ForkForm(ChoiceSheet[ForkRequest | None]):
-    """The form for a fork. `pick_model` opens the list of models, `edit` opens the user's editor."""
+    """The form for a fork of a session. `pick_model` opens the list of models, `edit` opens the user's editor."""
 
     scope: ClassVar[Scope] = "fork"
     key_methods = {
@@ -159,11 +158,10 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
 
     @property
     def line_name(self) -> Line:
-        """The name of the line under the cursor."""
+        """The name of the line of the form that is under the cursor."""
         return self.draft.lines[self.chosen]
 
     def go_to(self, line: Line) -> None:
-        """Move the cursor to a line."""
         self.chosen = self.draft.lines.index(line)
 
     # -- drawing ---------------------------------------------------------------------------------------------------
@@ -248,7 +246,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         return [pen.line(width, [*self._label(pen, "To"), model])]
 
     def _text_rows(self, field: Field, hint: str, pen: Pen, width: int) -> list[Strip]:
-        """Draw one line of text to type in. A text of several lines is only displayed; the user's editor edits it."""
+        """Draw a text that the user can type. A text of several lines is only displayed; the user's editor edits it."""
         if "\n" not in field.text:
             return [self._field_row("To", field, hint, pen, width)]
         pieces = wrap(clean(field.text), width - LABEL_WIDTH - 4)
@@ -286,14 +284,14 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
 
     @property
     def open_field(self) -> Field | None:
-        """The field under the cursor; None for a text of several lines, which is not edited in the form."""
+        """The field on the line under the cursor; None for a text of several lines, which is not edited in the form."""
         if self.line_name == "folder":
             return self.draft.folder
         field = self.draft.text_field(self.line_name)
         return field if field is not None and "\n" not in field.text else None
 
     def turn(self, direction: int) -> bool:
-        """Select the next or previous option; return False on a line without options."""
+        """Select the next or previous option of the line; return False on a line without options."""
         if not self.draft.options(self.line_name):
             return False
         self.draft.turn(self.line_name, direction)
@@ -305,7 +303,9 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         return self.line_name == "value" and self.draft.change == "model"
 
     def begin(self) -> None:
-        """Close the form with the request; if something is missing, open the list of models or say what is missing."""
+        """Close the form with the request for the fork. If a value is missing, open the list of models or say what
+        is missing.
+        """
         if self._is_on_model or (self.draft.change == "model" and not self.draft.value):
             self.go_to("value")
             self._choose_model()
@@ -326,7 +326,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
             self._pick_model(choose)
 
     def edit_text(self) -> bool:
-        """Open the text of this line in the user's editor; return False if the line has no text."""
+        """Open the text of the line in the user's editor; return False if the line has no text."""
         field = self.draft.text_field(self.line_name)
         if field is None:
             return False

@@ -1,4 +1,4 @@
-"""The event at which a fork begins, and fork requests as command-line arguments.
+"""The point in a session at which a fork begins, and command-line arguments that create a fork.
 
 Invariant: plain data; only this module builds these arguments.
 """
@@ -30,35 +30,35 @@ _OPTIONS: Final[dict[Change, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """An event of a session after which a fork can begin."""
+    """An event of a session, after which a fork can begin."""
 
     session: str
     at_seq: int
     workspace: str
     entry_text: str = ""
-    """The transcript text at this point."""
+    """The transcript text at the event."""
     is_next: bool = False
-    """True if `entry_text` comes after the point, so that it is not part of the fork."""
+    """True if `entry_text` comes after the event, so that it is not part of the fork."""
     message_seq: int | None = None
     message: str = ""
-    """The user's newest message before this point."""
+    """The user's newest message before the event."""
     result: str = ""
-    """The tool call that the event belongs to; a what-if can change its result."""
+    """The tool call that the event belongs to; a what-if can change the call's result."""
     model: str = ""
     effort: str = ""
     context: str = ""
     prompt_text: str = ""
-    """Text to put into the fork's prompt."""
+    """Text to put into the prompt of the fork."""
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The things that a what-if can change at this point."""
+        """The things that a what-if can change at this event, e.g. the model."""
         possible = {"message": self.message_seq is not None, "result": bool(self.result)}
         return tuple(change for change in _OPTIONS if possible.get(change, True))
 
 
 class ForkRequest(NamedTuple):
-    """A requested fork: its workplace, and the change for a what-if."""
+    """A requested fork: the folder to work in and, for a what-if, the change."""
 
     workplace: Workplace
     folder: str = ""
@@ -74,14 +74,17 @@ class ForkResult(NamedTuple):
 
 
 class Workplaces(NamedTuple):
-    """Possible workplaces of a fork. `repository`: the workspace is in a git repository. `folder`: an unused name."""
+    """The folders in which a fork can work.
+
+    `repository` is True if the workspace is in a git repository. `folder` is an unused name for a new folder.
+    """
 
     repository: bool
     folder: str
 
 
 def find_workplaces(workspace: Path, suffix: str) -> Workplaces:
-    """Check for a repository and find an unused folder name. Blocks, so call it in a thread."""
+    """Check for a git repository, and find an unused name for a fork's folder. Blocks, so call it in a thread."""
     in_repository = any((folder / ".git").exists() for folder in (workspace, *workspace.parents))
     folder = workspace.with_name(f"{workspace.name}-{suffix}")
     number = 2
@@ -94,12 +97,12 @@ def find_workplaces(workspace: Path, suffix: str) -> Workplaces:
 
 
 async def workplaces_for(point: ForkPoint, word: str) -> Workplaces:
-    """Return the workplaces for a fork at this point."""
+    """Return the possible folders for a fork at this event; `word` is part of the name of a new folder."""
     return await asyncio.to_thread(find_workplaces, Path(point.workspace), f"{word}-{point.at_seq}")
 
 
 def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
-    """Return the command-line arguments that create the fork."""
+    """Return the command-line arguments for `tui-agent` that create the fork."""
     seq = point.at_seq
     if request.change == "message" and point.message_seq is not None:
         seq = point.message_seq - 1
@@ -116,7 +119,7 @@ def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
 
 
 async def make_fork(ask: Ask, point: ForkPoint, request: ForkRequest) -> ForkResult:
-    """Create the fork without opening it."""
+    """Create the fork by running `tui-agent`, without opening it."""
     status, output = await ask(*fork_arguments(point, request))
     fork = next((text_of(row, "id") for row in json_rows(output)), "")
     if status or not fork:
@@ -128,7 +131,7 @@ async def make_fork(ask: Ask, point: ForkPoint, request: ForkRequest) -> ForkRes
 def fork_point_at(
     session: str, entries: Sequence[Entry], state: SessionStateView, seq: int, record: Record | None = None
 ) -> ForkPoint:
-    """Return the fork point at an event, given the transcript and the state of its branch at that event."""
+    """Return the fork point at event `seq`, given the transcript and the state of its branch at that event."""
     before = [entry for entry in entries if entry.seq <= seq]
     message = next((entry for entry in reversed(before) if _is_message(entry)), None)
     following = next((entry for entry in entries if entry.seq == seq + 1 and _is_message(entry)), None)
@@ -165,7 +168,7 @@ def _text_of(entry: Entry) -> str:
 
 
 def _call_text(entries: Sequence[Entry], record: Record | None) -> str:
-    """Return the text of the tool call that an event belongs to; empty if there is none."""
+    """Return the transcript text of the tool call that an event belongs to; empty if there is no call."""
     payload = record.payload if isinstance(record, Envelope) else None
     if not isinstance(payload, ToolCalled | ToolStarted | ToolProgress | ToolFinished):
         return ""

@@ -1,4 +1,4 @@
-"""The list of models: configured, available with a key, on this machine, another provider, the demos.
+"""The list of models: configured, with an API key, on this machine, of another provider, and the demos.
 
 Invariant: the list opens immediately with the models that the app knows; the output of `tui-agent models` is added
 later.
@@ -16,14 +16,14 @@ from tui_agent.tui.panes.model_discovery import pretty, suggested
 from tui_agent.units import format_tokens
 
 ACT: Final = "\t"
-"""Prefix of an item's value that is an action instead of a model name; users cannot type it."""
+"""Prefix of the value of a list item that is an action, not a model's name; users cannot type this prefix."""
 DEMOS: Final = ("bugfix", "todo-api")
 
 
 def choose_model(context: AppContext, then: Callable[[str], None], *, with_actions: bool = False) -> None:
     """Open the list of models, and call `then` with the chosen name.
 
-    `with_actions` also offers other providers and demos; their values begin with `ACT`.
+    `with_actions` adds items for other providers and demos; their values begin with `ACT`.
     """
 
     def offered_items(loaded: Sequence[Item]) -> list[Item]:
@@ -45,7 +45,10 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
 
 
 def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
-    """Return all items by group. `loaded` supplies facts about known models, and further models."""
+    """Return all items of the list of models by group.
+
+    `loaded` has facts about models that the app knows, and further models.
+    """
     keys = context.known_keys()
     known = [*_set_up(context, keys), *_by_key(keys)]
     for server in context.local_servers:
@@ -95,7 +98,6 @@ def _set_up(context: AppContext, keys: frozenset[str]) -> list[Item]:
 
 
 def _by_key(keys: frozenset[str]) -> list[Item]:
-    """Return the models of every vendor whose API key is set."""
     items: list[Item] = []
     group = "A key is set"
     for vendor in PROVIDERS.values():

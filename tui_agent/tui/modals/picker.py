@@ -1,7 +1,7 @@
-"""A list to choose one item from: type to filter, arrows or a click to select, Enter to choose.
+"""A list from which the user chooses one item: type to filter, arrows or a click to select, Enter to choose.
 
-Invariant: the list is only data, and returns the value of the chosen item. Esc returns None; the caller then undoes
-any preview.
+Invariant: the list is only data, and returns the value of the chosen item. Esc returns None; the caller then undoes any
+preview.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,10 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A row of the list. If `offered` is False it stays visible but cannot be chosen; `about` says why."""
+    """An item of a list to choose from.
+
+    An item with `offered` False is visible but cannot be chosen; `about` says why.
+    """
 
     value: str
     label: str
@@ -39,7 +42,10 @@ PAGE_ROWS = 8
 
 
 class Picker(ChoiceSheet[str | None]):
-    """The list. Its result is the value of the chosen item; `preview` is called with each item that is selected."""
+    """Sheet with a list, from which the user chooses one item.
+
+    The result is the value of the chosen item; `preview` is called with each item that is selected.
+    """
 
     scope: ClassVar[Scope] = "list"
     key_methods = {
@@ -63,18 +69,18 @@ class Picker(ChoiceSheet[str | None]):
         # Moving the cursor in a long list redraws only the two rows that change.
         self._row_cache: dict[tuple[object, ...], Strip] = {}
         self._filtered: tuple[str, list[Item]] | None = None
-        """The typed text, and the items that match this text."""
+        """The typed text, and the items that match the text."""
         self.title_text = title
         self.items = list(items)
         self.field = Field()
         self.empty = empty
         self.free = free
-        """Description of a typed text that is no item's label; empty if only items can be chosen."""
+        """Description of a typed text that is not the label of an item; empty if only items can be chosen."""
         self._preview = preview
         self.chosen = next((index for index, item in enumerate(self.items) if item.current), 0)
 
     def set_items(self, items: Sequence[Item]) -> None:
-        """Replace the items; keep the selection."""
+        """Replace the items; keep the selected item selected if it is among the new items."""
         chosen = self.chosen_item
         self.items, self._filtered = list(items), None
         self._row_cache.clear()
@@ -177,7 +183,7 @@ class Picker(ChoiceSheet[str | None]):
         return [*self.spacer(width), self.keys_row(width, *KEYS)]
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the list's own scope and the scope of everything that scrolls by pages."""
+        """Return the scope of the list's keys and the scope of the keys that scroll by pages."""
         return self.scope, "rows"
 
     @property

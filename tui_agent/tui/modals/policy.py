@@ -1,7 +1,7 @@
-"""`/policy`: what each profile allows, the sandbox, and the rules in force; the session's rules can be removed.
+"""The sheet of `/policy`: what each policy allows, the sandbox, and the rules in force.
 
-Invariant: the sheet changes nothing itself; it calls `switch` and `revoke`. Rules from files are loaded after it opens
-and cannot be removed here.
+Invariant: the sheet changes nothing itself; it calls `switch` and `revoke`. Rules from files are loaded after the sheet
+opens; only rules of the session can be removed.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,10 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 _NAME_WIDTH: Final = 16
 _SHORT: Final = {"network": "net", "outside": "out"}
 _DROPPED_FIRST: Final = (0, 2, 5)
-"""Columns to leave out first if there is no room: a column that is equal for all profiles, then less useful columns."""
+"""Columns of the table of policies to leave out first if there is no room, by index.
+
+The first column is equal for all policies; the others are less useful.
+"""
 _ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "no": "t3"}
 _LIMITS_OF_BYPASS: Final = (
     "Even bypass never reads secrets, edits git hooks or start-up files, or wipes a folder. It asks if it is unclear what "
@@ -31,16 +34,16 @@ _LIMITS_OF_BYPASS: Final = (
 
 
 class FileRule(NamedTuple):
-    """A rule of a policy file. `source` says where it applies, and its place."""
+    """A rule of a policy file. `source` says where the rule applies and in which file it is."""
 
     text: str
     source: str
 
 
 class PolicySheet(ChoiceSheet[None]):
-    """The policy sheet: switches profiles and removes rules of the session; open until Esc.
+    """The sheet of `/policy`, from which the user switches policies and removes rules of the session; open until Esc.
 
-    `state` returns the current state.
+    `state` returns the session's current state.
     """
 
     scope: ClassVar[Scope] = "policy"
@@ -67,24 +70,24 @@ class PolicySheet(ChoiceSheet[None]):
         self._switch = switch
         self._revoke = revoke
         self._file_rules: Sequence[FileRule] | None = None
-        """The rules of files; None until they are loaded."""
+        """The rules from policy files; None until they are loaded."""
         self._fault = ""
         self.chosen = list(GRID).index(self.policy) if self.policy in GRID else 0
 
     def set_rules(self, rules: Sequence[FileRule], fault: str = "") -> None:
-        """Show the rules from files, or the reason why they cannot be read."""
+        """Show the rules from policy files, or the reason why the files cannot be read."""
         self._file_rules, self._fault = rules, fault
         self.redraw()
 
     @property
     def policy(self) -> str:
-        """The current profile."""
+        """The name of the session's policy."""
         settings = self._state().settings
         return settings.policy if settings else "ask"
 
     @property
     def choices(self) -> list[str]:
-        """The rows that can be selected: profiles, then the session's rules."""
+        """The rows that can be selected, from top to bottom: policies, then the session's rules."""
         return [*GRID, *self._state().granted_rules]
 
     @property
@@ -182,17 +185,17 @@ class PolicySheet(ChoiceSheet[None]):
         super().redraw(keep=keep)
 
     def use_next(self) -> None:
-        """Switch to the next profile; bypass can only be chosen by its row."""
+        """Switch to the next policy; bypass can only be chosen by its row."""
         names = list(GRID)[:-1]
         policy = self.policy
         self._switch(names[(names.index(policy) + 1) % len(names)] if policy in names else "ask")
 
     def revoke(self) -> None:
-        """Revoke the selected rule of this session."""
+        """Revoke the rule of the session in the selected row."""
         if self.chosen >= len(GRID):
             self._revoke(self.choices[self.chosen])
 
     def use(self) -> None:
-        """Switch to the selected profile."""
+        """Switch to the policy in the selected row."""
         if self.chosen < len(GRID):
             self._switch(self.choices[self.chosen])

@@ -1,4 +1,4 @@
-"""A form for another provider: model, URL, key.
+"""The form to set up another provider: model, URL, API key.
 
 Invariant: the key is shown as dots and leaves the form only as `Provider.key`; nothing is stored here.
 """
@@ -19,20 +19,23 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """The values of the form. `vendor` is the vendor of the key, or the name of the key's variable."""
+    """The values of the form for a provider.
+
+    `vendor` is the vendor of the API key, or the name of the environment variable with the key.
+    """
 
     model: str
     base_url: str
     vendor: str
     key: str = field(repr=False)
     keep_key: bool = False
-    """True to store the key."""
+    """True to store the API key for later runs."""
     keep_model: bool = False
     """True to make the model the default."""
 
 
 OWN_SERVER: Final = "TUI_AGENT_API_KEY"
-"""The key's variable for a URL that belongs to no known vendor."""
+"""The environment variable with the API key for a URL that belongs to no known vendor."""
 BOXES: Final = (
     ("Keep the key", "in the key ring, or in a file that only you can read"),
     ("Keep the model", "make this model the default (saved in config.toml)"),
@@ -40,16 +43,15 @@ BOXES: Final = (
 KEYS: Final = "provider_line", "provider_tick", "provider_close"
 """The actions whose keys are shown below the form, after Enter."""
 MODEL, ADDRESS, KEY = range(3)
-"""Indexes of the fields."""
+"""Indexes of the fields in the form."""
 _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 
 
 class ProviderForm(ChoiceSheet[Provider | None]):
-    """The form: three fields and two checkboxes, which Space toggles.
+    """The form for a provider: three fields and two checkboxes, which Space toggles.
 
-    Enter goes to the next field, and submits on the last one.
-
-    `variables` maps each profile to the variable of its key.
+    Enter goes to the next field, and submits on the last one. `variables` maps each model profile to the environment
+    variable with its API key.
     """
 
     scope: ClassVar[Scope] = "provider"
@@ -110,7 +112,10 @@ class ProviderForm(ChoiceSheet[Provider | None]):
 
     @property
     def vendor(self) -> str:
-        """The vendor that gets the key; for the user's own server, the name of the variable that holds the key."""
+        """The vendor that gets the API key.
+
+        For a profile or the user's own server, the name of the environment variable with the key.
+        """
         name = self.fields[MODEL].text.strip()
         if name in self.variables:
             return self.variables[name]
@@ -134,14 +139,14 @@ class ProviderForm(ChoiceSheet[Provider | None]):
         self.redraw()
 
     def go_on(self) -> None:
-        """Go to the next field; on the last one, submit the form."""
+        """Go to the next field; on the last field, submit the form."""
         if self.chosen < KEY:
             self.move(1)
         else:
             self._submit()
 
     def tick(self) -> bool:
-        """Toggle the selected checkbox; return False on a field."""
+        """Toggle the checkbox in the selected row; return False if the row is a field."""
         if self.open_field is None:
             self.ticked[self.chosen - len(self.fields)] ^= True
             self.redraw()

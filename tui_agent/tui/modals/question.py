@@ -29,9 +29,9 @@ TITLES: Final = {
 
 
 class Question(ChoiceSheet[AnswerQuestion | None]):
-    """The question dialog.
+    """Sheet with a question of the agent.
 
-    Its result is an `AnswerQuestion`, or None if it was closed unanswered. `read` loads a long text.
+    The result is an `AnswerQuestion`, or None if the sheet was closed unanswered. `read` loads a long text.
     """
 
     has_grace_period: ClassVar[bool] = True
@@ -55,14 +55,13 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         self.question = question
         self.field = Field()
         self.plan: str | None = None
-        """The plan as edited by the user; None if it was not edited."""
+        """The plan as edited by the user; None if the user did not edit it."""
         self._text = ""
         self._read = read
         self.options = question.options
 
     @property
     def request_id(self) -> RequestId:
-        """The id of the question."""
         return self.question.question_id
 
     @property
@@ -134,7 +133,9 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         return (self.on_words or is_text) and super().type_key(key, character)
 
     def answer_number(self, number: int) -> bool:
-        """Give the answer with this index (from 0); return False if there is none, or while the user types text."""
+        """Give the answer with this index (from 0); return False if there is no such answer or while the user types
+        text.
+        """
         if self.on_words or number >= len(self.options):
             return False
         self.chosen = number

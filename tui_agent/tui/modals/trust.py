@@ -1,4 +1,4 @@
-"""The trust sheet: the names, effects and contents of a folder's own files, and whether to trust them.
+"""The trust sheet: the names, effects and contents of a folder's configuration files, and whether to trust them.
 
 Invariant: the sheet shows exactly the content that was read and would be trusted. Enter and Esc trust nothing unless
 `Trust` is selected. Names and contents are never shortened, and invisible characters are shown as code points.
@@ -38,7 +38,7 @@ _STATES: Final[Mapping[str, str]] = {
 
 
 class Entry(NamedTuple):
-    """A listed file with cleaned texts; `file` is None if the file was deleted."""
+    """A file on the trust sheet with cleaned texts; `file` is None if the file was deleted."""
 
     name: str
     about: str
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """An answer and its action. If it is not `offered`, `about` is the reason."""
+    """An answer on the trust sheet and its action. If `offered` is False, `about` is the reason."""
 
     action: str
     answer: Answer
@@ -58,9 +58,9 @@ class Choice(NamedTuple):
 
 
 class TrustSheet(ChoiceSheet[Answer | None]):
-    """The trust sheet.
+    """Sheet that asks whether to trust the configuration files in a folder.
 
-    Its result is the answer, or None if nothing was decided. `asking` is True while the app opens the folder.
+    The result is the answer, or None if nothing was decided. `asking` is True while the app opens the folder.
     """
 
     has_grace_period = True
@@ -93,7 +93,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         self._asking = asking
         states = {project.trust_state for project in projects if project.files.files}
         self._state = next((state for state in _STATES if state in states), "nothing")
-        """The least trusted state of all folders."""
+        """The least trusted state of all folders on the sheet."""
         fault = next((project.files.fault for project in projects if project.files.fault), "")
         self.entries = [entry for project in projects for entry in _entries(project, marks)]
         self.choices = self._offer_choices(fault)
@@ -203,7 +203,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
 
     @property
     def unseen_files(self) -> int:
-        """The number of files whose rows were not visible yet."""
+        """The number of files on the sheet whose rows were not visible yet."""
         return len(self.entries) - len(self._seen_files)
 
     def mark_seen(self, rows: int) -> None:
@@ -215,14 +215,14 @@ class TrustSheet(ChoiceSheet[Answer | None]):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Give the selected answer, or open the selected file."""
+        """Give the answer in the selected row, or show the file in it."""
         if self.chosen < len(self.entries):
             self.look_inside()
         elif self.choices and self.choices[self.chosen - len(self.entries)].offered:
             self.dismiss(self.choices[self.chosen - len(self.entries)].answer)
 
     def give(self, answer: Answer) -> bool:
-        """Give an answer; return False if it is not one of the choices."""
+        """Give an answer; return False if the sheet does not offer the answer."""
         choice = next((choice for choice in self.choices if choice.answer == answer), None)
         if choice is not None and choice.offered:
             self.dismiss(choice.answer)
@@ -246,7 +246,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
 
 
 def _content_of(file: ProjectFile) -> str:
-    """Return the content of a file with invisible characters as code points, or the reason why it cannot be shown."""
+    """Return the content of a file with invisible characters as code points, or why the content cannot be shown."""
     if file.fault:
         return "This file cannot be read, so it cannot be trusted."
     try:

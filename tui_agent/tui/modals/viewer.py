@@ -15,11 +15,14 @@ from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.sheet import Sheet
 
 DrawBody: TypeAlias = Callable[[Facts], object]
-"""A function that adds the rows of a sheet."""
+"""A function that adds the rows of a sheet to the given `Facts`."""
 
 
 class Viewer(Sheet[None]):
-    """A read-only sheet. `draw` adds its rows; if it adds none, `empty` is shown; `plain` is the text to copy."""
+    """Sheet with text to read.
+
+    `draw` adds the rows of the sheet; if there are none, `empty` is shown; `plain` is the text that the user can copy.
+    """
 
     scope: ClassVar[Scope] = "viewer"
     key_methods = {
@@ -49,13 +52,13 @@ class Viewer(Sheet[None]):
         self._draw = draw
         self.plain, self._empty = plain, empty
         self.right = right
-        """The text at the right of the title."""
+        """The text on the right side of the title row."""
         self.verdict: tuple[str, Role] = "", "t2"
-        """A word after `right`, and its colour."""
+        """A word after `right` in the title row, and the word's colour."""
         self.extra: Sequence[str] = ()
-        """Names of further actions that the row of keys shows."""
+        """Names of further actions whose keys are shown below the sheet."""
         self.opened_by = ""
-        """The action whose key opened this screen and also closes it, or "" if there is none."""
+        """The action whose key opened this sheet and closes it as well; "" if there is none."""
 
     def head(self, width: int) -> list[Strip]:
         verdict, role = self.verdict
@@ -74,14 +77,14 @@ class Viewer(Sheet[None]):
         return [*self.spacer(width), self.keys_row(width, *names)]
 
     def scroll_to_end(self, direction: int) -> None:
-        """Scroll to the beginning (`direction` -1) or to the end (1)."""
+        """Scroll to the beginning of the text if `direction` is -1, to the end if it is 1."""
         if direction < 0:
             self._body.scroll_home(animate=False)
         else:
             self._body.scroll_end(animate=False)
 
     def copy(self) -> bool:
-        """Copy the text; return False if there is none."""
+        """Copy the text of the sheet; return False if there is no text to copy."""
         if self.plain:
             self.app.copy_text(self.plain)  # type: ignore[attr-defined]
         return bool(self.plain)

@@ -20,7 +20,7 @@ FOLD_BYTES: Final = 2048
 CHIP: Final = re.compile(r"\[(?:pasted \d+ (?:lines?|characters)|image [^\[\]\n]+?)(?: #\d+)?\]")
 MAX_PATHS_LENGTH: Final = 4_096
 MAX_PATHS: Final = 20
-"""Maximum number of paths in a paste that becomes mentions."""
+"""Maximum number of paths in a pasted text that becomes mentions."""
 MEDIA: Final = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -38,19 +38,19 @@ class Picture(NamedTuple):
 
 
 class Chips:
-    """The chips of a message: their labels, and the texts and pictures they represent."""
+    """The chips in a message: their labels, and the texts and pictures that they represent."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self.pictures: dict[str, Picture] = {}
 
     def clear(self) -> None:
-        """Remove all chips."""
+        """Forget all chips."""
         self.texts.clear()
         self.pictures.clear()
 
     def fold(self, text: str) -> str:
-        """Return the text to insert for a paste: the paste itself if it is short, otherwise a new chip."""
+        """Return the text to insert for a paste: the paste if it is short, otherwise the label of a new chip."""
         lines = text.count("\n") + (not text.endswith("\n"))
         if lines <= FOLD_LINES and len(text.encode("utf-8", "replace")) <= FOLD_BYTES:
             return text
@@ -59,7 +59,7 @@ class Chips:
         return label
 
     def fold_picture(self, text: str, root: Path) -> str | None:
-        """Return a chip if the paste is the path of an image file; otherwise None."""
+        """Return the label of a new chip if the paste is the path of an image file; otherwise None."""
         plain = text.strip().strip("'\"")
         path = _parse_path(plain if plain.startswith("file://") else plain.replace("\\ ", " ")).expanduser()
         media = MEDIA.get(path.suffix.lower())
@@ -74,25 +74,25 @@ class Chips:
         return label
 
     def expand(self, text: str) -> str:
-        """Return the text with the chips of pasted texts expanded; pictures keep their label."""
+        """Return the text with the chips of pasted texts expanded; the chips of pictures stay labels."""
         return CHIP.sub(lambda chip: self.texts.get(chip.group(), chip.group()), text)
 
     def pictures_in(self, text: str) -> tuple[Picture, ...]:
-        """Return the pictures whose chips are still in the text, in order."""
+        """Return the pictures whose chips are in the text, in the text's order."""
         labels = CHIP.findall(text)
         return tuple(self.pictures[label] for label in labels if label in self.pictures)
 
     def spans(self, line: str) -> list[tuple[int, int]]:
-        """Return the (start, end) positions of the known chips in a line."""
+        """Return the (start, end) positions of the chips in a line."""
         known = self.texts.keys() | self.pictures.keys()
         return [chip.span() for chip in CHIP.finditer(line) if chip.group() in known]
 
     def to_json(self, text: str) -> str:
-        """Return the text and its chips in the draft's format, where a picture is an array."""
+        """Return the text and its chips as JSON for the draft file."""
         return json.dumps({"text": text, "chips": self.texts, "pictures": self.pictures})
 
     def from_json(self, raw: str) -> str:
-        """Restore the chips of a stored draft and return its text; plain text is returned unchanged."""
+        """Restore the chips of a draft from `to_json` and return its text; return plain text unchanged."""
         try:
             draft = json.loads(raw)
         except ValueError:
@@ -117,7 +117,7 @@ class Chips:
 
 
 def paths_as_mentions(text: str, root: Path) -> str | None:
-    """Return a paste of existing workspace paths as mentions; None for any other text.
+    """Return pasted paths of files in the workspace as mentions, e.g. `@src/app.py `; None for any other text.
 
     A space after each mention closes the menu.
     """
@@ -138,7 +138,6 @@ def paths_as_mentions(text: str, root: Path) -> str | None:
 
 
 def _parse_path(text: str) -> Path:
-    """Return the path in a text that is a path or a `file://` URL."""
     return Path(unquote(text.removeprefix("file://")) if text.startswith("file://") else text)
 
 

@@ -1,6 +1,6 @@
 """The prompt: bar, editor, policy row, and the completion menu above them.
 
-Invariant: the height changes only with the text; the menu covers other widgets without moving them.
+Invariant: the prompt's height changes only with its text; the menu covers other widgets without moving them.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"
 
 
 class PolicyRow(LinePane):
-    """The row below the editor: the policy, and the cost or the effect of sending."""
+    """The row below the editor: the policy, and a note about the cost or the effect of sending."""
 
     surface = "s2"
     policy: str = "ask"
@@ -50,7 +50,9 @@ class PolicyRow(LinePane):
     unconfined: bool = False
 
     def set_texts(self, policy: str, note: str, mode: str = "", *, unconfined: bool = False) -> None:
-        """Show these texts."""
+        """Show the policy, the note and the mode of vim keys; `unconfined` means that commands run without a
+        sandbox.
+        """
         if (policy, note, mode, unconfined) != (self.policy, self.note, self.mode, self.unconfined):
             self.policy, self.note, self.mode, self.unconfined = policy, note, mode, unconfined
             self.show()
@@ -66,10 +68,13 @@ class PolicyRow(LinePane):
 
 
 class Prompt(Vertical):
-    """Editor and policy row. Posts `Sent` with the message, after removing it from the editor."""
+    """The prompt: the message editor and the row with the policy.
+
+    Posts `Sent` with the message, after removing the message from the editor.
+    """
 
     class Sent(Message):
-        """A message to send. `how` is send or queue; `written` is the text as typed, with long pastes as chips."""
+        """A message to send. `how` is `send` or `queue`; `written` is the text as typed, with long pastes as chips."""
 
         def __init__(
             self, text: str, how: str, pictures: Sequence[Picture] = (), written: str | None = None
@@ -81,10 +86,10 @@ class Prompt(Vertical):
             self.written = text if written is None else written
 
     class MenuChanged(Message):
-        """Posted when the menu opened, closed, or must be moved."""
+        """Message that is posted when the completion menu opened, closed, or must be moved."""
 
     class Drafted(Message):
-        """Posted when the unsent text changed."""
+        """Message that is posted when the text in the editor changed."""
 
     def __init__(self, looks: Callable[[], Looks], root: Path, policy: str = "ask") -> None:
         super().__init__(id="prompt", classes=f"-{policy}")
@@ -127,7 +132,7 @@ class Prompt(Vertical):
     def set_state(
         self, policy: str, note: str, *, running: bool, waits_for: str = "", unconfined: bool = False
     ) -> None:
-        """Set the row below the editor.
+        """Set the texts of the row below the editor.
 
         `waits_for` names work other than a turn, such as a summary, that ends before a message is sent. `unconfined`
         means that commands run without a sandbox.
@@ -140,19 +145,19 @@ class Prompt(Vertical):
         self._update_note()
 
     def set_find_place(self, text: str) -> None:
-        """Show the place of the current match of a search; empty if none is open."""
+        """Show the place of the current match of a search, e.g. `3 of 13`; empty if no search is open."""
         self._find_place = text
         self._update_note()
 
     def set_queue(self, texts: Sequence[str], *, after: str) -> None:
-        """Show the queued messages; `after` names the work that runs before them."""
+        """Show the queued messages; `after` names the work that ends before they are sent."""
         before = self.queue_rows.rows_wanted
         self.queue_rows.set_texts(texts, after=after)
         if self.queue_rows.rows_wanted != before:
             self.post_message(self.MenuChanged())
 
     def fit(self, most_rows: int, *, policy_row: bool) -> None:
-        """Limit the height to `most_rows` rows."""
+        """Limit the prompt's height to `most_rows` rows, and show or hide the row with the policy."""
         self.most_rows, self.with_policy = most_rows, policy_row
         self.policy_row.display = policy_row
         self._grow()
@@ -238,13 +243,11 @@ class Prompt(Vertical):
                 )
 
     def set_root(self, root: Path) -> None:
-        """Use another work folder for completion and pasted paths."""
+        """Use another work folder for completion and for pasted paths."""
         if root != self.files.root:
             self.editor.root, self.files, self._symbols = root, FileIndex(root), Symbols()
 
     def _search_symbols(self, query: str) -> None:
-        """Search symbols once the user pauses typing."""
-
         async def search() -> None:
             self._symbols.store_result(query, await self.find_symbols(self.files.root, query))
             chosen = self.menu.candidate
@@ -267,7 +270,10 @@ class Prompt(Vertical):
         self._update_note()
 
     def close_menu(self) -> bool:
-        """Close the menu; return False if none was open. Closing a history search restores the text from before it."""
+        """Close the menu; return False if no menu was open.
+
+        Closing a search in the history restores the text from before the search.
+        """
         if self._searching is not None:
             self._end_search(self._searching)
             return True
@@ -278,7 +284,7 @@ class Prompt(Vertical):
         return True
 
     def _end_search(self, text: str) -> None:
-        """End the history search with this text in the editor."""
+        """End the search in the history with this text in the editor."""
         self._searching = None
         self.editor.put_text(text)
         self._closed_at = self.editor.text
@@ -291,7 +297,7 @@ class Prompt(Vertical):
         self.editor.focus()
 
     def _act(self, name: str) -> None:
-        """Run an editor action that concerns the menu or the chat."""
+        """Run an action of the editor that concerns the menu or the chat."""
         match name:
             case "to_chat":
                 self.post_message(Intent("to_chat"))
@@ -334,7 +340,7 @@ class Prompt(Vertical):
             self.submit("send")
 
     def submit(self, how: str) -> None:
-        """Send the message. An empty message is sent too, because Enter may mean "try again"."""
+        """Send the message in the editor. An empty message is sent too, because Enter may mean "try again"."""
         self._offer([])
         self._closed_at = None
         editor = self.editor

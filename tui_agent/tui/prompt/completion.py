@@ -14,16 +14,16 @@ from tui_agent.tui.prompt.symbols import Symbol
 MAX_FILES_BEFORE_SYMBOLS = 5
 """Maximum number of files listed before the symbols.
 
-Files whose names contain the query come before the symbols; if there are none, one other file is listed first.
+Files whose names contain the query come before the symbols; if there are no such files, one other file does.
 """
 _SCATTERED_SCORE = 100
-"""Lowest score of a text that has the query's letters in order, but not as one substring."""
+"""Lowest score of a text that has the letters of the query in order, but not next to each other."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
 MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@(\"[^\"\n]*|[^\s@]*)$")
 
 
 class Token(NamedTuple):
-    """The word to complete.
+    """The word at the cursor, which can be completed.
 
     `query` is the text from `start` to the cursor; `command` is set if the word is an argument.
     """
@@ -35,7 +35,10 @@ class Token(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A row of the menu. `hits` are the matched positions in `label`; `insert` replaces the token."""
+    """A row of the completion menu.
+
+    `hits` are the matched positions in `label`; `insert` is the text that replaces the word at the cursor.
+    """
 
     label: str
     insert: str
@@ -44,7 +47,7 @@ class Candidate(NamedTuple):
     hits: tuple[int, ...] = ()
     dimmed: bool = False
     runs: bool = False
-    """True if Enter sends the completed text; False if it only inserts it."""
+    """True if Enter sends the completed text; False if Enter only inserts it."""
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
@@ -86,7 +89,7 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
 
 
 def command_candidates(query: str, commands: Sequence[Action], *, running: bool) -> list[Candidate]:
-    """Return the slash commands that begin with the query; if there are none, those that contain it."""
+    """Return the slash commands that begin with the query; if there are none, those that contain the query."""
     scored: list[tuple[int, Action, tuple[int, ...]]] = []
     for action in commands:
         if action.slash.startswith(query):
@@ -111,7 +114,10 @@ def command_candidates(query: str, commands: Sequence[Action], *, running: bool)
 
 
 def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, str]]]) -> list[Candidate]:
-    """Return the matching values for the command's argument; `choices` maps a command to its `(value, help)` pairs."""
+    """Return the matching values for the argument of a slash command.
+
+    `choices` maps each slash command to its `(value, help)` pairs.
+    """
     scored: list[tuple[int, Candidate]] = []
     for value, about in choices.get(token.command, ()):
         result = match(token.query, value)
@@ -125,7 +131,7 @@ def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, 
 def file_candidates(
     query: str, paths: PathIndex | Iterable[str], symbols: Sequence[Symbol] = (), limit: int = 50
 ) -> list[Candidate]:
-    """Return at most `limit` files, folders and symbols, best match first.
+    """Return at most `limit` files, folders and symbols that match the query, best match first.
 
     A match in the name is better than a match in the path; of equal matches, the shorter path comes first.
     """
@@ -149,7 +155,7 @@ def file_candidates(
 
 
 def _path_candidate(path: str, hits: tuple[int, ...] = ()) -> Candidate:
-    """Return the candidate for a path; no space follows a folder, so that its content can be completed next."""
+    """Return the completion for a path. No space follows a folder, so that its content can be completed next."""
     return Candidate(
         path, f"@{quoted(path)}" + ("" if path.endswith("/") and " " not in path else " "), hits=hits
     )
@@ -161,5 +167,5 @@ def _symbol_candidate(query: str, symbol: Symbol) -> Candidate:
 
 
 def quoted(path: str) -> str:
-    """Return a path as written in a mention: in quotes if it contains spaces."""
+    """Return a path as it is written in a mention: in quotes if it contains spaces."""
     return f'"{path}"' if any(char.isspace() for char in path) else path

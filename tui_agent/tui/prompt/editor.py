@@ -33,7 +33,7 @@ _DEFAULT_KEYS = KeyMap()
 class MessageArea(TextArea, inherit_css=False):
     """The text area of a message, with chips, restoring of erased text, and earlier messages.
 
-    Its text is always clean (see `tui.text`).
+    The text is always clean (see `tui.text`).
     """
 
     # Skip TextArea's long style sheet: app.tcss overrides all of it.
@@ -45,7 +45,7 @@ class MessageArea(TextArea, inherit_css=False):
     ]
 
     class Edited(Message):
-        """Posted when the text or the cursor changed."""
+        """Message that is posted when the text or the cursor changed."""
 
     def __init__(self, looks: Callable[[], Looks], root: Path) -> None:
         super().__init__(
@@ -60,15 +60,15 @@ class MessageArea(TextArea, inherit_css=False):
         self.vim: Vim | None = None
         self.menu_open = False
         self.sync: Callable[[], None] = lambda: None
-        """Called to update the menu for the text."""
+        """Called to update the completion menu for the text."""
         self.submit: Callable[[str], None] = lambda how: None
         """Called in the key handler with the action of the key: `send` or `queue`."""
         self.act: Callable[[str], None] = lambda name: None
         """Called in the key handler with the name of an action other than `send` and `queue`."""
         self.take_queued: Callable[[], bool] = lambda: False
-        """Called to take the newest queued message back; returns False if none is queued."""
+        """Called to take the newest queued message back into the editor; returns False if no message is queued."""
         self.running = False
-        """True while a turn runs, which a message would steer."""
+        """True while a turn runs; a message sent meanwhile steers the turn."""
         self._erased = ""
         self._returned = ""
 
@@ -89,22 +89,22 @@ class MessageArea(TextArea, inherit_css=False):
         self.vim = Vim() if on else None
 
     def put_text(self, text: str, *, returned: bool = False) -> None:
-        """Replace the text and move the cursor to its end. The user can undo this.
+        """Replace the text and move the cursor to its end. The user can undo the replacement.
 
-        `returned` is True for the message of an undone turn. A slash typed right after that replaces it, so that the
-        user can type a command.
+        `returned` is True for the message of an undone turn. A slash typed right after that replaces the text, so that
+        the user can type a command.
         """
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
         self._returned = self.text if returned else ""
 
     def put_message(self, message: str) -> None:
-        """Replace the text and remove its chips."""
+        """Replace the text and forget all chips."""
         self.chips.clear()
         self.put_text(message)
 
     def prefix_text(self, text: str) -> None:
-        """Insert text before the message, and move the cursor to the end."""
+        """Insert text before the message, move the cursor to the end, and focus the editor."""
         self.insert(text, (0, 0))
         self.move_cursor(self.document.end)
         self.focus()
@@ -128,7 +128,7 @@ class MessageArea(TextArea, inherit_css=False):
     def paste(self, text: str) -> None:
         """Insert pasted text.
 
-        A picture's path or a long text becomes a chip, workspace paths become mentions; anything else is cleaned.
+        The path of a picture or a long text becomes a chip, workspace paths become mentions, and other text is cleaned.
         """
         label = self.chips.fold_picture(text, self.root) or paths_as_mentions(text, self.root)
         inserted = label if label is not None else self.chips.fold(typed(text))
@@ -145,11 +145,11 @@ class MessageArea(TextArea, inherit_css=False):
         return line
 
     def get_cursor_line_start_location(self, smart_home: bool = False) -> tuple[int, int]:
-        """Return the start of the line, not of the wrapped row."""
+        """Return the start of the line, while Textual's method returns the start of the wrapped row."""
         return self.cursor_location[0], 0
 
     def get_cursor_line_end_location(self) -> tuple[int, int]:
-        """Return the end of the line, not of the wrapped row."""
+        """Return the end of the line, while Textual's method returns the end of the wrapped row."""
         row = self.cursor_location[0]
         return row, len(self.document.get_line(row))
 
@@ -170,7 +170,9 @@ class MessageArea(TextArea, inherit_css=False):
         self._erase(self.get_cursor_word_left_location())
 
     def _erase(self, to: tuple[int, int]) -> None:
-        """Erase the selection, or else the text between the cursor and `to`; `action_put_back` inserts it again."""
+        """Erase the selection or, without one, the text between the cursor and `to`; `action_put_back` restores the
+        text.
+        """
         start, end = sorted(self.selection if not self.selection.is_empty else (self.cursor_location, to))
         if start != end:
             self._erased = self.get_text_range(start, end)
@@ -217,7 +219,7 @@ class MessageArea(TextArea, inherit_css=False):
 
 
 class Editor(KeyActions, MessageArea, inherit_css=False):
-    """The editor of one message. Its keys are in the registry, scopes `prompt` and `menu`."""
+    """The editor of the prompt. The registry of actions lists its keys under the scopes `prompt` and `menu`."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
     key_methods = {
@@ -260,11 +262,11 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         await super()._on_key(event)
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the prompt. `_take_key` handles the menu's keys, before vim's keys."""
+        """Return the scope of the prompt. The menu's keys come before vim's keys, so `_take_key` handles them."""
         return ("prompt",)
 
     def _take_key(self, event: events.Key) -> bool:
-        """Run the menu's, vim's or the prompt's action for a key; return False if the key has none."""
+        """Run the menu's, vim's or the prompt's action for a key; return False if the key has no action."""
         key = event.key
         if self.key_map.find(key, ("menu",)):
             # The key may have been read together with letters, so update the menu for them first.
@@ -280,9 +282,9 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return self.run_key(key) or self._drop_default_key(key)
 
     def _drop_default_key(self, key: str) -> bool:
-        """Swallow a default key that the user has unbound, so that the text area does not handle it.
+        """Ignore a key that is bound by default but not by the user, so that the text area does not handle it.
 
-        The default keys of the history still move the cursor.
+        The default keys of the action `history` move the cursor nevertheless.
         """
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
             if action.name == "history":
@@ -291,15 +293,17 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return False
 
     def choose_in_menu(self, direction: int) -> None:
-        """Select the row above or below in the menu."""
+        """Select the row below (`direction` 1) or above (-1) in the completion menu."""
         self.act("choose_up" if direction < 0 else "choose_down")
 
     def run_choice(self, methods: Sequence[str], choice: int) -> None:
-        """Run the method for a key's choice: -1 or 1 selects one of two methods, otherwise `choice` is the index."""
+        """Run the method for one of the alternatives of a key: `choice` is -1 or 1 for two methods, otherwise the
+        index.
+        """
         getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
     def queue(self) -> bool:
-        """Queue the message; return False if there is none."""
+        """Queue the message; return False if the editor is empty."""
         has_text = bool(self.text.strip())
         if has_text:
             self.submit("queue")
@@ -323,7 +327,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def enter(self, running: bool) -> bool:
         """Send the message; after a backslash at the end of the line, insert a line break instead.
 
-        `running` is the state for which the key is bound; return False if the current state is the other one.
+        `running` says whether the key is for sending while a turn runs. Return False if that is not the current state.
         """
         if running != self.running:
             return False
@@ -336,4 +340,4 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return True
 
     def action_none(self) -> None:
-        """Do nothing, because the app handles this key itself."""
+        """Do nothing, because the app handles the keys that are bound to this action."""

@@ -18,11 +18,11 @@ from tui_agent.config.git_query import query_git
 
 MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30
-"""With fewer matches than this, paths that contain the query's letters in order are added."""
+"""If a search has fewer matches than this, paths that contain the letters of the query in order are added."""
 ENOUGH_MATCHES: Final = 200
 """Number of matches of each kind after which the search stops and ranks them."""
 MAX_QUERY_LENGTH: Final = 64
-"""Characters of a query after this many are ignored."""
+"""Number of characters of a query that are used; the others are ignored."""
 FRESH_S = 5.0
 _SKIPPED = frozenset(
     {".git", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache", ".tox", "target"}
@@ -53,7 +53,7 @@ def _walk(root: Path) -> list[str]:
 
 
 class _Lines:
-    """Many strings joined into one, for a fast search for those that contain a substring."""
+    """Many strings joined into one, for a fast search for the strings that contain a substring."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         lowered = [text.lower().replace("\n", " ") for text in texts]
@@ -63,7 +63,7 @@ class _Lines:
     def find_containing(self, wanted: str) -> Iterator[int]:
         """Yield the index of each string that contains `wanted`.
 
-        If `wanted` begins with a line feed, only strings that begin with the rest of it match.
+        If `wanted` begins with a line feed, yield only strings that begin with the rest of `wanted`.
         """
         at = self.text.find(wanted)
         while at >= 0:
@@ -72,7 +72,7 @@ class _Lines:
             at = self.text.find(wanted, end) if end >= 0 else -1
 
     def find_with_letters(self, wanted: str) -> Iterator[int]:
-        """Yield the index of each string that contains these letters in order."""
+        """Yield the index of each string that contains the letters of `wanted` in order."""
         rare = self.text.count(wanted[0]) < len(self._starts) // 2
         start = re.escape(wanted[0]) if rare else f"^[^{re.escape(wanted[0])}\n]*{re.escape(wanted[0])}"
         rest = "".join(rf"[^{re.escape(char)}\n]*{re.escape(char)}" for char in wanted[1:])
@@ -88,7 +88,7 @@ class _Lines:
 
 
 class PathIndex:
-    """Files and their folders (which end with a slash), shorter paths first."""
+    """Searchable paths of files and of their folders (which end with a slash), shorter paths first."""
 
     def __init__(self, files: Iterable[str]) -> None:
         self.files = list(files)
@@ -104,9 +104,9 @@ class PathIndex:
         self._lowered_names = _Lines([name_of(path) for path in self.paths])
 
     def find(self, query: str) -> list[str]:
-        """Return the paths to rank: those whose name or path begins with or contains the query.
+        """Return the paths that match the query: those whose name or path begins with or contains the query.
 
-        If these are few, also return paths that contain the query's letters in order.
+        If there are few, add paths that contain the letters of the query in order.
         """
         wanted = query[:MAX_QUERY_LENGTH].lower().replace("\n", " ")
         matches: dict[int, None] = {}
@@ -136,7 +136,7 @@ def name_of(path: str) -> str:
 
 
 class FileIndex:
-    """The most recent listing of one folder."""
+    """The most recent listing of the files in one folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

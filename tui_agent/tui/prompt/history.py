@@ -13,7 +13,7 @@ MAX_MESSAGE_LENGTH = 8_000
 
 
 class History:
-    """Earlier messages, oldest first. The text being written is kept while the user browses."""
+    """The user's earlier messages, oldest first. The text being written is kept while the user browses them."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
@@ -22,7 +22,7 @@ class History:
         self._written = ""
 
     def load(self) -> list[str]:
-        """Return the messages in the file; an empty list if it cannot be read. Blocks."""
+        """Return the messages in the history file; an empty list if the file cannot be read. Blocks."""
         if self.path is None:
             return []
         try:
@@ -40,11 +40,11 @@ class History:
         return texts
 
     def extend(self, texts: Iterable[str]) -> None:
-        """Insert older messages in front of those of this session."""
+        """Insert older messages in front of the messages of this session."""
         self.entries = [*texts, *self.entries][-MAX_MESSAGES:]
 
     def add(self, text: str) -> bool:
-        """Add a message; return False if it is empty or equal to the previous one."""
+        """Add a message; return False if it is empty or equal to the newest message."""
         self._index = None
         text = text[:MAX_MESSAGE_LENGTH]
         if not text.strip() or (self.entries and self.entries[-1] == text):
@@ -54,7 +54,7 @@ class History:
         return True
 
     def store(self, texts: Iterable[str]) -> None:
-        """Append messages to the file. Blocks."""
+        """Append messages to the history file. Blocks."""
         if self.path is None:
             return
         lines = [json.dumps(text[:MAX_MESSAGE_LENGTH], ensure_ascii=False) + "\n" for text in texts]
@@ -68,7 +68,7 @@ class History:
             return
 
     def older_message(self, written: str) -> str | None:
-        """Return the next older message; None at the oldest. `written` is the text in the editor."""
+        """Return the next older message; None if there is none. `written` is the text in the editor."""
         if self._index is None:
             self._written = written
             index = len(self.entries)

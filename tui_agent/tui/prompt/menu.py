@@ -1,6 +1,6 @@
-"""The completion menu: up to 8 rows directly above the prompt, aligned with it.
+"""The completion menu: up to 8 rows directly above the prompt, aligned with the prompt's text.
 
-Invariant: it shows candidates and tracks the selected one; the prompt decides the effect of a selection.
+Invariant: the menu shows candidates and tracks the selected one; the prompt decides the effect of a selection.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ MAX_ROWS = 8
 
 
 class Menu(LinePane):
-    """The rows of candidates."""
+    """The completion menu: a row for each candidate."""
 
     surface = "s3"
 
     class Picked(Message):
-        """Posted when the user clicks a row."""
+        """Message that is posted when the user clicks a row of the menu."""
 
     def on_mount(self) -> None:
         self.candidates: Sequence[Candidate] = ()
@@ -33,21 +33,21 @@ class Menu(LinePane):
         self._top = 0
 
     def offer(self, candidates: Sequence[Candidate]) -> None:
-        """Show these candidates and select the first."""
+        """Show these candidates in the menu, and select the first one."""
         if candidates != self.candidates:
             self.candidates = candidates
             self.chosen = self._top = 0
         self.show()
 
     def move(self, by: int) -> None:
-        """Move the selection, wrapping around at the ends."""
+        """Move the selection by this number of rows, wrapping around at the ends."""
         if self.candidates:
             self.chosen = (self.chosen + by) % len(self.candidates)
             self._top = min(max(self._top, self.chosen - self.rows + 1), self.chosen)
             self.show()
 
     def reselect(self, candidate: Candidate | None) -> None:
-        """Select this candidate again if it is still offered, so that rows added later do not change the selection."""
+        """Select this candidate again if the menu contains it, so that rows added later do not change the selection."""
         inserts = [row.insert for row in self.candidates]
         if candidate is not None and candidate.insert in inserts:
             self.move(inserts.index(candidate.insert) - self.chosen)
@@ -64,7 +64,7 @@ class Menu(LinePane):
 
     @property
     def candidate(self) -> Candidate | None:
-        """The selected candidate."""
+        """The selected candidate; None if the menu is empty."""
         return self.candidates[self.chosen] if self.chosen < len(self.candidates) else None
 
     def draw(self, width: int, height: int) -> list[Strip]:
@@ -114,7 +114,6 @@ class Menu(LinePane):
 
 
 def _marked(label: str, candidate: Candidate, pen: Pen, chosen: bool) -> list[Part]:
-    """Return the label with the matched letters emphasised."""
     plain: Role = "t3" if candidate.dimmed else "t1"
     hit: Role = "t3" if candidate.dimmed else "accent"
     parts: list[Part] = []

@@ -16,22 +16,22 @@ MAX_ROWS: Final = 3
 
 
 class QueueRows(LinePane):
-    """A row for each of the first queued messages; hidden while there are none."""
+    """The rows above the prompt for the first queued messages; hidden if no message is queued."""
 
     surface = "s2"
     texts: tuple[str, ...] = ()
     after: str = ""
     is_prompt_empty: bool = True
-    """True if the keys on the rows work: with text in the prompt, they mean something else."""
+    """True if the keys on the rows work. With text in the prompt, these keys mean something else."""
     _is_taken: bool = False
 
     @property
     def rows_wanted(self) -> int:
-        """The number of rows that the widget needs."""
+        """The number of rows that the queued messages need."""
         return min(len(self.texts), MAX_ROWS)
 
     def set_texts(self, texts: Sequence[str], *, after: str) -> None:
-        """Show these messages; `after` names the work that runs before them, empty if there is none."""
+        """Show these messages; `after` names the work that runs before they are sent, empty if there is none."""
         if (tuple(texts), after) == (self.texts, self.after):
             return
         self.texts, self.after, self._is_taken = tuple(texts), after, False
@@ -40,13 +40,16 @@ class QueueRows(LinePane):
         self.show()
 
     def set_prompt_empty(self, is_empty: bool) -> None:
-        """Show the keys only while they work."""
+        """Show the keys for the queued messages only while the prompt is empty, because they do not work otherwise."""
         if is_empty != self.is_prompt_empty:
             self.is_prompt_empty = is_empty
             self.show()
 
     def take(self) -> bool:
-        """Take the newest message back into the prompt, once until the queue changes; return False if there is none."""
+        """Take the newest queued message back into the prompt, once until the queue changes.
+
+        Return False if no message is queued.
+        """
         if self.texts and not self._is_taken:
             self._is_taken = True
             self.post_message(Intent("unqueue"))
@@ -65,7 +68,9 @@ class QueueRows(LinePane):
         return pen.line(width, [pen.part(f"{symbols.queued} ", "t3"), *cut_text], right)
 
     def _notes(self, index: int) -> Iterator[list[Part]]:
-        """Yield the notes for a row's right side, the longest first."""
+        """Yield the notes for the right side of a row, the longest first, so that the caller takes the first that
+        fits.
+        """
         first, last = index == 0, index == self.rows_wanted - 1
         pen = self.pen
         when = [pen.part(f"after {self.after}" if self.after else "waits", "t2")] if first else []

@@ -1,7 +1,7 @@
-"""Search for names defined in the workspace, for `@` completion: in the map's index, or else with git.
+"""Search for names defined in the workspace, for `@` completion: in the repository map's index, or else with git.
 
-Invariant: at most `MAX_SYMBOLS` names, the likeliest first, sources before tests. This module is
-loaded when a session opens or symbols are searched, not for the first screen.
+Invariant: at most `MAX_SYMBOLS` names, the likeliest first, sources before tests. This module is loaded when a session
+opens or symbols are searched, not for the first screen.
 """
 
 import asyncio
@@ -21,7 +21,10 @@ _LINE: Final = re.compile(rf"\b(?:{_KEYWORDS})\s+(?:\([^()]*\)\s*)?(\w+)")
 
 
 def find_definitions(root: Path, query: str) -> list[Symbol]:
-    """Return the matching names from lines that define something, found by git grep. Blocks, so call it in a thread."""
+    """Return the names that match the query, from lines that define something, found by git grep.
+
+    Blocks, so call it in a thread.
+    """
     if not can_be_symbol(query):
         return []
     pattern = rf"(^|[^[:alnum:]_])({_KEYWORDS})[[:space:]]+(\([^)]*\)[[:space:]]*)?[[:alnum:]_]*{query}"
@@ -54,7 +57,7 @@ async def search_git(root: Path, query: str) -> Sequence[Symbol]:
 
 
 def search_index(ask: Ask, data_dir: Path | None) -> FindSymbols:
-    """Return a function that searches the map's index in this data folder, or git if the index has no match."""
+    """Return a function that searches the repository map's index in this data folder, or git if that finds nothing."""
 
     async def find(root: Path, query: str) -> Sequence[Symbol]:
         words = ["map", "--json", "--symbol", query, "--cwd", str(root)]

@@ -1,4 +1,4 @@
-"""Symbols for `@` completion: when to search for them, and the last result.
+"""Symbols (names of functions, classes and so on) for `@` completion: when to search, and the last result.
 
 Invariant: only names that contain the query are offered. The search, and the import of the module that does it, start
 only when typing pauses.
@@ -19,7 +19,7 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w{2,63}")
 
 
 class Symbol(NamedTuple):
-    """A name and the place of its definition."""
+    """A name defined in the workspace, and the place of its definition."""
 
     name: str
     path: str
@@ -27,11 +27,11 @@ class Symbol(NamedTuple):
 
 
 FindSymbols: TypeAlias = Callable[[Path, str], Awaitable[Sequence[Symbol]]]
-"""(folder, query) -> names that contain the query, the likeliest first."""
+"""A function from (folder, query) to the symbols that contain the query, the likeliest first."""
 
 
 class Symbols:
-    """The result of the last search, and its query."""
+    """The query and the result of the last search for symbols."""
 
     def __init__(self) -> None:
         self.timer: Timer | None = None
@@ -40,7 +40,9 @@ class Symbols:
         self._searched_at = float("-inf")
 
     def find(self, query: str) -> Sequence[Symbol]:
-        """Return the found symbols that contain the query; empty if the last search was for an unrelated query."""
+        """Return the symbols of the last search that contain the query; empty if that search was for an unrelated
+        query.
+        """
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()
         return [symbol for symbol in self._found if query.lower() in symbol.name.lower()]
@@ -53,7 +55,6 @@ class Symbols:
         return can_be_symbol(query) and not is_known
 
     def store_result(self, query: str, symbols: Sequence[Symbol]) -> None:
-        """Store the result of a search."""
         self._query, self._found, self._searched_at = query, symbols, time.monotonic()
 
 

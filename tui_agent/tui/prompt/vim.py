@@ -31,7 +31,7 @@ _MOVES = {
 
 
 class Vim:
-    """The mode and the pending operator of one editor."""
+    """The mode (insert or normal) and the pending operator of the vim keys in one editor."""
 
     def __init__(self) -> None:
         self.mode: Literal["insert", "normal"] = "insert"
@@ -40,7 +40,7 @@ class Vim:
         self._whole_lines = False
 
     def escape(self) -> bool:
-        """Leave insert mode, or cancel a pending operator; return False if there was neither."""
+        """Leave insert mode, or cancel a pending operator such as `d`; return False if there was neither."""
         if self.mode == "insert":
             self.mode = "normal"
             self._pending = ""
@@ -154,7 +154,6 @@ class Vim:
 
 
 def _move(area: "TextArea", key: str) -> bool:
-    """Move the cursor; return False if the key is not a motion."""
     if key == "w":
         row, column = area.cursor_location
         line = area.document.get_line(row)
