@@ -1,4 +1,7 @@
-"""The bash parser: exact for a proven subset of bash, with loose readings of other text for guards and rules that deny.
+"""The bash parser: parses a subset of bash exactly, and guesses at the commands in any other text.
+
+The exact parse can prove that a command line is harmless. The guesses ("loose readings") serve only guards, and rules
+that ask or deny.
 
 Invariant: pure; nothing here knows what a program does.
 """

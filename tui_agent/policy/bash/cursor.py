@@ -1,4 +1,4 @@
-"""The parser's position in a script, and skipping of blanks, comments and line breaks.
+"""The position of the bash parser in a script, and the skipping of blanks, comments and line breaks.
 
 Invariant: only `skip_lines` passes a line break, together with the here-document body that starts after it.
 """
@@ -10,10 +10,10 @@ from tui_agent.protocol.unicode_text import describe_invisible
 
 MAX_CHARS: Final = 10_000
 MAX_TABS: Final = 12
-"""Limit for tabs in a row; more could push the rest of the line out of sight."""
+"""Limit for the number of tabs in a row; more could push the rest of the line out of sight."""
 
 DELIMITER: Final = r"(?=[ \t\n;&|<>()]|\Z)"
-"""Pattern that matches the end of a word."""
+"""Pattern that matches the end of a word of a script."""
 _DELIMITER = re.compile(DELIMITER)
 _BLANKS_AND_COMMENT = re.compile(r"[ \t]*(#[^\n]*)?")
 _FOREIGN_BLANK = re.compile(r"[^\S\x00-\x7f]")
@@ -23,11 +23,11 @@ _UNREAD: Final = (
     (re.compile(r"[<>]\("), "it uses `<(…)` or `>(…)`"),
     (re.compile(r"\n|\Z"), "a line ends in the middle of a command"),
 )
-"""Bash syntax outside the subset, with a description."""
+"""Bash syntax that the parser does not support, with the description that the user sees."""
 
 
 class RefusedError(Exception):
-    """An error for text outside the subset; `parse_script` turns it into a `Refusal`."""
+    """Raised for a script that uses unsupported bash syntax; `parse_script` returns it as a `Refusal`."""
 
     def __init__(self, reason: str, start: int) -> None:
         super().__init__(reason)
@@ -36,7 +36,7 @@ class RefusedError(Exception):
 
 
 class Cursor:
-    """A text with a current position. Text that no parser recognises is refused."""
+    """A bash script with the parser's current position. Text that no parser recognises is refused."""
 
     __slots__ = ("_body_end", "_body_line", "position", "substitutions", "text")
 
@@ -49,30 +49,30 @@ class Cursor:
 
     @property
     def character(self) -> str:
-        """The next character, empty at the end of the text."""
+        """The character at the current position, or "" at the end of the script."""
         return self.text[self.position : self.position + 1]
 
     def has(self, token: str) -> bool:
-        """Return True if the next characters are `token`."""
+        """Return True if the script continues with `token` at the current position."""
         return self.text.startswith(token, self.position)
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Match a pattern at the position, without moving."""
+        """Match a pattern at the current position, without moving the position."""
         return pattern.match(self.text, self.position)
 
     def at_word_end(self) -> bool:
-        """Return True if the next character ends a word."""
+        """Return True if a word of the script would end at the current position."""
         return self.match(_DELIMITER) is not None
 
     def refusal(self, reason: str, start: int | None = None) -> RefusedError:
-        """Return an error that refuses the whole script.
+        """Return an error that refuses the whole script for this reason.
 
-        `start` is the offset of the cause; the default is the current position.
+        `start` is the offset of the refused text; the default is the current position.
         """
         return RefusedError(reason, self.position if start is None else start)
 
     def unexpected(self) -> RefusedError:
-        """Return an error about text that is not allowed at the position."""
+        """Return an error that refuses the script because of the text at the current position."""
         reasons = (reason for pattern, reason in _UNREAD if self.match(pattern) is not None)
         return self.refusal(next(reasons, f"unexpected `{self.character}`"))
 
@@ -105,16 +105,16 @@ class Cursor:
 
     @property
     def awaits_body(self) -> bool:
-        """True if a here-document body starts after the next line break."""
+        """Return True if a here-document body starts after the next line break."""
         return self._body_line >= 0
 
     def await_body(self, body: re.Match[str]) -> None:
-        """Expect a here-document body (group 1 of the match) after this line."""
+        """Expect a here-document body (group 1 of the match `body`) after the current line."""
         self._body_line, self._body_end = body.start(1) - 1, body.end()
 
 
 def check_characters(text: str) -> None:
-    """Refuse a text that is too long, or that has characters a person cannot see."""
+    """Raise `RefusedError` for a script that is too long, or that has characters a person cannot see."""
     if len(text) > MAX_CHARS:
         raise RefusedError(f"it is longer than {MAX_CHARS:,} characters", MAX_CHARS)
     hidden = describe_invisible(text)

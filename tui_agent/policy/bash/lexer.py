@@ -14,10 +14,10 @@ from tui_agent.policy.bash import syntax
 from tui_agent.policy.bash.cursor import DELIMITER, Cursor
 
 MAX_BRACE_WORDS: Final = 500
-"""Limit for the words that brace expansion makes in a script."""
+"""Limit for the number of words that brace expansion makes in a whole script."""
 
 _PLAIN = re.compile(rf"[A-Za-z0-9_./:%@^+=~#\],-]+|(?<![^ \t\n;&|<>(])(?:!=?|\[){DELIMITER}")
-"""Literal characters. `!`, `!=` and `[` are literal only as whole words."""
+"""Literal characters of a word. `!`, `!=` and `[` are literal only as whole words."""
 _ESCAPED: Final = frozenset(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _ESCAPED_IN_QUOTES = re.compile(r'\\([$"\\`])')
 _QUOTED_RUN = re.compile(r'(?:[^"$`\\]|\\[^"$`\\\n])+')
@@ -27,8 +27,11 @@ _OPERATION: Final = r"(:-)([A-Za-z0-9_./,:@+-]*)|(##?|%%?)([A-Za-z0-9_./,:@+*?-]
 _VARIABLE = re.compile(
     rf"\$(?:\{{({_NAME})(?:{_OPERATION})?\}}|({_NAME}|[0-9](?![0-9])|[?#$!@*])(?![^\x00-\x7f]))"
 )
-"""A variable. A digit or non-ASCII letter must not follow, because the end of the name would not be certain. `$_` is
-excluded, because it changes with every command."""
+"""A variable such as `$name`.
+
+A digit or non-ASCII letter must not follow, because it would not be certain where the name ends. `$_` is excluded,
+because every command changes it.
+"""
 _EXPANSIONS: Final = {
     "(": "it uses arithmetic",
     "[": "it uses arithmetic",
@@ -42,15 +45,15 @@ _LITERAL_BRACES = re.compile(r"\{(?![^}]*\.\.)[A-Za-z0-9_./:^-]*\}")
 _ALTERNATIVES = re.compile(r"\{([A-Za-z0-9_./:%@^+=~#*?-]*(?:,[A-Za-z0-9_./:%@^+=~#*?-]*)+)\}")
 _ANY_TEXT = re.compile(r"([*?]+)")
 _NUMBERS = re.compile(r"\{(0|-?[1-9][0-9]{0,5})\.\.(?!\1\})(0|-?[1-9][0-9]{0,5})\}")
-"""A range of numbers. Bash treats a range of one number differently: compare `$x{1..1}` with `$x{1..2}`."""
+"""A range of numbers in braces. Bash treats a range of one number differently: compare `$x{1..1}` with `$x{1..2}`."""
 _ODD_TILDE = re.compile(r"[:=]~|\A~(?!/|\Z)")
 _SIGN_IN_COMMAND = re.compile(r"[\\*?%!]|(?!\A\[\Z)\[|(?<!\$)\{")
 _BYTES_OF_BLANKS: Final = frozenset(b"\x85\xa0")
-"""Bytes that some systems consider blanks, even inside an encoded letter."""
+"""Bytes that some systems treat as blanks, even inside an encoded letter."""
 
 
 class Role(Enum):
-    """The place of a word, which decides the expansions that bash performs in it."""
+    """The role of a word in a command (argument, assigned value …), which decides how bash expands the word."""
 
     COMMAND = auto()
     ARGUMENT = auto()
@@ -60,7 +63,10 @@ class Role(Enum):
 
 
 class WordReader:
-    """Reads words one after the other. `read_substitution` parses the script after `$(`, including the closing `)`."""
+    """Reads the words of a bash script, one after the other.
+
+    `read_substitution` parses the script of a command substitution after `$(`, including the closing `)`.
+    """
 
     def __init__(self, cursor: Cursor, read_substitution: Callable[[], syntax.Script]) -> None:
         self._cursor = cursor
@@ -68,7 +74,10 @@ class WordReader:
         self._brace_words = 0
 
     def read(self, role: Role) -> tuple[syntax.Word, ...]:
-        """Read one word and return it, or several words if it has braces. It may be empty only for the role `VALUE`."""
+        """Read one word of the script. The result has several words if brace expansion makes several.
+
+        A word may be empty only if its role is `VALUE`.
+        """
         cursor, start = self._cursor, self._cursor.position
         variants = self._read_parts(role)
         source = cursor.text[start : cursor.position]
@@ -82,7 +91,7 @@ class WordReader:
         return tuple(syntax.Word(source, start, self._check_tildes(pieces, start)) for pieces in kept)
 
     def at_process_output(self) -> bool:
-        """Return True if a process substitution `<(…)` begins here, after a blank."""
+        """Return True if a process substitution `<(…)` begins after the blanks at the current position."""
         cursor = self._cursor
         return cursor.has("<(") and cursor.text[: cursor.position][-1:] in (" ", "\t")
 
@@ -120,14 +129,12 @@ class WordReader:
         return syntax.Word(cursor.text[start:end], start, tuple(pieces))
 
     def _check_tildes(self, pieces: list[syntax.Piece], start: int) -> tuple[syntax.Piece, ...]:
-        """Return the pieces unchanged. Refuse an unquoted `~` that may be expanded, except in `~` and at the beginning of `~/…`."""
         unquoted = (isinstance(piece, syntax.Text) and not piece.quoted and piece.text for piece in pieces)
         if _ODD_TILDE.search("".join(text or "\0" for text in unquoted)):
             raise self._cursor.refusal("`~` follows `:` or `=`, or is not followed by `/`", start)
         return tuple(pieces)
 
     def _read_parts(self, role: Role) -> list[list[syntax.Piece]]:
-        """Read to the end of the word; return the pieces of each word after brace expansion."""
         start = self._cursor.position
         variants: list[list[syntax.Piece]] = [[]]
         while not self._cursor.at_word_end():
@@ -243,7 +250,10 @@ class WordReader:
         )
 
     def _read_braces(self, role: Role) -> list[list[syntax.Piece]]:
-        """Read one pair of braces: a list of plain texts and patterns, or a range. Return the pieces of each alternative."""
+        """Read a pair of braces with plain alternatives (`{a,b}`) or a range (`{1..3}`).
+
+        Return the pieces of each alternative.
+        """
         cursor = self._cursor
         literal = cursor.match(_LITERAL_BRACES)
         if literal is not None:
@@ -264,15 +274,18 @@ class WordReader:
 
 
 def _expand_span(first: int, last: int) -> list[str]:
-    """Return the numbers from `first` to `last`; a huge range is cut just above the limit."""
+    """Return the numbers from `first` to `last`, in either direction.
+
+    A huge range is cut just above `MAX_BRACE_WORDS`, so that the caller can refuse it.
+    """
     direction = 1 if first < last else -1
     return [str(number) for number in islice(range(first, last + direction, direction), MAX_BRACE_WORDS + 2)]
 
 
 def _stands_with_braces(piece: syntax.Piece) -> bool:
-    """Return True if a piece keeps its meaning when bash expands the braces of its word first.
+    """Return True if a piece of a word means the same after bash has expanded the braces in that word.
 
-    The variable in `$x{a,b}` does not: bash expands it to `$xa $xb`.
+    The variable in `$x{a,b}` does not: bash expands the word to `$xa $xb`.
     """
     if isinstance(piece, syntax.Text | syntax.Variable) and piece.quoted:
         return True

@@ -1,7 +1,8 @@
-"""Loose readings: every command that a text outside the subset might run, for guards and for rules that deny.
+"""Loose readings of a text: every command that the text might run, for guards and for rules that deny.
 
-Invariant: proves nothing and over-approximates. The text is parsed by tree-sitter, and is also split at its separators, once
-respecting quotes and once ignoring them; line breaks, redirections and expansions are interpreted in every possible way.
+Invariant: proves nothing; finds too many commands rather than too few. The text is parsed by tree-sitter, and is also
+split at its separators, once respecting quotes and once ignoring them. Line breaks, redirections and expansions are
+interpreted in every possible way.
 """
 
 import re
@@ -20,7 +21,7 @@ MAX_PIPES: Final = 400
 MAX_OPEN: Final = 200
 MAX_DEPTH: Final = 50
 MAX_WORDS: Final = 5_000
-"""Limit for the words of all commands together."""
+"""Limit for the number of words in all possible commands of a text."""
 
 Words: TypeAlias = tuple[str | None, ...]
 
@@ -28,7 +29,7 @@ _PREFIX = re.compile(
     r"if|then|elif|else|while|until|do|time|-p|coproc|!|\{|for|select|in|function|esac|[A-Za-z_][A-Za-z0-9_]*(\[[^\]]*\])?\+?=.*",
     re.DOTALL,
 )
-"""Words that may precede a command's name."""
+"""Words that may stand before the name of a command, such as `if`, `!` and `name=value`."""
 _JOINED_LINES = re.compile(r"\\\r?\n")
 _ANSI_C = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _ANSI_C_ESCAPE = re.compile(
@@ -56,9 +57,10 @@ _ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
 class LooseReading:
     """All commands and scripts that a text may run.
 
-    `commands` are the words of every command in some reading. A word is None if it is not literal: it may be any text,
-    several words, or none. `texts` are the quoted texts of more than one word, without their quotes: a program may run them
-    as a script. `unreadable`: the text is too long, or would take too long, so commands may be missing.
+    `commands` holds the words of each possible command. A word is None if it is not literal: it may be any text,
+    several words, or none. `texts` are the quoted texts of more than one word, without their quotes: a program may run
+    them as a script. `unreadable` is True if the text is too long or takes too long to parse, so that commands may be
+    missing.
     """
 
     commands: tuple[Words, ...]
@@ -68,7 +70,7 @@ class LooseReading:
 
 @lru_cache(maxsize=64)
 def loose_commands(text: str) -> LooseReading:
-    """Interpret a text in every possible way. Never raises; takes time linear in the text."""
+    """Return every command that a text might run. Never raises; takes time linear in the length of the text."""
     if len(text) > MAX_CHARS:
         return LooseReading((), unreadable=True)
     variants = _variants(text)
@@ -93,7 +95,7 @@ def loose_commands(text: str) -> LooseReading:
 
 
 def _suffixes(words: Words) -> Iterator[Words]:
-    """Yield the command, then its rest after each leading word that may be a prefix (`if`, `!`, `name=value`)."""
+    """Yield the words of a command, then the rest after each leading word that may be a prefix (`if`, `name=value`)."""
     for place, word in enumerate(words):
         yield words[place:]
         if word is not None and _PREFIX.fullmatch(word) is None:
@@ -101,7 +103,6 @@ def _suffixes(words: Words) -> Iterator[Words]:
 
 
 def _is_light(text: str) -> bool:
-    """Return True if tree-sitter parses the text quickly: it is short, and has few pipes and little nesting."""
     within = len(text) <= MAX_PARSED_CHARS and text.count("|") <= MAX_PIPES and text.count("<<") <= MAX_OPEN
     changes = (1 if bracket == "(" else -1 for bracket in text if bracket in "()")
     return (
@@ -111,7 +112,11 @@ def _is_light(text: str) -> bool:
 
 
 def _variants(text: str) -> list[str]:
-    """Return variants of the text: with and without line continuations, and with and without redirections and empty expansions."""
+    """Return variants of a text in which bash syntax is simplified in different ways.
+
+    The variants are with and without line continuations, each once as it is and once without redirections, empty
+    expansions and lists in braces.
+    """
     variants: dict[str, None] = {}
     for lines in (text, _JOINED_LINES.sub("", text)):
         plain = _ANSI_C.sub(_decode_ansi_c, lines).replace('$"', '"')
@@ -123,7 +128,7 @@ def _variants(text: str) -> list[str]:
 
 
 def _decode_ansi_c(quoted: re.Match[str]) -> str:
-    """Return a text `$'…'` as plain text in single quotes."""
+    """Return the text of `$'…'`, with its escapes decoded, in single quotes."""
 
     def decode(escape: re.Match[str]) -> str:
         hexadecimal, octal, sign = escape[1] or escape[2] or escape[3], escape[4], escape[5]
@@ -135,14 +140,13 @@ def _decode_ansi_c(quoted: re.Match[str]) -> str:
 
 
 def _cut_commands(text: str) -> Iterator[Words]:
-    """Yield the commands of a text, cut at separators outside quotes."""
     for is_separator, tokens in groupby(_TOKEN.findall(text), "\n;&|()`".__contains__):
         if not is_separator:
             yield tuple(map(_literal, tokens))
 
 
 def _literal(word: str) -> str | None:
-    """Return a word without quotes and backslashes, or None if bash expands something in it."""
+    """Return a word without its quotes and backslashes, or None if bash expands a part of the word."""
     if _SPECIAL.isdisjoint(word):
         return word
     out: list[str] = []

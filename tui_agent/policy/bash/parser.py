@@ -1,4 +1,4 @@
-"""The parser for scripts of the bash subset: lists, pipelines, loops, conditions, groups and simple commands.
+"""The parser for the supported subset of bash: lists, pipelines, loops, conditions, groups and simple commands.
 
 Invariant: `parse_script` never raises and takes time linear in the text. It returns a tree only if it recognised every
 character, and tree-sitter sees the same simple commands.
@@ -36,7 +36,7 @@ _COMPARISONS: Final = frozenset(("=", "==", "!="))
 
 
 def parse_script(text: str) -> syntax.Script | syntax.Refusal:
-    """Parse a command line or script as bash does, or return the reason why it is outside the subset."""
+    """Parse a command line or script as bash does, or return the reason why the parser does not support it."""
     try:
         check_characters(text)
         script = _ScriptReader(text).read_whole()
@@ -62,7 +62,7 @@ class _ScriptReader:
         self._depth = 0
 
     def read_whole(self) -> syntax.Script:
-        """Parse the whole text, which may have no command."""
+        """Parse the whole script, which may have no command."""
         self._cursor.skip_lines()
         script = self._read_list() if self._cursor.character else syntax.Script(())
         self._cursor.check_body()
@@ -87,7 +87,7 @@ class _ScriptReader:
         return script
 
     def _read_list(self, *ends: str) -> syntax.Script:
-        """Parse at least one pipeline, up to one of the reserved words (or `)`) in `ends`, or to the end of the text."""
+        """Parse at least one pipeline, up to a reserved word in `ends` (or `)`), or to the end of the script."""
         cursor = self._cursor
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -109,12 +109,10 @@ class _ScriptReader:
 
     @property
     def _reserved(self) -> str:
-        """The reserved word or bracket at the position, or ""."""
         found = self._cursor.match(_RESERVED)
         return found[0] if found is not None else ""
 
     def _read_connector(self) -> syntax.Connector:
-        """Parse the operator that ends a pipeline, and skip blanks, comments and empty lines after it."""
         cursor = self._cursor
         cursor.skip_blanks()
         connector: syntax.Connector = next(
@@ -174,7 +172,6 @@ class _ScriptReader:
         return syntax.Group(script, opening == "(", self._redirects.read_all())
 
     def _read_block(self, opening: str, *ends: str) -> syntax.Script:
-        """Parse the reserved word `opening` and the list after it; stop before the word that ends the list."""
         self._expect(opening)
         return self._read_list(*ends)
 

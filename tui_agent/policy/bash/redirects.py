@@ -1,4 +1,4 @@
-"""The parser for redirections and here-documents of the bash subset.
+"""The parser for redirections and here-documents of bash.
 
 Invariant: in a here-document body only variables and substitutions are expanded; with a quoted delimiter, nothing is.
 """
@@ -22,18 +22,21 @@ _MISREAD_IN_SUBSTITUTION = frozenset("()'\"`\\")
 
 
 class RedirectReader:
-    """Parses redirections. It shares the cursor with the word reader."""
+    """Parses the redirections of a script, such as `2>&1`, `< file` or `<<END`.
+
+    The word reader uses the same cursor.
+    """
 
     def __init__(self, cursor: Cursor, words: WordReader) -> None:
         self._cursor = cursor
         self._words = words
 
     def at_redirect(self) -> bool:
-        """Return True if a redirection begins here."""
+        """Return True if a redirection begins at the current position."""
         return self._cursor.match(_START) is not None
 
     def read_all(self) -> tuple[Redirect, ...]:
-        """Parse the redirections after a loop, group, condition or test."""
+        """Parse the redirections after a loop, group, condition or test; there may be none."""
         redirects: list[Redirect] = []
         self._cursor.skip_blanks()
         while self.at_redirect():
@@ -42,7 +45,7 @@ class RedirectReader:
         return tuple(redirects)
 
     def read(self) -> Redirect:
-        """Parse one redirection."""
+        """Parse the redirection at the current position."""
         cursor, start = self._cursor, self._cursor.position
         found = cursor.match(_OPERATOR)
         if found is None:

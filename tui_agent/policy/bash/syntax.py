@@ -1,6 +1,6 @@
-"""The syntax tree of the bash subset. Only a command line inside the subset can run without approval.
+"""The syntax tree of the supported subset of bash. Only a command line in this subset can run without approval.
 
-Invariant: frozen data. A tree covers the whole text: syntax without a node here is outside the subset.
+Invariant: frozen data. A tree covers the whole text: syntax without a node class here is refused.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,10 @@ from typing import Literal, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Literal characters without quotes and backslashes. If `quoted`, braces, patterns and `~` are not expanded."""
+    """Literal characters of a word, without quotes and backslashes.
+
+    If `quoted`, bash expands no braces, patterns or `~` there.
+    """
 
     text: str
     quoted: bool = False
@@ -17,17 +20,17 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Unquoted `*`, `?` or `[…]`, as written."""
+    """An unquoted `*`, `?` or `[…]` in a word, as written."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable: `$name`, `${name}`, or with an operator and its operand `${name:-none}`, `${name##*/}`.
+    """A variable in a word: `$name` or `${name}`, or with an operator and its operand (`${name:-none}`, `${name##*/}`).
 
-    `name` may be a special parameter: `?`, `#`, `$`, `!`, `0`…`9`, `@` or `*`. `operator` is one of `:-`, `#`, `##`, `%`
-    and `%%`, or empty.
+    `name` may be a special parameter: `?`, `#`, `$`, `!`, `0`…`9`, `@` or `*`. `operator` is one of `:-`, `#`, `##`,
+    `%` and `%%`, or empty.
     """
 
     name: str
@@ -46,7 +49,7 @@ class Substitution:
 
 @dataclass(frozen=True, slots=True)
 class ProcessOutput:
-    """A process substitution `<(…)`, always a whole word: the name of a file from which a script's output can be read."""
+    """A process substitution `<(…)`, always a whole word: the name of a file with the output of a script."""
 
     script: "Script"
 
@@ -56,10 +59,10 @@ Piece: TypeAlias = Text | Pattern | Variable | Substitution | ProcessOutput
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word before expansion.
+    """One word of a script, before bash expands it.
 
-    `source` is its text, and `start` its offset in the whole script, in characters. Braces are already expanded, so several
-    words can have the same `source` and `start`.
+    `source` is the text of the word, and `start` the offset of that text in the whole script, in characters. Braces are
+    already expanded, so several words can have the same `source` and `start`.
     """
 
     source: str
@@ -68,7 +71,7 @@ class Word:
 
     @property
     def literal(self) -> str | None:
-        """The text if nothing in it is expanded, else None."""
+        """The text of the word if bash expands nothing in it, else None."""
         if any(not isinstance(piece, Text) for piece in self.pieces):
             return None
         return "".join(piece.text for piece in self.pieces if isinstance(piece, Text))
@@ -79,10 +82,10 @@ RedirectOperator: TypeAlias = Literal["<", ">", ">>", ">|", "&>", "&>>", "<<", "
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A redirection.
+    """A redirection, such as `2>&1`, `< file` or `<<END`.
 
-    `target` is the word after the operator: a file, for `>&` and `<&` a descriptor, for `<<<` the text. `body` is the text
-    of a here-document (`<<`). `descriptor` is the number before the operator, or None.
+    `target` is the word after the operator: a file, for `>&` and `<&` a descriptor, for `<<<` the text. `body` is the
+    text of a here-document (`<<`). `descriptor` is the number before the operator, or None.
     """
 
     source: str
@@ -102,7 +105,10 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """A simple command: words, with assignments and redirections. `words` is empty if it only assigns or redirects."""
+    """A simple command: words, with assignments and redirections.
+
+    `words` is empty if the command only assigns or redirects.
+    """
 
     source: str
     start: int
@@ -133,7 +139,7 @@ class WhileLoop:
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """A conditional `if … then … elif … else … fi`: conditions with their bodies, in order. `otherwise` is the `else` part."""
+    """A conditional `if … then … elif … else … fi`: pairs of condition and body. `otherwise` is the `else` part."""
 
     branches: tuple[tuple["Script", "Script"], ...]
     otherwise: "Script | None" = None
@@ -154,7 +160,7 @@ Command: TypeAlias = SimpleCommand | ForLoop | WhileLoop | Conditional | Group
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Commands joined by `|` or `|&`; a single command is a pipeline of one. `negated`: `!` precedes it."""
+    """Commands joined by `|` or `|&`, or a single command. `negated` is True if `!` precedes the pipeline."""
 
     commands: tuple[Command, ...]
     negated: bool = False
@@ -165,7 +171,10 @@ Connector: TypeAlias = Literal["&&", "||", ";", "&", ""]
 
 @dataclass(frozen=True, slots=True)
 class ScriptItem:
-    """A pipeline and the connector after it. A newline is stored as `;`, the end of the list as ""."""
+    """A pipeline of a list, and the connector after it (`;`, `&`, `&&`, `||`).
+
+    A newline is stored as `;`, the end as "".
+    """
 
     pipeline: Pipeline
     connector: Connector
@@ -173,14 +182,17 @@ class ScriptItem:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A list of pipelines; an empty script has none."""
+    """A list of pipelines; the list of an empty script is empty."""
 
     items: tuple[ScriptItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason why a text is outside the subset, as a clause ("it uses arithmetic"), and its offset in characters."""
+    """The refusal of a script that the parser does not support.
+
+    `reason` is a clause ("it uses arithmetic"), followed by the offset of the unsupported text, in characters.
+    """
 
     reason: str
     start: int

@@ -1,4 +1,4 @@
-"""The check of our parser against tree-sitter's grammar: both must see the same simple commands.
+"""The check of our bash parser against tree-sitter's grammar: both must see the same simple commands.
 
 Invariant: pure; a different number of commands, or a different offset of any word, is a disagreement.
 """
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
 Span: TypeAlias = tuple[int, int]
-"""The start and end offsets of a word, in characters."""
+"""The start and end offsets of a word in the script, in characters."""
 _SeenWord: TypeAlias = tuple[Span, bool]
-"""The span of a word, and True if it is the first of its command."""
+"""The span of a word, and True if the word is the first of its command."""
 
 _QUERY = """
 [(command) (declaration_command) (unset_command) (test_command)] @command
@@ -25,15 +25,21 @@ _QUERY = """
 """
 _CHUNK_BYTES: Final = 256
 _MAX_CHUNKS: Final = 20_000
-"""Limit for the chunks that tree-sitter may read. It reads each once or twice, but after an error it reads the rest of the
-text again and again. 20,000 chunks take some tenths of a second."""
+"""Limit for the number of chunks of text that tree-sitter may read.
+
+It reads each once or twice, but after an error it reads the rest of the text again and again. 20,000 chunks take some
+tenths of a second.
+"""
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _DASH_BEFORE_BODY = re.compile(r"-[ \t]+<<")
 _NO_WORDS = frozenset(("variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect"))
 
 
 def disagreement(text: str, script: Script) -> Refusal | None:
-    """Compare `script`, our parse of `text`, with tree-sitter's. Return None if both see the same commands."""
+    """Compare `script`, our parse of `text`, with tree-sitter's parse.
+
+    Return None if both see the same commands, else a refusal of the script.
+    """
     root = parse_tree(text)
     if root is None or root.has_error:
         return Refusal("a second parser does not accept it", 0)
@@ -51,14 +57,17 @@ def disagreement(text: str, script: Script) -> Refusal | None:
 
 
 def _seen_words(spans: Sequence[Span], *, is_test: bool) -> "set[_SeenWord]":
-    """Return the words of a command. All words after `[` or `[[` are joined into one."""
+    """Return the words of a command, for the comparison of both parsers.
+
+    In a test (`[ … ]` or `[[ … ]]`), all words after the bracket are joined into one.
+    """
     if is_test:
         spans = [spans[0], (spans[0][1], spans[-1][1])]
     return {(span, span == spans[0]) for span in spans}
 
 
 def _is_overlooked(text: str, span: Span) -> bool:
-    """Return True for the word `-` before a here-document: the grammar has no node for it."""
+    """Return True for the word `-` before a here-document: tree-sitter's grammar has no node for it."""
     return span[1] - span[0] == 1 and _DASH_BEFORE_BODY.match(text, span[0]) is not None
 
 
@@ -74,10 +83,10 @@ def simple_commands(tree: object) -> Iterator[SimpleCommand]:
 
 @lru_cache(maxsize=8)
 def parse_tree(text: str) -> "Node | None":
-    """Parse a text with tree-sitter; return None if that takes too long.
+    """Parse a script with tree-sitter; return None if that takes too long.
 
-    Node offsets are characters: every non-ASCII character is replaced by a letter. Bash treats it as a letter too, and the
-    grammar's scanner can crash on other bytes.
+    Node offsets are characters: every non-ASCII character is replaced by a letter. Bash treats such characters as
+    letters too, and the grammar's scanner can crash on other bytes.
     """
     source = _FOREIGN.sub("Z", text).encode()
     chunks = count()
@@ -99,7 +108,7 @@ def _tree_words(root: "Node") -> "set[_SeenWord]":
 
 
 def command_spans(text: str) -> list[list[Span]] | None:
-    """Return the spans of the words of each simple command that tree-sitter sees, in text order.
+    """Return the spans of the words of each simple command that tree-sitter sees in a script, in text order.
 
     Returns None if parsing takes too long.
     """
@@ -119,7 +128,7 @@ def _word_spans(node: "Node") -> list[Span]:
 
 
 def _joined(nodes: "Iterator[Node] | list[Node]") -> list[Span]:
-    """Return the spans of nodes; adjacent nodes form one word."""
+    """Return the spans of the words that these nodes form; adjacent nodes form one word."""
     spans: list[Span] = []
     for node in nodes:
         start, end = node.start_byte, node.end_byte

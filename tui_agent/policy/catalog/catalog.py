@@ -1,4 +1,4 @@
-"""The catalog: looks up program entries in the product's files and in additional tables.
+"""The catalog of known programs: looks up their entries in the product's files and in additional tables.
 
 Invariant: a file is read when its program is first looked up. A user's entry replaces the product's. A plugin's entry
 is used only if no other table has the program. For known programs, a project's or plugin's table can only add effects.
@@ -21,9 +21,9 @@ from tui_agent.policy.toml_text import parse_toml
 
 PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
-"""Programs whose names cannot be file names."""
+"""Programs whose names cannot be file names, such as `[`."""
 _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
-"""The keys that a project's or plugin's table may have for a known program."""
+"""The keys that a project's or plugin's table may have for a program that the catalog already knows."""
 _MAX_LIKES = 8
 _READING = frozenset({"read", "list"})
 _READS_BELOW_MISSING = (
@@ -31,12 +31,15 @@ _READS_BELOW_MISSING = (
 )
 
 Origin: TypeAlias = Literal["plugin", "user", "project"]
-"""The origins of tables, in the order in which they are added."""
+"""The origins of a table of programs, in the order in which the catalog adds the tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A table added to the product's files. `source` is the file or plugin that it comes from."""
+    """A TOML table of programs that is added to the product's files.
+
+    `source` is the file or plugin that holds the table.
+    """
 
     origin: Origin
     source: str
@@ -44,13 +47,17 @@ class Layer:
 
 
 Shelf: TypeAlias = Callable[[str], tuple[Table, str] | None]
-"""Takes an entry's full name ("git log"); returns the entry's table and the place of the table, or None."""
+"""A lookup of catalog entries, by full name ("git log").
+
+Returns the entry's table and the place of that table, or None.
+"""
 
 
 class Catalog:
-    """All known programs. Immutable.
+    """All programs that the policy knows. Immutable.
 
-    Raises `ConfigError` on creation for a fault in a layer, and `TableFault` on lookup for a fault in a product file.
+    Raises `ConfigError` on creation for a fault in an added table, and `TableFault` on lookup for a fault in a product
+    file.
     """
 
     def __init__(self, layers: Iterable[Layer] = ()) -> None:
@@ -71,7 +78,7 @@ class Catalog:
 
     @classmethod
     def with_faults(cls, layer: Layer) -> tuple["Catalog", list[TableFault]]:
-        """Return the catalog with one more table, and the faults in that table.
+        """Return the catalog with only `layer` added to the product's files, and the faults in that table.
 
         Looking up a faulty entry raises `TableFault`.
         """
@@ -79,24 +86,32 @@ class Catalog:
         return catalog, list(catalog._add(layer))
 
     def entry(self, name: str) -> Entry | None:
-        """Return the entry of a program ("wc") or of a subcommand by its full name ("git log"), or None if it is unknown."""
+        """Return the entry of a program ("wc") or subcommand ("git log"), or None if the catalog does not have it."""
         if name not in self._entries:
             found = self._resolve([name], self._shelves, _MAX_LIKES)
             self._entries[name] = None if found is None else self._with_cautions(found)
         return self._entries[name]
 
     def subcommand(self, entry: Entry, words: Sequence[str]) -> Entry | None:
-        """Return the entry of the subcommand named by the first one or two words, or None."""
+        """Return the entry of the subcommand that the first one or two `words` select, or None."""
         found = (self.variant(entry, " ".join(words[:count])) for count in (2, 1) if count <= len(words))
         return next(filter(None, found), None)
 
     def variant(self, entry: Entry, name: str) -> Entry | None:
-        """Return the entry that an option selects, from the folder of the same program ("branch --list")."""
+        """Return the entry that an option selects in place of `entry`, or None.
+
+        An example is "branch --list": with that option, `git branch` only reads. `name` is the entry's name without the
+        program.
+        """
         found = (self.entry(f"{member.partition(' ')[0]} {name}") for member in entry.family)
         return next(filter(None, found), None)
 
     def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
-        """Build the entry of the first name that is on a shelf. The key `like` is followed at most `likes` times."""
+        """Build the entry of the first name for which one of the shelves has a table; return None if there is none.
+
+        A table's key `like` names another entry to inherit from. At most `likes` such steps are followed, to stop at a
+        cycle.
+        """
         for name, (place, shelf) in product(names, enumerate(shelves, 1)):
             found = shelf(name)
             if found is None:
@@ -124,7 +139,7 @@ class Catalog:
         return entry
 
     def _add(self, layer: Layer) -> Iterator[TableFault]:
-        """Add a table and yield its faults. Raises `TableFault` if it cannot be read at all."""
+        """Add a table of programs and yield its faults. Raises `TableFault` if the table cannot be read at all."""
         tables, harmless = read_tables(layer.text)
         if harmless and layer.origin != "user":
             yield TableFault(("environment",), "only your own file may declare variables harmless")
@@ -146,7 +161,7 @@ class Catalog:
                 yield from _locate(name, wrong[name] or self._find_faults(name, table))
 
     def _find_faults(self, name: str, table: Table) -> list[TableFault]:
-        """Return the faults of an entry that validation of the table alone does not show."""
+        """Return the faults of an entry that show only once its table is combined with the entry that it is `like`."""
         try:
             entry = self.entry(name)
         except TableFault as fault:
@@ -165,9 +180,10 @@ def built_in_catalog() -> Catalog:
 
 
 def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:
-    """Parse a user's, plugin's or project's TOML.
+    """Parse the TOML text of a user's, plugin's or project's table of programs.
 
-    Return its tables by full name ("git log"), and the variables that it declares harmless. Raises `TableFault`.
+    Return the tables of its programs by full name ("git log"), and the environment variables that it declares harmless.
+    Raises `TableFault`.
     """
     try:
         data = parse_toml(text)
@@ -195,7 +211,7 @@ def _as_table(keys: tuple[str, ...], value: object) -> Table:
 
 
 def keys_of(name: str) -> tuple[str, ...]:
-    """Return the TOML keys that lead to an entry in a user's file."""
+    """Return the TOML keys that lead to the entry of a program ("git log") in a user's file."""
     program, blank, subcommand = name.partition(" ")
     return ("programs", program, "subcommands", subcommand) if blank else ("programs", program)
 
@@ -205,7 +221,7 @@ def _locate(name: str, faults: Iterable[TableFault]) -> Iterator[TableFault]:
 
 
 def _read_caution(name: str, table: Table) -> tuple[frozenset[Effect], list[TableFault]]:
-    """Return the effects that a project's or plugin's table adds to a known program, and the table's faults."""
+    """Return the effects that a project's or plugin's table adds to a known program, and the faults of that table."""
     reason = "this key is not allowed: for a known program, a table can only add effects"
     more = [TableFault((key,), reason) for key in sorted(set(table) - _CAUTIOUS_KEYS)]
     program, faults = validate({"about": name, "effects": table.get("effects", [])})
@@ -228,7 +244,7 @@ def _read_file(name: str) -> tuple[Table, str] | None:
 
 @cache
 def _file_names(folder: str) -> frozenset[str]:
-    """Return the file names in a folder of the product, read once.
+    """Return the names of the files in a folder of the product's catalog, read once.
 
     A lookup in this set is exact; on a case-insensitive file system, opening `GIT.toml` would find `git.toml`.
     """

@@ -1,4 +1,4 @@
-"""The check of a table of programs: reports every fault with its line.
+"""The check of a TOML table of programs: reports every fault with its line.
 
 Invariant: a text of any size and content is checked within a second, with faults as the result and never an exception.
 """
@@ -16,23 +16,29 @@ from tui_agent.policy.catalog.model import Decision, Example
 
 MAX_EXAMPLES: Final = 300
 MAX_FAULTS: Final = 50
-"""Further faults are not reported."""
+"""Limit for the number of faults that are reported for one table."""
 _PROJECT_FOLDER: Final = ".tui_agent"
 
 Judge: TypeAlias = Callable[[str, Catalog], tuple[Decision, str]]
-"""Judges a command line by a catalog, with the profile `ask` in an empty workspace; returns the verdict and its reason."""
+"""Judges a command line by a catalog, with the profile `ask` in an empty workspace.
+
+Returns the verdict and the reason for it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault in a table. `place` is the source with a line ("programs.toml:12"); `reason` explains the fault."""
+    """A fault in a table of programs.
+
+    `place` is the source of the table with a line ("programs.toml:12"); `reason` explains the fault.
+    """
 
     place: str
     reason: str
 
 
 def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
-    """Check a table of `[programs.NAME]` entries, including their examples."""
+    """Check a TOML table of `[programs.NAME]` entries, including their examples."""
     try:
         tables, harmless = read_tables(text)
     except TableFault as fault:
@@ -53,7 +59,10 @@ def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
 
 
 def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge) -> Iterator[TableFault]:
-    """Yield a fault for each example that states a wrong verdict. The examples of a faulty entry are skipped."""
+    """Yield a fault for each example in these tables for which `judge` gives another verdict than the example states.
+
+    The examples of a faulty entry are skipped.
+    """
     programs = ((name, validate(table)[0]) for name, table in tables.items())
     examples = [
         ((*keys_of(name), "examples", str(place)), example)
@@ -72,7 +81,7 @@ def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge
 
 
 def describe_difference(example: Example, decision: Decision, reason: str) -> str:
-    """Return how the verdict on an example differs from the expected one, or ""."""
+    """Return how the verdict on an example's command line differs from the verdict that the example states, or ""."""
     if decision != example.decision:
         return f"the example {example.line!r} should be {example.decision}, not {decision}: {reason}"
     if example.because not in reason:

@@ -1,4 +1,4 @@
-"""One catalog entry, built from its TOML table and the entry that it is `like`.
+"""A catalog entry for one program, built from its TOML table and the entry that it is `like`.
 
 Invariant: an entry is complete and valid: each spelling belongs to one option, and each operand has a meaning.
 """
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tui_agent.policy.catalog.model import Option, Program
 
 Table: TypeAlias = Mapping[str, Any]
-"""A TOML table as `tomllib` returns it; `Program` must validate it before use."""
+"""The TOML table of a program as `tomllib` returns it; `Program` must validate it before use."""
 
 _INHERITED_APART = frozenset({"about", "certain_outputs", "examples", "flags", "like", "options"})
 _REASONS = {"extra_forbidden": "this key is not known", "missing": "this key is missing"}
@@ -21,7 +21,7 @@ _MAX_SHOWN = 60
 
 
 class TableFault(ValueError):
-    """A fault in a table: its place (keys from the entry on) and the reason."""
+    """A fault in a table of programs: its place (the TOML keys below the entry) and the reason."""
 
     def __init__(self, keys: tuple[str, ...], reason: str) -> None:
         super().__init__(": ".join((*(".".join(keys),)[: bool(keys)], reason)))
@@ -31,11 +31,11 @@ class TableFault(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A program or subcommand (`name`: "git log"), with the place of its table ("programs/git/log.toml").
+    """The catalog entry of a program or subcommand (`name`: "git log"), with its source file ("programs/git/log.toml").
 
-    `options` maps each spelling to its option, including the options of the entry that this one is `like`; all spellings of
-    one option map to the same object. `family` are the names of the entries whose subcommands this entry has,
-    nearest first. `table` holds the keys that other entries inherit if they are `like` this entry.
+    `options` maps each spelling to its option, including the options of the entry that this entry is `like`; all
+    spellings of one option map to the same object. `family` are the names of the entries whose subcommands this entry
+    has, nearest first. `table` holds the keys that other entries inherit if they are `like` this entry.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Entry:
 
 
 def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry:
-    """Build an entry from a TOML table. Raises `TableFault`."""
+    """Build the entry of a program from its TOML table and the entry `base` that it is `like`. Raises `TableFault`."""
     keys = {**({} if base is None else base.table), **table}
     program, faults = validate(keys)
     if program is None:
@@ -60,7 +60,7 @@ def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry
 
 
 def validate(table: Table) -> tuple[Program | None, list[TableFault]]:
-    """Return the program that a table describes, or all faults of the table."""
+    """Return the program that a TOML table describes, or None and all faults of the table."""
     try:
         return Program.model_validate(table), []
     except ValidationError as error:
@@ -72,7 +72,7 @@ def validate(table: Table) -> tuple[Program | None, list[TableFault]]:
 
 
 def _reason(kind: str, message: str, value: object) -> str:
-    """Return a readable reason for a validation error."""
+    """Return a reason that a user understands for a validation error of pydantic."""
     if kind in _LISTS:
         short = isinstance(value, str) and len(value) < _MAX_SHOWN
         return f'write a list: ["{value}"]' if short else "write a list"

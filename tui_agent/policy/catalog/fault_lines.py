@@ -19,9 +19,10 @@ def place_of(fault: TableFault, text: str, source: str) -> str:
 
 
 def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
-    """Return the line number of the last key. Each key is searched after the line of the key before it.
+    """Return the number of the line in which a TOML document sets the last of `keys`.
 
-    If a key is not found (for example, because it is missing), return the line of the key before it, or 0.
+    Each key is searched after the line of the key before it. If a key is not found (for example, because it is
+    missing), return the line of the key before it, or 0.
     """
     found = 0
     for place, key in enumerate(keys):
@@ -38,5 +39,5 @@ def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
 
 
 def _stands_in(key: str, line: str) -> bool:
-    """Return True if a TOML line assigns this key, or is the header of a table with it."""
+    """Return True if a line of TOML assigns `key`, or is the header of a table whose name contains `key`."""
     return key in line and bool(re.search(rf"""(?:^|[\[.{{,\s])["']?{re.escape(key)}["']?\s*[\].=]""", line))

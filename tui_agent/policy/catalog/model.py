@@ -11,7 +11,10 @@ from pydantic_core import PydanticCustomError
 
 
 class Effect(StrEnum):
-    """The effects of a command on the world. A command runs without approval only if `READS` is its only effect."""
+    """What a command does to the world outside its own output, such as deleting files or using the network.
+
+    A command runs without approval only if `READS` is its only effect.
+    """
 
     READS = "reads"
     WRITES = "writes"
@@ -26,7 +29,7 @@ class Effect(StrEnum):
 
 
 Language: TypeAlias = Literal["awk", "jq", "printf", "sed", "find", "fd", "xargs", "test"]
-"""Languages with a reader in `interpreter/languages`."""
+"""The languages of scripts that `interpreter/languages` can read."""
 
 Meaning: TypeAlias = Literal[
     "text",  # any text; names no file and changes nothing: a search pattern, a format
@@ -62,7 +65,7 @@ Meaning: TypeAlias = Literal[
 
 
 def meaning_of(operand: str) -> str:
-    """Return the meaning of an operand without its suffix ("read" for "read...")."""
+    """Return the meaning of an operand without the suffix for its number ("read" for "read...")."""
     return operand.removesuffix("..." if operand.endswith("...") else "?")
 
 
@@ -70,7 +73,9 @@ def _check_operand(operand: str) -> str:
     if meaning_of(operand) not in get_args(Meaning):
         known = ", ".join(f"'{meaning}'" for meaning in get_args(Meaning))
         raise PydanticCustomError(
-            "meaning", "input should be one of {known}, optionally with ... or ? after it", {"known": known}
+            "meaning",
+            "write one of {known}, with ? after it if the operand is optional, or ... for any number of them",
+            {"known": known},
         )
     return operand
 
@@ -78,40 +83,44 @@ def _check_operand(operand: str) -> str:
 OperandMeaning: TypeAlias = Annotated[str, AfterValidator(_check_operand)]
 """A `Meaning`, alone for one operand, with the suffix `?` for an optional operand, with `...` for any number.
 
-`command`, `find`, `fd`, `xargs` and `test` take all remaining words.
+An operand that means `command`, `find`, `fd`, `xargs` or `test` takes all remaining words.
 """
 
 Output: TypeAlias = Literal["text", "paths", "names", "numbers", "hashes", "revisions", "lines", "nothing"]
-"""The bound on an output: `paths` that exist below the operands, `numbers`, `hashes`, `revisions` (names of commits and
-branches: no blank, no colon, perhaps a leading dash), `names` (no `/`, perhaps a leading dash), unchanged `lines` of
-standard input, `nothing`, or any `text`."""
+"""What a program's output can contain.
+
+The values are `paths` that exist below the operands, `numbers`, `hashes`, `revisions` (names of commits and branches:
+no blank, no colon, perhaps a leading dash), `names` (no `/`, perhaps a leading dash), unchanged `lines` of standard
+input, `nothing`, or any `text`.
+"""
 
 
 class Model(BaseModel):
-    """A frozen model; an unknown key is an error."""
+    """Base class of the catalog's models: frozen, and an unknown key is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
 
 
 class Option(Model):
-    """One option, in one or several spellings.
+    """One option of a program, in one or several spellings.
 
-    `word`: how it takes a value: `none`, `required` (attached or the next word) or `attached` (optional, and only attached:
-    `-U5`, `--color=auto`; the next word never belongs to it).
+    `word`: how the option takes a value: `none`, `required` (attached or the next word) or `attached` (optional, and
+    only attached: `-U5`, `--color=auto`; the next word never belongs to the option).
     `second`: the meaning of a second value after the first (`jq --arg NAME VALUE`).
-    `values`: the allowed values, in which `*` matches any text; empty allows every value (except for a `setting`: none).
-    `effects`: the effects that the option adds.
-    `repeats`: it may be given more than once; an option without a value always may.
-    `replaces_operand`: the first operand is no longer expected (`grep -e PATTERN`).
-    `prints`: the bound on the output, instead of the program's (`grep -l`: paths, `grep -n`: text).
-    `below`: the program also reads everything below the files it reads.
-    `reads_hidden`, `reads_ignored`, `reads_untracked`: the program no longer skips such files.
-    `follows_links`: the program follows links below a folder.
-    `names_only`: the program prints no file contents.
+    `values`: the allowed values, in which `*` matches any text; empty allows every value (except for a `setting`:
+    none).
+    `effects`: the effects that the option adds to those of the program.
+    `repeats`: the option may be given more than once; an option without a value always may.
+    `replaces_operand`: with the option, the first operand is no longer expected (`grep -e PATTERN`).
+    `prints`: what the output can contain, instead of the program's `prints` (`grep -l`: paths, `grep -n`: text).
+    `below`: with the option, the program reads everything below the files it reads.
+    `reads_hidden`, `reads_ignored`, `reads_untracked`: with the option, the program no longer skips such files.
+    `follows_links`: with the option, the program follows links below a folder.
+    `names_only`: with the option, the program prints no file contents.
     `ends`: the program only prints information about itself and ignores the other arguments (`--help`).
     `refuses`: texts that the value must not contain (`%G` in a format makes git run gpg).
-    `entry`: another entry in the program's folder. The whole call is parsed again by that entry, which lists this option
-    too (`git branch --list`, `git clean -n`).
+    `entry`: another entry in the program's folder. The whole call is parsed again by that entry, which lists this
+    option too (`git branch --list`, `git clean -n`).
     """
 
     word: Literal["none", "required", "attached"] = "required"
@@ -138,15 +147,16 @@ def _from_meaning(value: object) -> object:
 
 
 OptionEntry: TypeAlias = Annotated[Option, BeforeValidator(_from_meaning)]
-"""In TOML a table, or just a meaning: an option with a required value of that meaning."""
+"""An option in TOML: a table, or just a meaning. The latter is an option with a required value of that meaning."""
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 
 
 class Example(Model):
-    """A command line and the verdict of the profile `ask` on it, in an empty workspace without a sandbox.
+    """A command line in a table of programs, and the verdict that the profile `ask` must give on it.
 
-    `because` is a part of the expected reason; empty if any reason will do.
+    The command line is judged in an empty workspace without a sandbox. `because` is a part of the expected reason; if
+    it is empty, any reason will do.
     """
 
     line: str
@@ -155,11 +165,11 @@ class Example(Model):
 
 
 class CertainOutput(Model):
-    """The bound on the output of certain calls.
+    """What the output of certain calls of a program can contain.
 
-    It holds for a call that has one of `options` (a spelling, or with a value: `--format=%h`), no options besides these and
-    `others`, and only operands that match one of the patterns in `operands`. Empty `options`: no option is needed. Empty
-    `operands`: any operand will do.
+    This bound holds for a call that has one of `options` (a spelling, or with a value: `--format=%h`), no options
+    besides these and `others`, and only operands that match one of the patterns in `operands`. Empty `options`: no
+    option is needed. Empty `operands`: any operand will do.
     """
 
     prints: Output
@@ -169,38 +179,39 @@ class CertainOutput(Model):
 
 
 class Program(Model):
-    """A program or a subcommand.
+    """A known program or subcommand, as a table of the catalog describes it.
 
     `like`: another program, or another subcommand of the same folder, to inherit from. `flags` and `options` add to the
     inherited ones, and every other key replaces the inherited value; subcommands are inherited, examples are not.
-    `effects`: the effects of a call that uses only listed options.
+    `effects`: what a call does that uses only listed options.
     `flags`: options without a value. Each item is one option, with its spellings separated by blanks.
     `operands`: the operands in order; see `OperandMeaning`.
     `default_operand`: the operand if none is given. Where a command is expected, it is a program's name (`env` alone is
     `printenv`).
-    `option_style`: `gnu` (clusters of letters, `--long=value`, options anywhere, `--` ends them), `first` (like `gnu`, but
-    the first operand ends the options), `single` (like `gnu`, without clusters: `-p -w`), `words` (an option is a whole word
-    with one or two dashes, its value the next word), `tar` (the first word may be a bundle of letters without a dash; if the
-    entry lists letters without a dash, as for `ps a`, only those), or `none` (every word is an operand).
+    `option_style`: `gnu` (clusters of letters, `--long=value`, options anywhere, `--` ends them), `first` (like `gnu`,
+    but the first operand ends the options), `single` (like `gnu`, without clusters: `-p -w`), `words` (an option is a
+    whole word with one or two dashes, and the next word its value), `tar` (the first word may be a bundle of letters
+    without a dash; if the entry lists letters without a dash, as for `ps a`, only those), or `none` (every word is an
+    operand).
     `numeric_option`: `-5` is allowed.
-    `subcommands`: the first operand, or the first two, name another entry in the folder of this program's name, or in tables
-    nested here. Options before them belong to this entry.
+    `subcommands`: the first operand, or the first two, name another entry in the folder of this program's name, or in
+    tables nested in this table. Options before them belong to this entry.
     `skips`: the files below a folder that the program does not read unless an option makes it.
-    `reads_below`: the program also reads everything below its operands.
-    `only_names`: name patterns of the files that it reads below a folder; empty: all files.
-    `prints`: see `Output`.
-    `changes_paths`: it changes or deletes the files that its path filters select.
-    `options_are_harmless`: every option, listed or not, does no more than read. So a pattern is allowed where an option is
-    possible, if no name in the workspace looks like an option.
-    `certain_outputs`: the output of some calls, instead of `prints`. Not inherited.
-    `remember`: the number of words before `*` in a rule that is offered for it; 0: no rule is offered.
-    `downloads`: it may download code and run it.
-    `forbidden`: the reason why no profile runs it ("it stops the machine").
-    `added_suffixes`: if a file is missing, the program tries the name with such a suffix (`zcat a` reads `a.gz`). It may also
-    expand patterns itself.
-    `steered_by`: names of project files that decide what it runs, reads or writes (`rust-toolchain.toml`); if there is one,
-    only a sandbox confines the program.
-    `builtin`: a shell builtin, so no file in `PATH` can replace it.
+    `reads_below`: the program reads everything below its operands.
+    `only_names`: name patterns of the files that the program reads below a folder; empty: all files.
+    `prints`: what the output can contain; see `Output`.
+    `changes_paths`: the program changes or deletes the files that its path filters select.
+    `options_are_harmless`: every option, listed or not, does no more than read. So a pattern is allowed where an option
+    is possible, if no file name in the workspace looks like an option.
+    `certain_outputs`: what the output of some calls can contain, instead of `prints`. Not inherited.
+    `remember`: the number of words before `*` in a rule that is offered for the program; 0: no rule is offered.
+    `downloads`: the program may download code and run it.
+    `forbidden`: the reason why no profile runs the program ("it stops the machine").
+    `added_suffixes`: if a file is missing, the program tries the name with such a suffix (`zcat a` reads `a.gz`). A
+    program with this key may expand patterns itself.
+    `steered_by`: names of project files that decide what the program runs, reads or writes (`rust-toolchain.toml`). If
+    there is such a file, only a sandbox confines the program.
+    `builtin`: the program is a shell builtin, so no file in `PATH` can replace it.
     """
 
     about: str

@@ -1,4 +1,4 @@
-"""Environment variables: names that are safe to set, and names that hold no secrets.
+"""Lists of environment variables: names that are safe to set, and names that hold no secrets.
 
 Invariant: a name on the `never` list is refused in any letter case, unless `harmless` has the exact name.
 """
@@ -14,7 +14,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """Lists of variable names. `harmless` has names, and `NAME=value` where only that value is harmless."""
+    """Lists of names of environment variables.
+
+    `harmless` has names that are safe to set, and `NAME=value` where only that value is safe.
+    """
 
     harmless: frozenset[str]
     own: frozenset[str]
@@ -22,13 +25,14 @@ class Variables:
     shown: frozenset[str]
 
     def with_harmless(self, names: Iterable[str]) -> "Variables":
-        """Return a copy with more harmless names."""
+        """Return a copy of the lists with more harmless names."""
         return replace(self, harmless=self.harmless | frozenset(names))
 
     def may_change_programs(self, name: str, value: str | None, *, exported: bool) -> bool:
-        """Return True if setting the variable may change what programs do.
+        """Return True if setting the environment variable `name` may change what programs do.
 
-        `value` is None if it is not certain. `exported`: programs see the variable even if it was not in the environment before.
+        `value` is None if it is not certain. `exported` is True if programs see the variable even if it was not in the
+        environment before.
         """
         if name in self.harmless or (value is not None and f"{name}={value}" in self.harmless):
             return False
@@ -43,7 +47,7 @@ class Variables:
 
 @cache
 def load_variables() -> Variables:
-    """Return the product's lists."""
+    """Return the lists of environment variables that come with the product."""
     data = tomllib.loads(Path(__file__).with_name("variables.toml").read_text(encoding="utf-8"))
     never = re.compile("|".join(translate(pattern) for pattern in data["never"]))
     locales = {f"{name}={value}" for name in data["locale_names"] for value in data["locale_values"]}

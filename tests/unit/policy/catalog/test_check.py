@@ -61,7 +61,7 @@ def test_a_good_table_has_no_problem() -> None:
             '"read"]',
             '"reading"]',
             "my.toml:7",
-            "programs.showlog.operands.0: input should be one of 'text', 'number'",
+            "programs.showlog.operands.0: write one of 'text', 'number'",
         ),
         ('about = "Shows all."', "effects = []", "my.toml:13", "subcommands.all.about: this key is missing"),
         ("[programs.showlog]", "[program.showlog]", "my.toml:3", "this key is not known"),
