@@ -49,7 +49,7 @@ def test_explain_prints_the_chain_of_reasons_one_a_line(call: Call) -> None:
         "    file: reads a",
         "  command: foo --x",
         "    known: foo: not in the catalog; it runs",
-        "    doubt (program): it is not known what foo does",
+        "    unclear (program): it is not known what foo does",
         "  reads.command says allow: it only reads this workspace",
         "  ask.commands decides ask: it is not known what foo does",
     ]
@@ -76,7 +76,9 @@ def test_explain_says_why_a_line_is_not_read(call: Call) -> None:
     out = call("policy", "check", "--json", "--explain", LINE)[1]
     found = json.loads(out)
     assert found["decision"] == "ask"
-    assert any(line.startswith("outside the subset of bash") for line in found["explanation"])
+    assert any(
+        line.startswith("uses bash syntax that tui-agent does not analyse") for line in found["explanation"]
+    )
     assert "explanation" not in json.loads(call("policy", "check", "--json", LINE)[1])
 
 

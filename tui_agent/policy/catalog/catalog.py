@@ -27,7 +27,8 @@ _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
 _MAX_LIKES = 8
 _READING = frozenset({"read", "list"})
 _READS_BELOW_MISSING = (
-    "reads_below is missing: true if it reads everything below a folder that it is given, else false"
+    "reads_below is missing: write true if the program reads everything below a folder that it is given, "
+    "else false"
 )
 
 Origin: TypeAlias = Literal["plugin", "user", "project"]

@@ -1,8 +1,8 @@
-"""The removal of doubts that are disproved by the names of the files in the workspace.
+"""The removal of doubts about a command that the names of the files in the workspace disprove.
 
-A pattern such as `*` raises the doubt that a name might look like an option (`-rf`), be understood as something else, or be
-split into several words. If no name in the workspace is like that, the doubt is dropped.
-Invariant: a doubt is dropped only if every name that its pattern may match was checked.
+A pattern such as `*` in a command line raises the doubt that a file name might look like an option (`-rf`), be
+understood as something else, or be split into several words. If no name in the workspace is like that, the doubt is
+dropped. Invariant: a doubt is dropped only if every name that its pattern may match was checked.
 """
 
 import posixpath
@@ -20,11 +20,14 @@ from tui_agent.protocol.effects import RunEffect
 
 _OPTION_STARTS: Final = frozenset("-+@|=")
 _OTHER_MEANINGS: Final = frozenset(":*?[")
-"""Characters that may give a name another meaning: `HEAD:.env` is a file in a commit, `a*` a pattern."""
+"""Characters that may give a file name another meaning: `HEAD:.env` is a file in a commit, `a*` a pattern."""
 
 
 def settle_doubts(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:
-    """Return the report without the doubts that the names in the workspace disprove."""
+    """Return the report of a command line without some of its doubts about shell patterns.
+
+    A doubt is dropped if no file name in the workspace can make it come true.
+    """
     if not any(doubt.value for command in line.commands for doubt in command.doubts):
         return line
     return replace(line, commands=tuple(_settle(effect, command, facts) for command in line.commands))
@@ -41,12 +44,12 @@ def _settle(effect: RunEffect, command: CommandReport, facts: PolicyFacts) -> Co
 
 
 def _in_workspace(effect: RunEffect, path: str, facts: PolicyFacts) -> str | None:
-    """Return a folder's path relative to the workspace, or None if it lies outside."""
+    """Return the path, relative to the workspace, of a folder in which a command runs, or None if it lies outside."""
     return place(from_workspace(effect, path), facts).relative
 
 
 def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
-    """Return True if the doubt's pattern can match no dangerous name in this folder."""
+    """Return True if no file in this folder that the pattern of the doubt may match has a dangerous name."""
     value = doubt.value
     if value is None or not value.names_files:
         return False
@@ -66,17 +69,20 @@ def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
 
 
 def _begins_word(name: str, folder: str) -> bool:
-    """Return True if the file's path relative to the folder begins like an option (`-rf`)."""
+    """Return True if the path of a file relative to the folder begins like an option (`-rf`)."""
     front = f"{folder}/" if folder else ""
     return name.startswith(front) and name[len(front) :][:1] in _OPTION_STARTS
 
 
 def _leads_to(pattern: str, name: str) -> bool:
-    """Return True if the pattern matches a name or, for a folder's name, a path below it."""
+    """Return True if a shell pattern matches a file or folder name.
+
+    If `name` ends with a slash (a folder), a match of any path below that folder is enough.
+    """
     return matches_path(pattern, name) or (name.endswith("/") and _leads_below(pattern, name.rstrip("/")))
 
 
 def _leads_below(pattern: str, folder: str) -> bool:
-    """Return True if the pattern may match a path below a folder."""
+    """Return True if a shell pattern may match a path below a folder."""
     below = (*split_pattern(folder, literal=True), "**", "*")
     return paths_overlap(split_pattern(pattern), below, dotted=True)

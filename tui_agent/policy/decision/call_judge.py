@@ -1,4 +1,4 @@
-"""The judge of one tool call: the tool itself, and each of its effects.
+"""The judge of one tool call: gives findings about the tool itself, and about each effect of the call.
 
 Invariant: created for each decision; keeps no state between decisions.
 """
@@ -26,7 +26,10 @@ from tui_agent.protocol.effects import (
 
 
 class CallJudge:
-    """Judges one call. `read_line` interprets any command line; `lines` has the reports on the call's own command lines."""
+    """Judges one tool call.
+
+    `read_line` interprets any command line; `lines` has the reports on the call's own command lines.
+    """
 
     def __init__(
         self,
@@ -48,9 +51,9 @@ class CallJudge:
         self._commands = CommandJudge(rules, self._files, self._profile, facts, read_line)
 
     def judge_tool(self, *, known: bool) -> list[Finding]:
-        """Judge the tool itself.
+        """Return the findings about the tool itself.
 
-        If the call's effects are `known`, a rule that allows the tool is not enough: each effect is judged too.
+        If the effects of the call are `known`, a rule that allows the tool is not enough: each effect is judged too.
         """
         allowed = self._facts.allowed_tools
         if allowed is not None and self._name not in allowed:
@@ -61,7 +64,7 @@ class CallJudge:
         return found
 
     def judge(self, effect: Effect) -> list[Finding]:
-        """Return the findings about one effect."""
+        """Return the findings about one effect of the call, such as reading a file or running a command line."""
         match effect:
             case InternalEffect():
                 return [Finding("allow", "internal", "it touches only the session itself")]

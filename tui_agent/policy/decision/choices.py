@@ -1,6 +1,6 @@
 """The rules that an approval offers to save, for this session or always.
 
-Invariant: an offered rule allows the call in question. If no rule is offered, the reason is given.
+Invariant: an offered rule allows the call that the user is asked about. If no rule is offered, the reason is given.
 """
 
 import posixpath
@@ -28,17 +28,17 @@ _CODE_OPTIONS = frozenset({"-c", "-e", "-p", "--eval", "--print", "-"})
 
 
 def only_once(why: str) -> tuple[PermissionChoice, ...]:
-    """Offer only "once", with the reason why no rule is offered."""
+    """Offer to allow a call only once, with the reason why no rule is offered."""
     return (_ONCE, *_refuse(why))
 
 
 def offer_choices(
     asked: Sequence[CallEffect], lines: Lines, facts: PolicyFacts, reason: str
 ) -> tuple[PermissionChoice, ...]:
-    """Return the choices of an approval: once, this session, always.
+    """Return the choices of an approval: allow the call once, or save a rule for this session or for always.
 
-    `asked` are the effects that need approval, `lines` the reports on the call, and `reason` the reason for asking. For an
-    offered choice, `unavailable_reason` holds a description of what its rule allows.
+    `asked` are the effects that need approval, `lines` the reports on the call's command lines, and `reason` the reason
+    for asking. For an offered choice, `unavailable_reason` holds a description of what its rule allows.
     """
     kinds = {effect.kind for effect in asked}
     if not asked:
@@ -64,7 +64,10 @@ def offer_choices(
 
 
 def _offer(rule: str, words: str, why_not_always: str = "") -> tuple[PermissionChoice, PermissionChoice]:
-    """Offer a rule for this session, and also for always unless there is a reason against it."""
+    """Return the choices that save a rule for this session and for always.
+
+    `words` describe what the rule allows. `why_not_always` is a reason to offer the rule only for this session.
+    """
     session = PermissionChoice(reach="session", rule=rule, unavailable_reason=words)
     if why_not_always:
         return session, PermissionChoice(
@@ -136,9 +139,10 @@ def _offer_command(
 
 
 def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
-    """Return the commands that a rule must allow, each with the launcher words in front of it.
+    """Return the commands of a line that a rule must allow, each with the launcher words in front of it.
 
-    A rule for `uv run pytest` allows pytest only when it is started that way.
+    For `uv run pytest` these are pytest and the words `uv run`: the rule allows pytest only when it is started that
+    way.
     """
     found: list[tuple[CommandReport, Words]] = []
     for at, command in enumerate(line.commands):
@@ -184,10 +188,10 @@ def _why_unnameable(command: CommandReport) -> str:
 
 
 def _command_rule(command: CommandReport, prefix: Words) -> str:
-    """Return the words of a rule for a command, or "" if no rule can express it.
+    """Return the words of a rule for a command, or "" if no rule can express the command.
 
     Usually these are the program and subcommand with `*` (`git log *`). If options precede the subcommand, the rule
-    lists every word.
+    lists every word. `prefix` are the launcher words before the command (`uv run`).
     """
     words = [word or "" for word in words_of(command)]
     front = [word or "" for word in prefix]

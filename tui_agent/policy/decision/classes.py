@@ -1,4 +1,4 @@
-"""The classes of a call, by which approvals, events and the trace group commands.
+"""The classes of a tool call ("network", "destructive" …), by which approvals, events and the trace group commands.
 
 Invariant: pure; a class depends only on effects, doubts and facts about the workspace.
 """
@@ -20,7 +20,7 @@ ARBITRARY = "arbitrary"
 DESTRUCTIVE = "destructive"
 PRIVILEGE = "privilege"
 CLASSES = (READ_ONLY, WORKSPACE, NETWORK, ARBITRARY, DESTRUCTIVE, PRIVILEGE)
-"""All classes, the least serious first."""
+"""All classes of commands, the least serious first."""
 
 _OF_KIND = {"writes": WORKSPACE, "connects": NETWORK}
 _OF_EFFECT = {
@@ -43,12 +43,15 @@ def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str
 
 
 def runs_anything(command: CommandReport) -> bool:
-    """Return True if a command runs unknown code: it is not a launcher, and no rule is ever offered for its program."""
+    """Return True if a command runs unknown code.
+
+    This is so if it is not a launcher such as `uv run`, and the user is never offered a rule for its program.
+    """
     return Effect.RUNS in command.effects and not command.program.remember and not command.runs_next
 
 
 def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts) -> tuple[str, ...]:
-    """Return the classes of a call, the least serious first."""
+    """Return the classes of a tool call and all its commands, the least serious first."""
     found = {_OF_KIND.get(effect.kind, READ_ONLY) for effect in effects if not isinstance(effect, RunEffect)}
     for line in lines.values():
         found |= {name for command in line.commands for name in command_classes(command, facts)} or {
@@ -58,6 +61,6 @@ def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts
 
 
 def ranked(classes: Iterable[str]) -> tuple[str, ...]:
-    """Return the classes in order, the least serious first; `read-only` only if it is the only one."""
+    """Sort classes, the least serious first; `read-only` is returned only if it is the only one."""
     found = frozenset(classes)
     return tuple(name for name in CLASSES if name in found and (name != READ_ONLY or len(found) == 1))

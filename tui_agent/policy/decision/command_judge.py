@@ -42,12 +42,15 @@ _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
 """Matches our parser's refusal of a shell keyword in a place where bash does not accept a keyword either."""
 
 SHADOWED = "guard.workspace-program"
-"""The escalation of a program from the workspace; a sandbox confines it like any other program."""
+"""The finding about a command whose program is a file in the workspace.
+
+A sandbox confines such a program like any other.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandJudge:
-    """Judges the command lines of one call."""
+    """Judges the command lines of one tool call."""
 
     rules: RuleIndex
     files: FileJudge
@@ -60,7 +63,7 @@ class CommandJudge:
         return self.facts.sandboxed and self.profile.confined_commands == "allow"
 
     def judge(self, effect: RunEffect, line: LineReport) -> list[Finding]:
-        """Return the findings about a line."""
+        """Return the findings about a command line, whose report is `line`."""
         uses = line_uses(effect, line, self.facts)
         mentioned = MentionedFileJudge(self.rules, self.files, self.facts)
         files = [
@@ -99,9 +102,9 @@ class CommandJudge:
     def _ruin(
         self, effect: RunEffect, line: LineReport, inner: Iterable[tuple[CommandReport, bool]]
     ) -> Iterator[Finding]:
-        """Yield guard findings for commands that no profile runs, such as `rm -rf ~`.
+        """Yield findings of guards about commands that no profile runs, such as `rm -rf ~`.
 
-        `inner` are the commands that the line may run, but not certainly.
+        `inner` are commands that the line may run, but not certainly; True marks those from a text that may be prose.
         """
         texts = (line.line, *(text for command in line.commands for text in command.code))
         reasons = [starts_without_end(text) for text in texts]
@@ -113,10 +116,10 @@ class CommandJudge:
         yield from (Finding("deny", "guard.ruin", reason) for reason in reasons if reason)
 
     def _refused(self, line: LineReport) -> Iterator[Finding]:
-        """Judge a line outside the subset of bash.
+        """Judge a command line with bash syntax that the parser does not support.
 
-        The commands in its readings are judged only with a profile that runs every command, or in a sandbox. Even
-        then the user is asked if it is not certain which program runs.
+        The possible commands of such a line are judged only with a profile that runs every command, or in a sandbox.
+        Even then the user is asked if it is not certain which program runs.
         """
         doubts = (doubt for command in line.commands for doubt in command.doubts)
         hidden = line.unreadable or any(doubt.hides_command for doubt in doubts) or _is_broken(line)
@@ -156,7 +159,10 @@ class CommandJudge:
         return [*asked, *below, self._by_profile(line, command, asked, bool(escalations), unbounded)]
 
     def _escalated(self, escalations: Sequence[Finding]) -> Sequence[Finding]:
-        """Judge a command that only reads but has escalations: a profile that denies unproven commands denies it."""
+        """Return the findings about a command that only reads but has escalations (reasons to ask anyway).
+
+        A profile that denies commands turns each escalation into a denial.
+        """
         if self._relies_on_sandbox and all(finding.rule_id == SHADOWED for finding in escalations):
             return [self._allowed(bounded=True)]
         if self.profile.commands == "deny":
@@ -192,7 +198,6 @@ class CommandJudge:
         )
 
     def _is_confined(self, command: CommandReport) -> bool:
-        """Return True if it is certain which program runs, and the sandbox limits everything it can do."""
         uncertain = any(doubt.hides_command or doubt.name in _UNCERTAIN for doubt in command.doubts)
         beyond = BEYOND_SANDBOX & command.effects
         if _only_removes(command) and command.files and all(map(self._is_own, command.files)):
@@ -204,7 +209,10 @@ class CommandJudge:
         return known and place(use.path, self.facts).absolute in self.facts.private_temp_paths
 
     def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Finding | None:
-        """Return a rule that allows the command, or None. The command's words must be certain, also after expansion."""
+        """Return a rule that allows the command at index `at` of a line, or None.
+
+        All words of the command must be certain, also after expansion.
+        """
         words = words_of(command)
         if line.refusal or None in words or not words or not self.profile.hears_allow_rules:
             return None
@@ -220,7 +228,10 @@ class CommandJudge:
         return None
 
     def _why_asked(self, line: LineReport, command: CommandReport, unbounded: str) -> str:
-        """Return the doubts about a command or, if there are none, the effects of the line that need approval."""
+        """Return the doubts about a command, joined to one reason for asking.
+
+        If there are none, the reason names the effects of the line that need approval.
+        """
         doubts = dict.fromkeys((*(doubt.reason for doubt in command.doubts), *filter(None, [unbounded])))
         if doubts:
             return "; ".join(doubts)
@@ -230,13 +241,13 @@ class CommandJudge:
 
 
 _UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
-"""Kinds of doubts about a command's words. With one of them, a command is asked about even in a sandbox."""
+"""Kinds of doubts about the words of a command that make the policy ask even in a sandbox."""
 _NOT_BY_RULE = frozenset({"value", "option-like", "variable", "folder", "limit"})
-"""Kinds of doubts that no allow rule for commands can settle."""
+"""Kinds of doubts about a command that no allow rule for commands can settle."""
 
 
 def _risk_of(line: LineReport) -> str:
-    """Return the most serious risk of a line as one sentence, or ""."""
+    """Return the most serious risk of a command line as one sentence, or ""."""
     if any(command.program.downloads for command in line.commands):
         return DOWNLOADS
     effects = {effect for command in line.commands for effect in command.effects}
@@ -253,7 +264,7 @@ def _with_risk(finding: Finding, risk: str) -> Finding:
 def is_ordinary(command: CommandReport) -> bool:
     """Return True if a command certainly does no more than read, change or run this workspace.
 
-    A trusted project's rules may allow such commands.
+    The rules of a trusted project may allow such commands.
     """
     usual = {Effect.READS, Effect.WRITES, Effect.RUNS}
     known = Effect.RUNS not in command.effects or bool(command.program.remember) or command.runs_next
@@ -261,16 +272,20 @@ def is_ordinary(command: CommandReport) -> bool:
 
 
 def command_line(effect: RunEffect) -> str:
-    """Return the effect as a command line to type in the workspace; `allow exact` rules are compared with this text."""
+    """Return the command line of an effect as typed in the workspace.
+
+    `allow exact` rules are compared with this text.
+    """
     text = effect.script.strip() if effect.script else shlex.join(effect.argv)
     folder = literal_path(posixpath.normpath(effect.cwd))
     return text if folder == "." else f"cd {shlex.quote(folder)} && {text}"
 
 
 def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
-    """Return the commands that start the command at `at`, innermost first, each with its words before that command.
+    """Return the commands that start the command at index `at` of a line, innermost first.
 
-    For `pytest` in `uv run python -m pytest`: `python -m`, then `uv run python -m`.
+    Each is returned with its words before that command. For `pytest` in `uv run python -m pytest`, these are `python
+    -m`, then `uv run python -m`.
     """
     words = words_of(line.commands[at])
     found: list[tuple[CommandReport, Words]] = []
@@ -283,7 +298,7 @@ def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
 
 
 def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
-    """Return True if a rule allows a command together with the launcher words in front of it (`uv run pytest`)."""
+    """Return True if a rule allows the command at index `at` with the launcher words before it (`uv run pytest`)."""
     if at >= len(line.commands) or not is_ordinary(line.commands[at]):
         return False
     words = words_of(line.commands[at])
@@ -294,7 +309,7 @@ def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
 
 
 def _is_broken(line: LineReport) -> bool:
-    """Return True if a line outside the subset is also a syntax error in bash."""
+    """Return True if a line that our bash parser refused is a syntax error in bash."""
     if line.refusal.startswith("a second parser"):  # our own parser understood the line
         return False
     root = parse_tree(line.line)
@@ -302,13 +317,15 @@ def _is_broken(line: LineReport) -> bool:
 
 
 def _is_not_understood(command: CommandReport) -> bool:
-    """Return True if a command is asked about only because of doubts or unknown code, not because of a known effect."""
+    """Return True if the policy asks about a command only because of doubts or unknown code.
+
+    A command with a known effect such as deleting is not one of those.
+    """
     more = command.effects - {Effect.READS, Effect.RUNS}
     return bool(command.doubts) and not more and not command.program.downloads
 
 
 def _only_removes(command: CommandReport) -> bool:
-    """Return True if a command deletes files that it names with certainty, and does nothing else."""
     return (
         command.effects <= {Effect.READS, Effect.DELETES}
         and not command.doubts

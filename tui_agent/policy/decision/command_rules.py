@@ -1,6 +1,7 @@
-"""The check of rules that ask or deny against commands and hosts, in every reading of a command.
+"""The check of ask and deny rules for commands and hosts against every reading of a command.
 
-Invariant: no finding of this module allows a call. Without rules against commands or hosts there are no findings, except for unreadable lines.
+Invariant: no finding of this module allows a call. Without rules against commands or hosts there are no findings,
+except for lines that cannot be read.
 """
 
 import re
@@ -25,7 +26,7 @@ _BLANK = re.compile(r"\s")
 
 
 def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
-    """Yield the findings of the ask and deny rules that match a command or a host of a line."""
+    """Yield the findings of the ask and deny rules that match a command or a host of a command line."""
     if rules.against_commands:
         for command in line.commands:
             yield from _against_command(rules, command, refused=bool(line.refusal))
@@ -41,16 +42,16 @@ def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
 
 
 def _rules_against(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Finding]:
-    """Yield a finding for each rule against commands that matches one of the readings."""
+    """Yield a finding for each ask or deny rule that matches one of the possible words of a command."""
     for rule in rules.against_commands:
         if any(fits_words(rule.rest, words, certain=False) for words in readings if words):
             yield rule_finding(rule)
 
 
 def _against_text(rules: RuleIndex, text: str) -> Iterator[Finding]:
-    """Yield the findings of rules against commands that match words anywhere in a text.
+    """Yield the findings of ask and deny rules that match words anywhere in the text of a command line.
 
-    The text may print a script and then run it: `echo git push | tee log | sh`.
+    The command line may print a script and then run it: `echo git push | tee log | sh`.
     """
     readings = loose_commands(text).commands
     ends = {words[start:] for words in readings for start in range(min(len(words), _MOST_SUFFIXES))}
@@ -58,7 +59,7 @@ def _against_text(rules: RuleIndex, text: str) -> Iterator[Finding]:
 
 
 def words_of(command: CommandReport) -> Words:
-    """Return a command's words, with None for each word that is not known."""
+    """Return the words of a command, with None for each word that is not known."""
     return tuple(word.known for word in command.words)
 
 
@@ -74,7 +75,7 @@ def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool)
 
 
 def _spellings(words: Words, name: str) -> Iterator[Words]:
-    """Yield every form in which a rule may contain this command.
+    """Yield the words of a command in every form in which a rule may contain them.
 
     The forms are: as typed, with the program's bare name, and without options before the subcommand.
     """
@@ -102,7 +103,10 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
 
 @cache
 def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
-    """Map each program to pairs: the words of a subcommand, and an equivalent command as words."""
+    """Map each program to pairs of a subcommand and an equivalent command, both as words.
+
+    The pairs come from the list `same_as` in `words.toml`.
+    """
     found: dict[str, list[tuple[Words, Words]]] = {}
     for text in word_list("same_as"):
         (program, *names), _, meant = map(str.split, text.partition(" = "))
@@ -111,9 +115,10 @@ def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
 
 
 def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
-    """Yield findings about commands that no reading shows but that this command may run.
+    """Yield findings about commands that this command may run although its words do not show them.
 
-    They are in texts passed to the program, or a program that is not in the catalog composes them from its words.
+    Such commands are in texts passed to the program. A program that is not in the catalog may also compose them from
+    its words.
     """
     texts = list(_command_texts(command))
     for text in texts:
@@ -130,7 +135,7 @@ def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
 
 
 def _command_texts(command: CommandReport) -> Iterator[str]:
-    """Yield texts that a command may run: code, values of variables, and words with blanks if their meaning is unknown."""
+    """Yield the texts that a command may run: code, values of variables, and words with blanks of unknown meaning."""
     yield from command.code
     yield from (text.replace("\\n", "\n") for text in command.code if "\\n" in text)
     yield from _setting_texts(command)
@@ -154,7 +159,10 @@ def is_told_texts(command: CommandReport) -> bool:
 
 
 def _has_in_order(rule: str, command: CommandReport) -> bool:
-    """Return True if all words of a rule occur, in order, among those of a command: `parallel git ::: push`."""
+    """Return True if all words of a rule occur, in the rule's order, among the words of a command.
+
+    The rule `run git push` matches `parallel git ::: push` in this way.
+    """
     words = iter((word.known or "").lower() for word in command.words)
     shapes = [shape.lower() for shape in rule.split() if shape != "*"]
     return len(shapes) > 1 and all(any(fnmatchcase(word, shape) for word in words) for shape in shapes)
@@ -162,7 +170,7 @@ def _has_in_order(rule: str, command: CommandReport) -> bool:
 
 @lru_cache(maxsize=16)
 def _names_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
-    """Compile a search for program names as whole words, with or without a path."""
+    """Compile a search for the names of programs as whole words, with or without a path; None if there are no names."""
     found = "|".join(re.escape(name.rpartition("/")[2]) for name in names if name)
     return re.compile(rf"(?<![\w.+@-])(?:{found})(?![\w.+@:-])", re.IGNORECASE) if found else None
 
@@ -202,5 +210,5 @@ def _setting_texts(command: CommandReport) -> list[str]:
 
 
 def allows(rule: Rule, command: CommandReport) -> bool:
-    """Return True if an allow rule matches this command. Every word must be certain."""
+    """Return True if an allow rule for commands matches this command. Every word of the command must be certain."""
     return fits_words(rule.rest, words_of(command), certain=True)

@@ -1,4 +1,6 @@
-"""The detection of call contents that a person cannot see or may misread. The user is always asked about such a call.
+"""The detection of parts of a tool call that a person cannot see or may misread.
+
+The user is always asked about such calls.
 
 Invariant: pure; no finding of this module allows a call.
 """
@@ -10,11 +12,14 @@ from tui_agent.protocol.effects import Effect, NetworkEffect, RunEffect, WriteEf
 from tui_agent.protocol.unicode_text import describe_invisible, describe_lookalike
 
 MAX_CHARACTERS = 100_000
-"""Only this many characters of a text are checked; for a longer command line, the user is asked anyway."""
+"""Limit for the characters of a text that are checked; for a longer command line, the user is asked anyway."""
 
 
 def find_concealed(effects: Sequence[Effect]) -> list[Finding]:
-    """Return a finding for invisible characters and one for lookalikes. Effects that only read are not checked."""
+    """Return a finding for invisible characters in the effects of a call, and one for lookalikes.
+
+    Effects that only read are not checked.
+    """
     texts = [text[:MAX_CHARACTERS] for effect in effects for text in _texts(effect)]
     found: list[Finding] = []
     hidden = next(filter(None, map(describe_invisible, texts)), "")

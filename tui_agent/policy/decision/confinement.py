@@ -1,7 +1,7 @@
-"""The limits of the sandbox: reasons why it does not confine a command that is not fully known.
+"""The limits of the sandbox: reasons why the sandbox does not confine a command that is not fully known.
 
-Examples are deletions, work done by a process outside the sandbox, and hidden commands.
-Invariant: nothing in this module allows a command, and a command that is proven to only read is never checked.
+Examples are deletions, work done by a process outside the sandbox, and hidden commands. Invariant: nothing in this
+module allows a command, and a command that is proven to only read is never checked.
 """
 
 import re
@@ -22,13 +22,13 @@ from tui_agent.protocol.effects import RunEffect
 InnerCommand: TypeAlias = tuple[CommandReport, bool]
 """A command that another command may run, and True if it is part of a text that may be prose."""
 MAX_READINGS: Final = 40
-"""Limit for the words of a command that are tried as a program's name."""
+"""Limit for the number of words of a command that are tried as a program's name."""
 MAX_WRITTEN: Final = 200
-"""Limit for the commands taken from scripts that a line may write."""
+"""Limit for the number of commands taken from scripts that a command line may write."""
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
-"""Kinds of doubts that leave the meaning of a command's words unknown."""
+"""Kinds of doubts about a command that leave the meaning of its words unknown."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
-"""If a text may be prose, the commands in it are reported only for these effects."""
+"""The effects for which a command is reported although it comes from a text that may be prose."""
 _CUTS = re.compile(r"[=:]+")
 _BLANK = re.compile(r"\s")
 _CODE_SIGN = re.compile(r"[\s(]")
@@ -40,10 +40,10 @@ _CHANGES_FILES: Final = frozenset({"git apply", "git archive", "git clone", "git
 
 
 def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:
-    """Yield commands that this one may run because it is not fully known.
+    """Yield commands that `command` may run because it is not fully known.
 
     Its later words may be a command (`foo rm -rf src`): yielded with False. A word with blanks may be a script or just
-    prose (`foo 'rm -rf src'`): its commands are yielded with True.
+    prose (`foo 'rm -rf src'`): the commands in that word are yielded with True.
     """
     if Effect.CONNECTS in command.effects or not is_open(command):
         return
@@ -56,7 +56,7 @@ def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineRepor
 
 
 def written_scripts(line: LineReport) -> Iterator[RunEffect]:
-    """Yield commands of a script that the line may write and then run (`echo 'git push' > x.sh; sh x.sh`)."""
+    """Yield commands of scripts that a command line may write and then run (`echo 'git push' > x.sh; sh x.sh`)."""
     if any(runs_written_file(command, line) for command in line.commands):
         loose = loose_commands(line.line)
         yield from (RunEffect(script=text) for text in loose.texts[:MAX_READINGS])
@@ -65,9 +65,9 @@ def written_scripts(line: LineReport) -> Iterator[RunEffect]:
 
 
 def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: LineReport) -> str:
-    """Return a clause about something in the command that a sandbox does not confine, or "".
+    """Return a clause about something in a command that a sandbox does not confine, or "".
 
-    `inner` are the commands that it may run.
+    `inner` are the commands that this command may run, and `line` is the report of the whole command line.
     """
     if command.only_reads:
         return ""
@@ -106,9 +106,10 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 
 
 def find_repository_conflict(line: LineReport) -> str:
-    """Return a sentence if the line changes the git repository but also runs code, for which the sandbox locks it, or "".
+    """Return a sentence if the command line changes the git repository and also runs other code, else "".
 
-    A line outside the subset of bash has no certain commands, so it has none of which that is certain.
+    While other code runs, the sandbox locks the repository, so the change fails. The result is "" for a line that the
+    bash parser refused, because it is not certain which commands such a line has.
     """
     commands = () if line.refusal else line.commands
     writer = next((command for command in commands if _changes_repository(command)), None)
@@ -143,18 +144,20 @@ def is_open(command: CommandReport) -> bool:
 
 
 def has_open_doubt(command: CommandReport) -> bool:
-    """Return True if a doubt says that the meaning of the words is unknown."""
+    """Return True if one of the command's doubts says that the meaning of its words is unknown."""
     return any(doubt.name in _OPEN for doubt in command.doubts)
 
 
 def _program(command: CommandReport) -> str:
-    """Return the file name of the program that a command starts."""
     name = next(iter(words_of(command)), None)
     return (name or "").rpartition("/")[2]
 
 
 def _deleting_word(command: CommandReport, words: Sequence[str], line: LineReport) -> str:
-    """Return a word that may make the command delete something, or ""."""
+    """Return a word that may make the command delete something, or "".
+
+    `words` are the command's words that are known.
+    """
     unknown = is_open(command) or runs_anything(command)
     of_git = words[:1] == ["git"] and not unknown
     if not (unknown or of_git or Effect.RUNS in command.effects):
@@ -179,7 +182,7 @@ def _listed_word(words: Sequence[str], key: str) -> str:
 
 
 def runs_written_file(command: CommandReport, line: LineReport) -> bool:
-    """Return True if a command uses a file that the same line writes; the command may run that file as a script."""
+    """Return True if a command uses a file that the same command line writes. It may run that file as a script."""
     used = {use.path for use in command.files if use.action in ("read", "start")}
     return any(use.action == "write" and use.path in used for other in line.commands for use in other.files)
 

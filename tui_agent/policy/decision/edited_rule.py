@@ -1,6 +1,6 @@
 """The check of a rule that the user edited in an approval.
 
-Invariant: pure; an accepted rule is valid in `policy.toml`, allows something, and allows this call.
+Invariant: pure; an accepted rule is valid in `policy.toml`, allows something, and allows the call in question.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tui_agent.policy.rules.grammar import parse_rule
 
 
 def find_fault(text: str, judge: Callable[[str], Literal["allow", "ask", "deny"]]) -> str:
-    """Return the fault of the rule, or "". `judge` returns the verdict that the call would get with a rule."""
+    """Return the fault of an edited rule, or "". `judge` returns the verdict that the call would get with a rule."""
     try:
         rule = parse_rule(text)
     except ConfigError as error:

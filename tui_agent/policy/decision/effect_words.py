@@ -14,7 +14,7 @@ from tui_agent.policy.catalog.model import Effect
 
 @dataclass(frozen=True, slots=True)
 class EffectWords:
-    """The wording of one effect; see `effects.toml`. A field is empty if the effect has no such text."""
+    """The wording of one effect of a command; see `effects.toml`. A field is empty if the effect has no such text."""
 
     wish: str
     risk: str = ""
@@ -25,11 +25,11 @@ class EffectWords:
 
 @cache
 def effect_words() -> Mapping[Effect, EffectWords]:
-    """Return the wording of each effect, in display order."""
+    """Return the wording of each effect of a command, in display order."""
     found = tomllib.loads(Path(__file__).with_name("effects.toml").read_text(encoding="utf-8"))
     return {Effect(name): EffectWords(**words) for name, words in found.items()}
 
 
 def words_for(effects: Set[Effect]) -> list[EffectWords]:
-    """Return the wording of some effects, in display order."""
+    """Return the wording of some effects of a command, in display order."""
     return [words for effect, words in effect_words().items() if effect in effects]

@@ -18,12 +18,12 @@ from tui_agent.ports.policy import PolicyFacts
 
 GIT = "git"
 _INSTALLED = frozenset({"node_modules", "site-packages"})
-"""Folders of installed packages, which the workspace scan skips."""
+"""Names of folders with installed packages, which the scan of the workspace skips."""
 
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """A check with its name. `check` returns a reason if it applies to a command, else ""."""
+    """A named check of commands that only read. `check` returns a reason to ask about a command, or ""."""
 
     name: str
     check: Callable[[CommandReport, Uses, PolicyFacts], str]
@@ -32,7 +32,7 @@ class Escalation:
 
 
 def escalate(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[Finding]:
-    """Yield a finding for each escalation that applies, in order."""
+    """Yield a finding for each escalation that applies to a command, in the order of `ESCALATIONS`."""
     for escalation in ESCALATIONS:
         reason = escalation.check(command, uses, facts)
         if reason:
@@ -41,18 +41,18 @@ def escalate(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator
 
 
 def program_name(command: CommandReport) -> str:
-    """Return the name by which a command starts its program."""
+    """Return the name or path by which a command starts its program."""
     return (command.words[0].known if command.words else None) or command.name
 
 
 def runs_git(command: CommandReport) -> bool:
-    """Return True if a command starts git, also by a path or as `git-push`."""
+    """Return True if a command starts git, possibly by a path or as `git-push`."""
     bare = program_name(command).rpartition("/")[2]
     return bare == GIT or bare.startswith(f"{GIT}-")
 
 
 def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason if the program is a file of the workspace, which may do anything."""
+    """Return a reason to ask if the command's program is a file of the workspace, which may do anything; else ""."""
     name = program_name(command)
     if command.program.builtin or name not in facts.workspace_programs:
         return ""
@@ -60,14 +60,17 @@ def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts)
 
 
 def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason if git may run programs that the repository's own configuration names."""
+    """Return a reason to ask if git may run programs that the repository's own configuration names; else ""."""
     if not (facts.git_is_steered and runs_git(command)):
         return ""
     return "git may run programs or read files that the command does not name"
 
 
 def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason if a project file decides what the program runs, reads or writes, and there is no sandbox."""
+    """Return a reason to ask if a project file decides what the command runs, reads or writes; else "".
+
+    A sandbox makes asking unnecessary.
+    """
     if facts.sandboxed:
         return ""
     name = next(
@@ -84,13 +87,16 @@ def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts
 
 
 def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
-    """Return True if a folder was not searched for files that steer programs."""
+    """Return True if a folder was not searched for project files that decide what programs do."""
     unscanned = any(name == "" or f"{folder}/".startswith(f"{name}/") for name in facts.unscanned)
     return unscanned or not _INSTALLED.isdisjoint(folder.split("/"))
 
 
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason if, without a sandbox, a command would read secret files that it does not name."""
+    """Return a reason to ask if a command would read secret files that it does not name; else "".
+
+    A sandbox, which hides secret files, makes asking unnecessary.
+    """
     if facts.sandboxed:
         return ""
     if runs_git(command):
@@ -106,9 +112,9 @@ def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) 
 
 
 def _is_inside(use: FileUse, command: CommandReport) -> bool:
-    """Return True if a file lies below the folder that git runs in.
+    """Return True if a file lies below each folder in which git may run.
 
-    Outside of it, git compares arbitrary files, including hidden and untracked ones.
+    Outside of such a folder, git compares arbitrary files, including hidden and untracked ones.
     """
     return all(
         not folder or f"{use.path}/".startswith(f"{folder}/")
@@ -118,13 +124,13 @@ def _is_inside(use: FileUse, command: CommandReport) -> bool:
 
 
 def _reads_below(folder: str, uses: Uses, facts: PolicyFacts) -> bool:
-    """Return True if a command reads files below a folder without naming them."""
+    """Return True if a command reads files below `folder` without naming them."""
     read = ((use, place(path, facts).relative) for use, path in uses if use.action == "read" and use.below)
     return any(relative is not None and goes_below(relative, folder, use) for use, relative in read)
 
 
 def secrets_read(uses: Uses, secrets: Sequence[SecretFile], facts: PolicyFacts) -> tuple[str, ...]:
-    """Return the names of secret files that a command reads without naming them."""
+    """Return the names of the secret files that a command reads without naming them, such as with `grep -r`."""
     return tuple(
         secret.name
         for secret in secrets
@@ -143,7 +149,10 @@ def _reads_secret(use: FileUse, path: str, secret: SecretFile, facts: PolicyFact
 
 
 def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
-    """Return True if the program skips the file because of its kind or options. Only names below `start` can be skipped."""
+    """Return True if a program skips the secret file, for example because it is hidden.
+
+    `start` is the folder whose files the program reads. Only the names below that folder decide.
+    """
     names = _names_below(start, secret.name)
     if not names:
         return False

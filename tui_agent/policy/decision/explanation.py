@@ -26,10 +26,10 @@ _MOST_PATHS = 4
 _COMMAND_WIDTH = 24
 _NO_HOST = "host not known"
 _BLANKS = re.compile(r"[ \t\n]++")
-"""Blanks in a shell. Other space characters are part of a word and must stay visible."""
+"""Blanks in a shell command. Other space characters are part of a word and must stay visible."""
 _SERIOUS = frozenset({classes.DESTRUCTIVE, classes.PRIVILEGE})
 _MOST_TEXT = 12_000
-"""Limit for the characters of all rows, which are part of one event in the log."""
+"""Limit for the number of characters of all rows, which are part of one event in the log."""
 _VERBS: dict[FileAction, str] = {
     "read": "reads",
     "list": "lists",
@@ -44,7 +44,7 @@ _VERBS: dict[FileAction, str] = {
 def deed_rows(
     effects: Sequence[CallEffect], lines: Lines, new: Collection[str], facts: PolicyFacts
 ) -> tuple[CommandEffects, ...]:
-    """Return one row for each effect or command of a call.
+    """Return rows that describe a call to the user: one for each effect or command.
 
     `new` are the written files that do not exist yet; `facts` tell which programs the workspace replaces.
     """
@@ -58,12 +58,15 @@ def deed_rows(
 
 
 def explain(lines: Lines, findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Return the chain of reasons, one per line: the commands, what is known about them, and the deciding finding."""
+    """Return the reasons for a decision, one per line.
+
+    They are the commands, what is known about them, and the findings, with a mark on the deciding one.
+    """
     out: list[str] = []
     decided = strongest(findings)
     for effect, line in lines.items():
         if line.refusal:
-            out.append(f"outside the subset of bash that is proven: {line.refusal}")
+            out.append(f"uses bash syntax that tui-agent does not analyse: {line.refusal}")
         for title, command in zip(_titles(line), line.commands, strict=True):
             out += _explain_command(effect, title, command)
     for finding in dict.fromkeys(findings):
@@ -81,11 +84,11 @@ def _explain_command(effect: RunEffect, title: str, command: CommandReport) -> I
         path = "an uncertain file" if unknown else from_workspace(effect, use.path)
         yield f"  file: {_VERBS[use.action]} {path}{' and everything below it' if use.below else ''}"
     for doubt in command.doubts:
-        yield f"  doubt ({doubt.name}): {doubt.reason}"
+        yield f"  unclear ({doubt.name}): {doubt.reason}"
 
 
 def _rest(left: Sequence[CommandEffects]) -> CommandEffects:
-    """Return the row that sums up the rows left out."""
+    """Return one row that sums up the rows for which there is no room."""
     named = classes.ranked({name for row in left for name in row.classes})
     word = "deletes" if _SERIOUS.intersection(named) else "may do"
     effect = CommandEffect(verb=word, target="more (see the full command above)", risky=True)
@@ -125,12 +128,14 @@ def _row(what: str, name: str, word: str, *, grave: bool = False) -> CommandEffe
 
 
 def _own_doubts(command: CommandReport, line: LineReport) -> CommandReport:
-    """Return the command without the doubt about the whole line, which has its own row."""
     return replace(command, doubts=tuple(doubt for doubt in command.doubts if doubt.reason != line.refusal))
 
 
 def _titles(line: LineReport) -> Iterator[str]:
-    """Yield a title for each command: its source text or, for a command that another one starts, its words."""
+    """Yield a title for each command of a line.
+
+    The title is the source text or, if several commands have the same source text, the words of the command.
+    """
     sources: set[str] = {line.line} if line.refusal else set()
     for command in line.commands:
         words = " ".join(word.source for word in command.words)
@@ -156,7 +161,10 @@ def _command_row(
 
 
 def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[CommandEffect]:
-    """Yield effects of workspace programs that run in addition to the command's own program, or instead of it."""
+    """Yield the effects of programs from the workspace that a command runs.
+
+    Such a program may run in place of the command's own program, or because git's configuration names it.
+    """
     if runs_configured_programs(command, (), facts):
         yield CommandEffect(
             verb="runs", target="programs set in this repository's git configuration", risky=True
@@ -209,7 +217,7 @@ def _host_name(address: str) -> str:
 
 
 def _shorten(text: str, width: int = _COMMAND_WIDTH) -> str:
-    """Return the beginning of a command, cut between words if possible."""
+    """Return the beginning of a command in one line, cut between words if possible."""
     line = _BLANKS.sub(" ", text.strip(" \t\n"))
     if len(line) <= width:
         return line

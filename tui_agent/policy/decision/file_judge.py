@@ -1,4 +1,4 @@
-"""The judge of one file: guards first, then rules, then the profile.
+"""The judge of one file that a call uses: guards first, then rules, then the profile.
 
 Invariant: a guard or a rule that denies wins; the profile decides only if no rule does.
 """
@@ -38,7 +38,7 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
     "move": _CHANGES,
     "delete": _CHANGES,
 }
-"""The kinds of rules that apply to an action."""
+"""The kinds of rules that apply to an action on a file."""
 
 
 RESTORABLE: Final = "restorable"
@@ -46,13 +46,16 @@ RESTORABLE: Final = "restorable"
 
 
 def is_single_deletion(use: FileUse) -> bool:
-    """Return True if a command deletes one file that it names exactly."""
+    """Return True if a command's use of a file is the deletion of one file that it names exactly."""
     return use.action == "delete" and use.certainty is Certainty.KNOWN and not use.below
 
 
 @dataclass(frozen=True, slots=True)
 class FileJudge:
-    """Judges the files of one call. `tool_rule` is a rule that allows the tool itself, for files in the workspace."""
+    """Judges the files that one tool call uses.
+
+    `tool_rule` is a rule that allows the tool itself, for files in the workspace.
+    """
 
     rules: RuleIndex
     guards: Guards
@@ -63,7 +66,7 @@ class FileJudge:
     def judge_use(self, use: FileUse, path: str) -> Finding | None:
         """Return the finding about a file that a command uses, or None if there is nothing to judge.
 
-        `path` is the path of the use, relative to the workspace.
+        `path` is the path of that file relative to the workspace.
         """
         if use.certainty is Certainty.UNKNOWN:
             return self._unknown(use)
@@ -77,7 +80,7 @@ class FileJudge:
         return finding if finding.is_rule or finding.is_guard else self._own(use, at) or finding
 
     def judge_place(self, use: FileUse, at: Place) -> Finding:
-        """Return the finding about a file whose place is known."""
+        """Return the finding about the use of a file whose path is certain."""
         ruin = self.find_ruin(use, at)
         if ruin is not None:
             return ruin
@@ -91,7 +94,7 @@ class FileJudge:
         return self._write(use, at)
 
     def find_ruin(self, use: FileUse, at: Place) -> Finding | None:
-        """Return the guard against deleting or changing a whole home, workspace or system folder, or None."""
+        """Return a refusal to delete or change a whole home, workspace or system folder, or None."""
         whole = use.below or "**" in at.given
         ruins = {"write": use.below and not at.inside, "move": True, "delete": whole}.get(use.action, False)
         if (
@@ -104,15 +107,18 @@ class FileJudge:
         return None
 
     def find_write_guard(self, at: Place, *, pattern: bool) -> str:
-        """Return the guard against writing a file, or "". A pattern is guarded if it matches an existing secret file."""
+        """Return the name of the guard against writing a file ("secret" …), or "".
+
+        A pattern (`pattern=True`) is guarded if it matches an existing secret file.
+        """
         guard = self.guards.find_write_guard(at, self.facts, pattern=pattern)
         return guard or ("secret" if pattern and self._matches_secret(at) else "")
 
     def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Finding | None:
-        """Return the strictest finding of ask and deny rules for a file, or None.
+        """Return the strictest finding of the ask and deny rules for a file, or None.
 
         Rules for the file itself come first, then rules that its pattern may match, then rules for files below it.
-        `whats` are the kinds of rules; if empty, those for the action of the use.
+        `whats` are the kinds of rules to apply; the default are those for the action of `use`.
         """
         whats = whats or _RULES[use.action]
         rules = [rule for what in whats for rule in self.rules.about_file(at, what, self.facts)]
@@ -125,7 +131,7 @@ class FileJudge:
         return found
 
     def find_chosen_secret(self, use: FileUse) -> Finding | None:
-        """Return a refusal if a search is limited to the names of secret files (`grep -r --include=.env X`), else None."""
+        """Return a refusal if a search selects names of secret files (`grep -r --include=.env X`), else None."""
         for shape in use.only:
             for name in path_patterns.expand_braces(shape):
                 at = place(name.strip("/").removeprefix("**/") or ".", self.facts)
@@ -137,7 +143,11 @@ class FileJudge:
     def by_profile(
         self, verdict: Verdict, rule: Finding | None, what: str, why: str, risk: str = ""
     ) -> Finding:
-        """Return the finding of `rule` if the profile does not deny, else the profile's verdict."""
+        """Return the finding `rule` unless the profile's verdict is deny, else a finding with the profile's verdict.
+
+        `what` is the end of the finding's id, `why` the reason for asking or denying, and `risk` the sentence for the
+        approval.
+        """
         policy = self.facts.policy
         if rule is not None and verdict != "deny":
             return rule
@@ -146,7 +156,10 @@ class FileJudge:
         return Finding(verdict, f"{policy}.{what}", why, risk, default_no=bool(risk) and verdict == "ask")
 
     def _read(self, use: FileUse, at: Place) -> Finding:
-        """Judge reading a file, or a folder with everything below it. Listing a secret file's name inside the workspace is allowed."""
+        """Judge reading a file, or a folder with everything below it.
+
+        Listing the name of a secret file inside the workspace is allowed.
+        """
         free = at.inside or self.guards.is_open_to_all(at)
         secret = self.guards.is_secret(at, pattern=use.certainty is Certainty.BOUNDED)
         if secret and at.absolute not in self.facts.public_files and not (free and use.action == "list"):
@@ -169,7 +182,6 @@ class FileJudge:
         return self.by_profile(verdict, allowed, "reads-outside", why, OUTSIDE_RISK)
 
     def _write(self, use: FileUse, at: Place) -> Finding:
-        """Judge creating, changing, moving or deleting a file, or a folder with everything below it."""
         pattern, removes = use.certainty is Certainty.BOUNDED, use.action == "delete"
         guard = self.find_write_guard(at, pattern=pattern)
         if guard:
@@ -197,17 +209,15 @@ class FileJudge:
         return self.by_profile(verdict, rule, "writes", why, risk)
 
     def _can_restore(self, use: FileUse, at: Place) -> bool:
-        """Return True if the profile lets the agent change files, and this deletes a single file that /undo can restore."""
         restorable = is_single_deletion(use) and at.absolute in self.facts.restorable_files
         return restorable and self.profile.writes_inside == "allow" and not self.guards.is_run_by_others(at)
 
     def _matches_secret(self, at: Place) -> bool:
-        """Return True if a shell pattern matches an existing secret file of the workspace."""
         relative = at.relative or ""
         return any(path_patterns.matches_path(relative, secret.name) for secret in self.facts.secrets)
 
     def _unknown(self, use: FileUse) -> Finding | None:
-        """Ask about a use of an uncertain file if any rule restricts files."""
+        """Ask about the use of a file whose path is not certain if any rule restricts files; else return None."""
         if not self.rules.against(*_RULES.get(use.action, _CHANGES)):
             return None
         return Finding(
@@ -217,7 +227,7 @@ class FileJudge:
         )
 
     def _own(self, use: FileUse, at: Place) -> Finding | None:
-        """Allow a temporary file that belongs only to this session's sandbox, else return None."""
+        """Allow using a temporary file that belongs only to this session's sandbox; return None for any other file."""
         known = use.certainty is Certainty.KNOWN and self.facts.sandboxed
         if not known or at.absolute not in self.facts.private_temp_paths:
             return None
@@ -226,10 +236,10 @@ class FileJudge:
         return Finding("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
     def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Finding | None:
-        """Judge rules that restrict files which a shell pattern may match.
+        """Return the finding of rules that restrict files which a shell pattern may match, or None.
 
-        A rule with a fixed place gives its own verdict. For a rule such as `**/*.lock`, or a pattern with `**`, the user is only
-        asked, because most matches are not intended.
+        A rule with a fixed folder gives its own verdict. For a rule such as `**/*.lock`, or a pattern with `**`, the
+        user is only asked, because most matches are not intended.
         """
         rules = self.rules.about_pattern(at, whats, self.facts)
         found = stopping_finding([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])
@@ -239,10 +249,10 @@ class FileJudge:
         return Finding("ask", "rules.pattern", f"{why}: {rules[0].text}") if rules else None
 
     def _rule_below(self, use: FileUse, at: Place, whats: Sequence[What]) -> Finding | None:
-        """Judge rules that restrict files below a folder.
+        """Return the finding of rules that restrict files below a folder, or None.
 
-        If the whole folder is moved or deleted, a rule with a fixed place gives its own verdict. Otherwise the user is asked,
-        because it is not certain that the rule's files are affected.
+        If the whole folder is moved or deleted, a rule with a fixed folder gives its own verdict. Otherwise the user is
+        asked, because it is not certain that the rule's files are affected.
         """
         if use.certainty is Certainty.BOUNDED:
             rules = self.rules.about_pattern(at, whats, self.facts, below=True)

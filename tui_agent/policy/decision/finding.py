@@ -1,4 +1,4 @@
-"""The finding: one verdict about a call, and the choice of the deciding one.
+"""The finding: one verdict about a tool call, and the choice of the deciding one.
 
 Invariant: the order of findings does not matter: deny wins over ask, ask over allow. No finding at all means ask.
 """
@@ -13,11 +13,13 @@ _RANK: dict[Verdict, int] = {"deny": 0, "ask": 1, "allow": 2}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A verdict with its origin (`rule_id`) and a reason, which is a clause.
+    """One verdict about a tool call, with its origin (`rule_id`) and a reason, which is a clause.
 
-    `risk` is a sentence for the approval. `default_no`: the approval's default answer is *no*. `needs_person`: no hook may
-    answer for the user. `bounded`: allowed only because a sandbox limits what the command can change. `not_understood`: asked
-    only because it is not known what a command does, not because of a known effect.
+    `risk` is a sentence for the approval.
+    `default_no`: the approval's default answer is *no*.
+    `needs_person`: no hook may answer for the user.
+    `bounded`: allowed only because a sandbox limits what the command can change.
+    `not_understood`: asked only because it is not known what a command does, not because of a known effect.
     """
 
     verdict: Verdict
@@ -41,11 +43,11 @@ class Finding:
 
     @property
     def is_concealed(self) -> bool:
-        """True if a person cannot see all of the call."""
+        """True if the finding is about characters of the call that a person cannot see or may misread."""
         return self.rule_id.startswith("unseen")
 
     def sort_key(self) -> tuple[int, bool, bool, bool, str, str]:
-        """Return a key that sorts the deciding finding first.
+        """Return a key that sorts the deciding finding first: deny before ask before allow.
 
         Among denials guards come first, then findings with a risk, then rules.
         """
@@ -54,7 +56,7 @@ class Finding:
 
 
 def strongest(findings: Sequence[Finding]) -> Finding:
-    """Return the deciding finding."""
+    """Return the finding that decides the call. Without findings, the verdict is *ask*."""
     if not findings:
         return Finding("ask", "no-rule", "it is not known what this does", default_no=True)
     return min(findings, key=Finding.sort_key)

@@ -17,21 +17,21 @@ from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 
 Lines: TypeAlias = Mapping[RunEffect, LineReport]
-"""The command effects of a call, each with its report."""
+"""The command lines of a tool call (its `RunEffect`s), each with its report."""
 Uses: TypeAlias = Sequence[tuple[FileUse, str]]
-"""File uses, each with its path relative to the workspace."""
+"""The files that a command uses, each with its path relative to the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """A link that the line creates; both paths are absolute."""
+    """A link that a command line creates; both paths are absolute."""
 
     path: str
     target: str
 
 
 def line_uses(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> list[Uses]:
-    """Return the files of each command of a line."""
+    """Return the files that each command of a line uses, in the order of the commands."""
     links: list[_Link] = []
     found: list[Uses] = []
     dotted = any(map(_shows_dotted_names, line.commands))
@@ -52,7 +52,7 @@ def line_uses(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> list[U
 def _made_links(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[_Link]:
     """Yield the links that an `ln` command creates.
 
-    A symbolic link is relative to its own folder; a hard link is the file itself. Both possibilities are yielded.
+    The target of a symbolic link is relative to the link's folder; that of a hard link is not. Both are yielded.
     """
     operands = [word.known for word in command.words[1:] if not (word.known or "").startswith("-")]
     sources = [path for use, path in uses if use.action in ("read", "list")]
@@ -86,7 +86,10 @@ def _is_pattern(use: FileUse) -> bool:
 
 
 def _with_dots(path: str) -> Iterator[str]:
-    """Yield a pattern with a dot before all names that begin with a wildcard, then before one of them at a time."""
+    """Yield variants of a pattern that match hidden names, as `*` does after `shopt -s dotglob`.
+
+    First all names that begin with a wildcard get a dot, then one of them at a time.
+    """
     names = path.split("/")
     signs = [at for at, name in enumerate(names) if name[:1] in ("*", "?", "[") and name != "**"]
     for chosen in (signs, *([at] for at in signs)):
@@ -94,7 +97,7 @@ def _with_dots(path: str) -> Iterator[str]:
 
 
 def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
-    """Return the files of a command, with their paths relative to the workspace."""
+    """Return the files that a command uses, with their paths relative to the workspace."""
     return [
         (use, from_workspace(effect, path))
         for use in command.files
@@ -106,7 +109,10 @@ def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
 
 
 def _with_parents(path: str) -> Iterator[str]:
-    """Yield a pattern with one name replaced by `..` if the name matches `..`, as `.*` does in bash before 5.2."""
+    """Yield variants of a pattern in which one name is replaced by `..`.
+
+    Only a name that matches `..` is replaced, as `.*` does in bash before 5.2.
+    """
     names = path.split("/")
     for at, name in enumerate(names):
         if name.startswith(".") and name != ".." and fnmatchcase("..", name):
@@ -114,14 +120,14 @@ def _with_parents(path: str) -> Iterator[str]:
 
 
 def from_workspace(effect: RunEffect, path: str) -> str:
-    """Return a command's path relative to the workspace."""
+    """Return a path of a command, which is relative to the command's folder, relative to the workspace."""
     if not effect.cwd or path.startswith(("/", "~")):
         return path or "."
     return literal_path(tidy_path(posixpath.join(effect.cwd, path)))
 
 
 def literal_path(path: str) -> str:
-    """Return a path in which a leading `~` is a literal name: no shell expands a call's `cwd`."""
+    """Return a path in which a leading `~` is a literal name, because no shell expands the `cwd` of a call."""
     return f"./{path}" if path.startswith("~") else path
 
 

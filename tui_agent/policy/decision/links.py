@@ -1,7 +1,7 @@
-"""The escalation of commands that reach a file through a symbolic link without naming it.
+"""The escalation of commands that reach a file through a symbolic link without naming that file.
 
-A pattern may match a link, or a program may follow links. A path that is named in full is judged elsewhere, by its real file.
-Invariant: pure; a folder that was not searched for links may have some.
+A pattern may match a link, or a program may follow links. A path that is named in full is judged elsewhere, by its real
+file. Invariant: pure; a folder that was not searched for links may have some.
 """
 
 from tui_agent.policy.decision.line_uses import Uses
@@ -13,7 +13,10 @@ from tui_agent.ports.policy import PolicyFacts
 
 
 def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return the reason why a command may reach a secret file, or one outside the workspace, through a link; else ""."""
+    """Return a reason to ask if a command may reach a sensitive file through a link; else "".
+
+    Sensitive are secret files and files outside the workspace.
+    """
     for use, path in uses:
         relative = place(path, facts).relative
         follows = use.follows_links and use.below
@@ -50,14 +53,17 @@ def _link_reason(link: WorkspaceLink, relative: str, use: FileUse, follows: bool
 
 
 def _ends_at(relative: str, name: str, use: FileUse) -> bool:
-    """Return True if a use may include the link itself: by its path, or by a folder above it with everything below."""
+    """Return True if a command's use of a file may include the link `name` itself.
+
+    `relative` is the path of that use, which may be a folder above the link.
+    """
     if use.certainty is Certainty.BOUNDED:
         return matches_path(relative, name, below=use.below)
     return relative == "" or f"{name}/".startswith(f"{relative}/")
 
 
 def goes_below(relative: str, folder: str, use: FileUse) -> bool:
-    """Return True if a use may reach files below a folder."""
+    """Return True if a command's use of the file or pattern `relative` may reach files below a folder."""
     if use.certainty is not Certainty.BOUNDED:
         return (
             relative == ""

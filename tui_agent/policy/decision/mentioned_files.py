@@ -1,7 +1,7 @@
-"""Rules and guards about files that a command may use although its report does not prove it.
+"""The judge of files that a command may use although its report does not prove it.
 
-Any argument may name a file, and some commands use files that no argument names (`git stash`).
-Invariant: no finding of this module allows a call. A command that is proven to only read its reported files has no findings here, unless it
+Any argument may name a file, and some commands use files that no argument names (`git stash`). Invariant: no finding of
+this module allows a call. A command that is proven to only read its reported files has no findings here, unless it
 shows or searches contents that it does not name.
 """
 
@@ -37,12 +37,12 @@ _OUTPUT_OPTION: Final = re.compile(
     r"-[odtPCBwDO]|of|(?=[\w-]+\Z)[\w-]*?(?:out|dir|dest|target|prefix|report|xml|save|cache|path|root|log|dump).*",
     re.IGNORECASE,
 )
-"""Options whose value is probably a file to write."""
+"""Matches options whose value is probably a file to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class MentionedFileJudge:
-    """Judges the files that commands may use in addition to the proven ones."""
+    """Judges the files that the commands of a call may use in addition to the files in their reports."""
 
     rules: RuleIndex
     files: FileJudge
@@ -51,7 +51,7 @@ class MentionedFileJudge:
     def judge(self, command: CommandReport, uses: Uses, cwd: str) -> Iterator[Finding]:
         """Yield the findings of guards and of ask and deny rules for a command.
 
-        `uses` are its files relative to the workspace; `cwd` is the working folder of the call.
+        `uses` are the files of the command relative to the workspace; `cwd` is the working folder of the call.
         """
         starts = command.runs_next and not command.doubts  # the started command is judged separately
         if not starts:
@@ -100,7 +100,10 @@ class MentionedFileJudge:
     def _judge_guarded(
         self, command: CommandReport, at: Place, *, certain: bool, pattern: bool = False
     ) -> Iterator[Finding]:
-        """Judge a guarded file: ask about a secret one, and deny one that is certainly written."""
+        """Judge a file that a guard protects.
+
+        Ask if the file may hold secrets, and deny if the command certainly writes it.
+        """
         name = command.name or "it"
         guard = self.files.find_write_guard(at, pattern=pattern)
         if not guard or at.absolute in self.facts.public_files:
@@ -124,7 +127,6 @@ class MentionedFileJudge:
         return Finding("ask", f"{self.facts.policy}.{name}", why, default_no=True, needs_person=True)
 
     def _secrets_below(self, command: CommandReport, at: Place) -> Iterator[Finding]:
-        """Ask if a folder with secret files is packed or sent, and no sandbox hides them."""
         sends = Effect.CONNECTS in command.effects or (_only_carries(command) and is_uncertain(command))
         if self.facts.sandboxed or at.relative is None or not sends:
             return
@@ -190,7 +192,10 @@ def _below_finding(name: str) -> Finding:
 
 
 def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:
-    """Return the paths for which the report is complete, so a further mention of them adds nothing."""
+    """Return the paths of a command for which its report is complete.
+
+    Other words of the command that name such a path add nothing.
+    """
     if command.doubts or (changes_unnamed(command) and not is_runner(command)):
         return ()
     return {path for use, path in uses if use.action != "mention"}

@@ -17,7 +17,7 @@ _MAX_PATH: Final = 300
 _CUTS: Final = re.compile(r"[\s'\"`=:,@<>;()|\[\]{}$&]+")
 _IN_CODE: Final = re.compile(r"(?:^|(?<=[\s'\"`=@:<>(]))[^\s'\"`()<>;,|\[\]{}$]+")
 _ATTACHED: Final = re.compile(r"(-\w)([^=\w-].*|\w[^=]*)|([\w.-]+)=(.*)", re.DOTALL)
-"""A single-letter option, or a name and `=`, with an attached value."""
+"""Matches a word with an attached value: a single-letter option (`-ofile`), or a name and `=`."""
 _CODE_SIGN: Final = re.compile(r"[\s(]")
 _LETTERS: Final = re.compile(r"-\w+?(?=[./~])")
 _EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")
@@ -25,10 +25,11 @@ _EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A text that may be a path.
+    """A text in a command that may be a path.
 
-    `option` is the option or variable that has it as a value, or "". `pattern`: it is a shell pattern. `is_piece`: it is only
-    a part of a word. `in_code`: it is a part of code. A part may also have another meaning.
+    `option` is the option or variable that has the text as a value, or "". `pattern`: the text is a shell pattern.
+    `is_piece`: the text is only a part of a word, which may have another meaning. `in_code`: the text is a part of
+    code.
     """
 
     text: str

@@ -42,7 +42,7 @@ def _matches_name(shape: str, name: str) -> bool:
 def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
     """Return True if a command's options make it skip the files that a rule is about.
 
-    `use` reads below `start`: its options may exclude the rule's path, or include only other names.
+    `use` reads everything below `start`. Its options may exclude the rule's path, or include only other names.
     """
     parts = [name for name in rule.rest.split("/") if name not in ("", ".")]
     # Only the last name certainly lies below `start`.
@@ -57,7 +57,7 @@ def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
 
 
 def means_name(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool:
-    """Return True if an exclusion pattern certainly matches one of the names.
+    """Return True if the exclusion pattern `shape` of a command certainly matches one of the names.
 
     A pattern with a trailing `/` is compared with `folders`. For any other pattern with `/` the result is False,
     because programs interpret it differently.
@@ -68,17 +68,20 @@ def means_name(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool
 
 
 def may_choose(shape: str, name: str) -> bool:
-    """Return True if an inclusion pattern may match a name. Some programs ignore letter case."""
+    """Return True if the inclusion pattern `shape` of a command may match a name. Some programs ignore letter case."""
     return "/" in shape or "{" in shape or fnmatchcase(name.lower(), shape.lower())
 
 
 def leads_through_pattern(path: str) -> bool:
-    """Return True if a name before the last is a pattern, which may match a link to another folder (`*/x`)."""
+    """Return True if a name before the last is a pattern (`*/x`).
+
+    Such a name may match a link to another folder.
+    """
     return not SIGNS.isdisjoint(path.rpartition("/")[0])
 
 
 def expand_braces(shape: str) -> Iterator[str]:
-    """Yield the alternatives of a pattern with `{a,b}`."""
+    """Yield the alternatives of a shell pattern with `{a,b}`."""
     braces = _BRACES.search(shape)
     if braces is None:
         yield shape

@@ -1,4 +1,4 @@
-"""The policy: combines guards, rules, escalations and the profile into one decision.
+"""The policy: combines guards, rules, escalations and the profile into one decision about a tool call.
 
 Invariant: `decide` is pure and never raises. The order of rules does not matter; deny wins. A profile that asks never
 allows what is not proven.
@@ -32,14 +32,14 @@ from tui_agent.protocol.events.policy import CommandEffects
 _EXACTLY = "rule: allow exact "
 NOBODY = "no one is there to answer"
 _MAX_INDEXES = 8
-NEVER_ASKS = "a delegate that only reads asks nothing"
+NEVER_ASKS = "a read-only delegate cannot ask"
 
 
 class RulePolicy:
     """A `ports.policy.Policy` based on rules.
 
-    `user_rules` apply to every session in their workspace. `own` are absolute paths of the product's configuration and data folders, which no
-    agent may write. `catalog` holds the known programs; the default is the built-in one.
+    `user_rules` apply to every session in their workspace. `own` are absolute paths of the product's configuration and
+    data folders, which no agent may write. `catalog` holds the known programs; the default is the built-in one.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class RulePolicy:
         self._indexes: dict[tuple[tuple[str, ...], str | None], RuleIndex] = {}
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
-        """Allow, ask about or deny this call. See `ports.policy`."""
+        """Allow, ask about or deny a tool call. See `ports.policy`."""
         decision = self._decide(tool, effects, facts)
         return (
             replace(decision, private_temp_paths=tuple(sorted(facts.private_temp_paths)))
@@ -64,7 +64,10 @@ class RulePolicy:
         )
 
     def explain(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> tuple[str, ...]:
-        """Return the reasons behind `decide`, one per line: the commands, what is known about them, and the deciding finding."""
+        """Return the reasons behind `decide`, one per line.
+
+        They are the commands, what is known about them, and the findings, with a mark on the deciding one.
+        """
         lines = self._settle(effects, facts)
         return explain(lines, self._judge(tool, effects, lines, facts)[0])
 
@@ -135,11 +138,17 @@ class RulePolicy:
         return {effect: self._line(effect) for effect in effects if isinstance(effect, RunEffect)}
 
     def _settle(self, effects: Sequence[Effect], facts: PolicyFacts) -> Lines:
-        """Return the reports without the doubts that the names in the workspace disprove."""
+        """Return the report of each command line.
+
+        The reports come without those doubts about shell patterns that the file names in the workspace disprove.
+        """
         return {effect: settle_doubts(effect, line, facts) for effect, line in self._read(effects).items()}
 
     def _rules(self, granted: tuple[str, ...], workspace: str | None) -> RuleIndex:
-        """Return the index of the rules that apply to a workspace, or of all rules (None)."""
+        """Return the index of the rules that apply to a workspace, or of all rules if `workspace` is None.
+
+        `granted` are the rules of the session.
+        """
         index = self._indexes.get((granted, workspace))
         if index is None:
             saved = (rule for rule in self.rules if workspace is None or rule.workspace in ("", workspace))
@@ -152,7 +161,6 @@ class RulePolicy:
     def _judge(
         self, tool: str, effects: Sequence[Effect], lines: Lines, facts: PolicyFacts
     ) -> tuple[list[Finding], list[Effect]]:
-        """Return all findings about a call, and the effects that need approval."""
         rules = self._rules(facts.session_rules, facts.workspace)
         judge = CallJudge(rules, self._guards, facts, tool, self._line, lines)
         findings = judge.judge_tool(known=bool(effects))
@@ -221,6 +229,9 @@ def _uses(lines: Lines) -> Iterator[tuple[FileUse, str]]:
 
 
 def _is_of_profile(finding: Finding, facts: PolicyFacts) -> bool:
-    """Return True if only the profile asks, and nothing is uncertain. Then a hook may answer for the user."""
+    """Return True if the finding comes only from the profile, and nothing in the call is uncertain.
+
+    Then a hook may answer for the user.
+    """
     of_profile = finding.rule_id.startswith(f"{facts.policy}.")
     return of_profile and not finding.default_no and not finding.needs_person

@@ -1,4 +1,4 @@
-"""The profiles, with their verdicts on effects that no guard or rule decides.
+"""The permission profiles, with their verdicts on effects that no guard or rule decides.
 
 Invariant: a table; no code checks for a profile by name. The user is asked about anything else.
 """
@@ -12,11 +12,13 @@ from tui_agent.protocol.settings import PolicyName
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The verdicts of one profile. `inside` and `outside` refer to the workspace.
+    """The verdicts of one permission profile, such as `plan`. `inside` and `outside` refer to the workspace.
 
-    `commands`: commands that do more than read. `unproven`: a line outside the subset of bash, or one that hides which
-    program runs. `confined_commands` replaces `commands` in a sandbox that limits everything the command can do.
-    `hears_allow_rules`: allow rules are applied. `asks`: if False, calls that need approval are denied.
+    `commands`: commands that do more than read.
+    `unproven`: a command line that the bash parser does not support, or one that hides which program runs.
+    `confined_commands`: replaces `commands` in a sandbox that limits everything the command can do.
+    `hears_allow_rules`: rules that allow something are applied.
+    `asks`: if False, calls that need approval are denied.
     """
 
     reads_outside: Verdict
@@ -41,4 +43,7 @@ PROFILES: dict[PolicyName, Profile] = {
 }
 
 BEYOND_SANDBOX = frozenset(Effect) - {Effect.READS, Effect.WRITES, Effect.RUNS}
-"""Effects that `confined_commands` does not cover: a sandbox does not confine them, or the user must know about them."""
+"""Effects of a command to which the verdict `confined_commands` does not apply.
+
+A sandbox does not confine them, or the user must know about them.
+"""

@@ -57,16 +57,20 @@ def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
 
 
 def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...]:
-    """Load the user's rules, and the project's rules from its trusted text (None if the project is not trusted)."""
+    """Load the rules of the user and of a project.
+
+    `trusted` is the trusted text of the project's file, or None if the project is not trusted. The file itself is not
+    read.
+    """
     of_project = () if trusted is None else read_rules(trusted, project)
     return (*load_rules(user), *map(bound_rule, of_project))
 
 
 def bound_rule(rule: Rule) -> Rule:
-    """Return a project's rule, limited to its workspace and the commands that work on it.
+    """Return a rule of a project, limited to that project's workspace and the commands that work on it.
 
-    Raises `ConfigError` for a rule that allows more. This way a folder that was trusted by mistake can allow edits and tests
-    without approval, but never the network, other users' rights, other folders or a tool.
+    Raises `ConfigError` for a rule that allows more. This way a folder that was trusted by mistake can allow edits and
+    tests without approval, but never the network, other users' rights, other folders or a tool.
     """
     inside = not rule.rest.startswith("/")
     if rule.verdict != "allow" or rule.what == "run" or (inside and rule.what in ("read", "edit")):
@@ -79,10 +83,10 @@ def bound_rule(rule: Rule) -> Rule:
 
 
 def append_rule(path: Path, text: str, workspace: str = "") -> None:
-    """Append a rule for a workspace, or for every one, to the file, which is created if missing.
+    """Append a rule for a workspace, or for every one, to a rule file, which is created if missing.
 
-    The rest of the file is unchanged, and a rule that already applies there is not added again. Raises `ConfigError` if the rule or
-    the existing file is invalid.
+    The rest of the file is unchanged, and a rule that already applies there is not added a second time. Raises
+    `ConfigError` if the rule or the existing file is invalid.
     """
     new = parse_rule(text)
     if any(old.text == new.text and old.workspace in ("", workspace) for old in load_rules(path)):
@@ -96,7 +100,7 @@ def append_rule(path: Path, text: str, workspace: str = "") -> None:
 
 
 def _quote(text: str) -> str:
-    """Return a text as a TOML string. Raises `ConfigError` if it is not UTF-8, such as the name of some folders."""
+    """Return a text as a TOML string. Raises `ConfigError` if it is not UTF-8, as the names of some folders are not."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -1,7 +1,7 @@
 """The index of rules by kind, and the search for those that apply to a file, host or tool.
 
-Invariant: a rule that allows must certainly apply. For a rule that asks or denies it is enough that it may apply: by the
-given name or the real file, in any letter case, with links in the rule's own path followed.
+Invariant: a rule that allows must certainly apply. For a rule that asks or denies it is enough that it may apply: by
+the given name or the real file, in any letter case, with links in the rule's own path followed.
 """
 
 import posixpath
@@ -19,15 +19,18 @@ from tui_agent.policy.rules.grammar import Rule, What
 from tui_agent.ports.policy import PolicyFacts
 
 _SESSION: Final = "this session"
-"""The source of the session's own rules."""
+"""The source of the rules that the user granted for the session."""
 _SOURCE_FILE: Final = re.compile(
     r"[^/]\.(?:py|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|java|rb|md|txt|toml|json|ya?ml|sh|html|css)$"
 )
-"""Names of source files. A rule without a fixed place is not applied below them, because they are hardly ever folders."""
+"""Matches names of source files.
+
+A rule such as `**/*.lock` is not applied below such a path, which is hardly ever a folder.
+"""
 
 
 class RuleIndex:
-    """Rules grouped by kind. Their order does not matter."""
+    """The rules of a session grouped by kind (`read`, `run` …). Their order does not matter."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: rule.text))
@@ -42,10 +45,10 @@ class RuleIndex:
         self.program_names = tuple(
             dict.fromkeys(grammar.first_word(rule.rest) for rule in self.against_commands)
         )
-        """The program names in rules against commands; "" for a rule that begins with a pattern."""
+        """The program names in ask and deny rules for commands; "" for a rule that begins with a pattern."""
 
     def about(self, what: What) -> Sequence[Rule]:
-        """Return the rules of one kind."""
+        """Return the rules of one kind, such as `run`."""
         return self._by_what.get(what, ())
 
     def against(self, *whats: What) -> list[Rule]:
@@ -53,7 +56,7 @@ class RuleIndex:
         return [rule for what in whats for rule in self.about(what) if rule.verdict != "allow"]
 
     def about_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
-        """Return the rules that apply to a file."""
+        """Return the rules of one kind that apply to a file."""
         rules = self.about(what)
         if not rules:
             return []
@@ -61,7 +64,7 @@ class RuleIndex:
         return [rule for rule in rules if _means_file(rule, names, facts)]
 
     def about_below(self, at: Place, whats: Sequence[What], facts: PolicyFacts) -> list[Rule]:
-        """Return the ask and deny rules for files that may lie below a folder."""
+        """Return the ask and deny rules of these kinds for files that may lie below a folder."""
         file = _SOURCE_FILE.search(at.absolute) is not None
         if f"{facts.workspace}/".startswith(f"{at.absolute.rstrip('/')}/"):
             at = Place(at.given, at.absolute, "")
@@ -75,9 +78,9 @@ class RuleIndex:
     def about_pattern(
         self, at: Place, whats: Sequence[What], facts: PolicyFacts, *, below: bool = False
     ) -> list[Rule]:
-        """Return the ask and deny rules for a name that a shell pattern may match.
+        """Return the ask and deny rules of these kinds for files that a shell pattern may match.
 
-        With `below`, also the rules for a path below such a name.
+        With `below`, rules for files below a match of the pattern are included.
         """
         against = self.against(*whats)
         places = dict.fromkeys((at, lexical_place(at.given, facts.workspace))) if against else ()
@@ -100,12 +103,12 @@ class RuleIndex:
         ]
 
     def about_tool(self, name: str) -> list[Rule]:
-        """Return the rules that apply to a tool."""
+        """Return the rules that apply to a tool of this name."""
         return [rule for rule in self.about("tool") if grammar.fits_tool(rule.rest, name)]
 
 
 def rule_finding(rule: Rule) -> Finding:
-    """Return a finding with a rule's verdict and its source."""
+    """Return a finding with the verdict of a rule, and a reason that names the rule and its source."""
     scope = "" if rule.source == _SESSION else f" ({rule.scope})"
     where = f" of {rule.source}{scope}" if rule.source else ""
     return Finding(rule.verdict, f"rule: {rule.text}", f"the rule `{rule.text}`{where} says so")
@@ -117,7 +120,7 @@ def first_finding(rules: Sequence[Rule], verdict: str) -> Finding | None:
 
 
 def stopping_finding(rules: Sequence[Rule]) -> Finding | None:
-    """Return a finding for a rule that denies, else for one that asks, else None."""
+    """Return a finding for the first rule that denies, else for the first that asks, else None."""
     return first_finding(rules, "deny") or first_finding(rules, "ask")
 
 
@@ -128,7 +131,7 @@ def has_fixed_place(rule: Rule) -> bool:
 
 @lru_cache(maxsize=64)
 def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
-    """Parse the session's rules; invalid ones are ignored."""
+    """Parse the rules that the user granted for the session; invalid ones are ignored."""
     rules: list[Rule] = []
     for text in texts:
         try:
@@ -139,7 +142,11 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
 
 
 def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
-    """Return True if a rule applies to a file. An allow rule must match the first of `names`, other rules any of them."""
+    """Return True if a rule applies to a file.
+
+    `names` are the real path of the file and the path as given. An allow rule must match the real path, other rules any
+    of them.
+    """
     if rule.verdict == "allow":
         return grammar.fits_path(rule.rest, names[0].relative, names[0].absolute)
     return any(
@@ -150,7 +157,7 @@ def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
 
 
 def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
-    """Return a rule's path as written and, if its beginning is a link, also with the link resolved."""
+    """Return the path of a rule as written and, if it begins with a link, also with that link resolved."""
     begin = grammar.fixed_part(rule.rest)
     real = facts.resolved.get(begin) if begin else None
     if real is None or real == lexical_place(begin, facts.workspace).absolute:
@@ -159,7 +166,10 @@ def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
 
 
 def _comparable(path: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return a shell pattern and a rule's path, split into names and relative to the same folder."""
+    """Return the shell pattern of a place and the path of a rule, split into names.
+
+    Both are relative to the same folder.
+    """
     top = split_pattern(workspace, literal=True)
     if path.startswith("/"):
         names = split_pattern(at.absolute) if at.relative is None else (*top, *split_pattern(at.relative))

@@ -18,14 +18,14 @@ _FUNCTION: Final = re.compile(
     r"(?:function\s{1,20}([^\s(){};&|<>]{1,80})\s{0,20}(?:\(\s{0,20}\))?|([^\s(){};&|<>]{1,80})\s{0,20}\(\s{0,20}\))\s{0,20}[{(]"
 )
 _PIPED_COMMAND: Final = re.compile(r"(?<![^;|&\n])[^;|&\n]*+(?:\|(?!\|)|&(?!&))")
-"""A command followed by a pipe or `&`."""
+"""Matches a shell command followed by a pipe or `&`."""
 _NAME: Final = re.compile(r"[^\s;&|(){}]+")
 _ENDLESS_LOOP: Final = re.compile(
     r"(?s)(?:while\s+(?:true|:)|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))\s*+;?\s*+do\b(.*?)(\bdone\b|\Z)"
 )
 _IN_BACKGROUND: Final = re.compile(r"(?<![^;&|\n(){}])[^;&|\n(){}]*+&(?![&>])")
 _EVERY_NAME: Final = re.compile(r"\^?(\.[*+]?|\[a-z\][*+]?|)\$?")
-"""Patterns that match every process name."""
+"""Matches patterns of process names that every name fits."""
 _EVERY_PROCESS: Final = re.compile(
     r"(?:(?:-s|-n|--signal) \S+ |-[^-\s]\S* )?+(?:.* )?-0*1(?: .*)?", re.DOTALL
 )
@@ -43,8 +43,8 @@ def reason_to_forbid(command: CommandReport) -> str:
 def starts_without_end(text: str) -> str:
     """Return the reason why no profile runs a bash text such as a fork bomb (`f() { f | f & }`), or "".
 
-    A function must not start itself in a pipe or in the background, and an endless loop must not only start background
-    processes.
+    In a text without such a fault, no function starts itself in a pipe or in the background, and no endless loop only
+    starts background processes.
     """
     text = text[:_MAX_TEXT]
     ends = _bracket_ends(text)
@@ -63,7 +63,6 @@ def starts_without_end(text: str) -> str:
 
 
 def _bracket_ends(text: str) -> dict[int, int]:
-    """Map the offset of each opening bracket to that of its closing one."""
     ends: dict[int, int] = {}
     opened: dict[str, list[int]] = {"}": [], ")": []}
     for bracket in re.finditer(r"[{}()]", text):
@@ -75,12 +74,15 @@ def _bracket_ends(text: str) -> dict[int, int]:
 
 
 def _kill(arguments: Sequence[str]) -> str:
-    """Return a reason for `kill -9 -1`: the process id -1 means every process."""
+    """Return a reason to forbid `kill -9 -1`, where the process id -1 means every process; else ""."""
     return _ENDS_EVERYTHING if _EVERY_PROCESS.fullmatch(" ".join(arguments)) else ""
 
 
 def _kill_by_name(arguments: Sequence[str]) -> str:
-    """Return a reason for `pkill .` or `killall -u ada`: a pattern that matches every name, or a user without a name."""
+    """Return a reason to forbid `pkill .` or `killall -u ada`; else "".
+
+    These have a pattern that matches every name, or a user without a name.
+    """
     text = "".join(f"{argument} " for argument in arguments)
     names = _OPTION_OF_KILL.sub("", text).split(" ")[:-1]
     everything = any(map(_EVERY_NAME.fullmatch, names)) or (not names and _SELECTS_USER.search(text))

@@ -1,4 +1,6 @@
-"""Commands that may use files not named in their report. If rules restrict files, such commands need approval.
+"""Tests for commands that may use files not named in their report.
+
+If rules restrict files, such commands need approval.
 
 Invariant: pure; each predicate returns True if a command may use files outside its report.
 """
@@ -41,7 +43,7 @@ def is_uncertain(command: CommandReport) -> bool:
 
 
 def is_runner(command: CommandReport) -> bool:
-    """Return True if the program runs the project's own code in a usual way (`pytest`).
+    """Return True if the command's program runs the project's own code in a usual way (`pytest`).
 
     Rules against files are not guaranteed to stop such code.
     """
@@ -68,7 +70,7 @@ def _uses_unnamed(command: CommandReport, effects: Collection[Effect], actions: 
 
 
 def _has_changing_word(command: CommandReport) -> bool:
-    """Return True if a word makes the program change project files (`--fix`)."""
+    """Return True if a word of the command makes its program change project files (`--fix`)."""
     words = {first for word in command.words for first in word.text.split(maxsplit=1)[:1]}
     return "--check" not in words and not words.isdisjoint(word_list("changing"))
 

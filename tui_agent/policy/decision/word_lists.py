@@ -13,19 +13,19 @@ from pathlib import Path
 
 @cache
 def word_list(key: str) -> frozenset[str]:
-    """Return the words of one list."""
+    """Return the words of one list in `words.toml`."""
     return frozenset(_data()[key])
 
 
 @cache
 def name_patterns(key: str) -> re.Pattern[str]:
-    """Compile a list of shell patterns into a regex that matches a whole name."""
+    """Compile a list of shell patterns in `words.toml` into a regex that matches a whole name."""
     return re.compile("|".join(map(translate, _data()[key])))
 
 
 @cache
 def word_search(key: str) -> re.Pattern[str]:
-    """Compile a case-insensitive search for the words of a list."""
+    """Compile a case-insensitive search for the words of a list in `words.toml`."""
     listed = "|".join(re.escape(word) for word in sorted(word_list(key), key=len, reverse=True))
     return re.compile(rf"(?<![\w-])(?:{listed})(?![\w-])", re.IGNORECASE)
 

@@ -184,7 +184,9 @@ READS = "[programs.show]\nabout = 'Shows files.'\neffects = ['reads']\n"
 def test_a_table_says_if_a_program_reads_below_a_folder(origin: Origin) -> None:
     for operands in ("['read...']", "['text', 'list?']"):
         text = f"{READS}operands = {operands}\n"
-        with pytest.raises(ConfigError, match=r"programs\.show: reads_below is missing: true if it reads"):
+        with pytest.raises(
+            ConfigError, match=r"programs\.show: reads_below is missing: write true if the program reads"
+        ):
             Catalog([Layer(origin, "programs.toml", text)])
         for below in ("true", "false"):
             Catalog([Layer(origin, "programs.toml", f"{text}reads_below = {below}\n")])

@@ -274,7 +274,7 @@ def test_an_approval_promises_no_more_than_is_known(
                 "command: foo $X",
                 "  known: foo: not in the catalog; it runs",
                 "  file: is given an uncertain file",
-                "  doubt (program): it is not known what foo does",
+                "  unclear (program): it is not known what foo does",
             ],
         ),
         (
@@ -291,7 +291,7 @@ def test_an_approval_promises_no_more_than_is_known(
         (
             "ls \\\n src",
             (),
-            ["outside the subset of bash that is proven: there is a backslash at the end of a line"],
+            ["uses bash syntax that tui-agent does not analyse: there is a backslash at the end of a line"],
         ),
     ],
 )
