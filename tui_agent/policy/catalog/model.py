@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 
 class Effect(StrEnum):
-    """What a command does to the world outside its own output, such as deleting files or using the network.
+    """An effect of a command on the world, such as deleting files or using the network.
 
     A command runs without approval only if `READS` is its only effect.
     """
@@ -87,7 +87,7 @@ An operand that means `command`, `find`, `fd`, `xargs` or `test` takes all remai
 """
 
 Output: TypeAlias = Literal["text", "paths", "names", "numbers", "hashes", "revisions", "lines", "nothing"]
-"""What a program's output can contain.
+"""The kind of text that a program can print.
 
 The values are `paths` that exist below the operands, `numbers`, `hashes`, `revisions` (names of commits and branches:
 no blank, no colon, perhaps a leading dash), `names` (no `/`, perhaps a leading dash), unchanged `lines` of standard
@@ -165,7 +165,7 @@ class Example(Model):
 
 
 class CertainOutput(Model):
-    """What the output of certain calls of a program can contain.
+    """A bound on the output of certain calls of a program: the kind of text that they can print.
 
     This bound holds for a call that has one of `options` (a spelling, or with a value: `--format=%h`), no options
     besides these and `others`, and only operands that match one of the patterns in `operands`. Empty `options`: no
