@@ -9,11 +9,11 @@ from typing import Final
 
 MAX_CHARACTERS: Final = 200_000
 _LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){20}""")
-"""A dotted key of many parts; `tomllib` takes a minute for a key of many thousand parts."""
+"""Matches a dotted key of many parts; `tomllib` takes a minute for a key of many thousand parts."""
 
 
 def parse_toml(text: str) -> dict[str, object]:
-    """Parse a text. Raises `ValueError` with the fault and, if known, its line."""
+    """Parse a TOML text. Raises `ValueError` with the fault and, if known, its line."""
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"it is longer than {MAX_CHARACTERS:,} characters")
     if _LONG_KEY.search(text):

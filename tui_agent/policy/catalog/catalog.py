@@ -110,8 +110,8 @@ class Catalog:
     def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
         """Build the entry of the first name for which one of the shelves has a table; return None if there is none.
 
-        A table's key `like` names another entry to inherit from. At most `likes` such steps are followed, to stop at a
-        cycle.
+        A table's key `like` names another entry to inherit from. At most `likes` entries are followed in this way,
+        because a table could refer to itself.
         """
         for name, (place, shelf) in product(names, enumerate(shelves, 1)):
             found = shelf(name)

@@ -1,4 +1,4 @@
-"""Builtins that change the shell: its folder, its variables, or whether it continues.
+"""The shell builtins that change the shell: its folder, its variables, or whether it continues.
 
 Invariant: the two states returned cover everything that a builtin may do.
 """
@@ -11,7 +11,7 @@ from tui_agent.policy.interpreter.state import UNREACHED, UNSET, State, enter_fo
 
 
 def apply_builtin(call: ParsedCall, state: State, stdin: Value) -> tuple[State, State]:
-    """Return the states after the call succeeded and after it failed."""
+    """Return the states of the shell after the builtin succeeded and after it failed."""
     match call.entry.name:
         case "exit":  # not `break` and `continue`: outside loops, and in some subshells, they do nothing
             return UNREACHED, UNREACHED
@@ -37,7 +37,10 @@ def _change_folder(call: ParsedCall, state: State) -> State:
 
 
 def _read_variables(call: ParsedCall, state: State, stdin: Value) -> State:
-    """Set the variables of `read -r name` to a line of the input. With several names, nothing is known about their values."""
+    """Return the state after `read` has set its variables to a line of the input.
+
+    With several variables, nothing is known about their values.
+    """
     options = {option.spelling: option.word for option in call.options}
     end = options.pop("-d", None)
     # Without -r the command itself has a doubt.

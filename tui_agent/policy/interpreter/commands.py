@@ -28,11 +28,11 @@ MAX_DEPTH: Final = 5
 """Limit for the nesting of commands and scripts that run one another."""
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
 _VENV_PROGRAM: Final = re.compile(r"(?:(?!~|\.\./)[^/]+/)*\.?venv/bin/(?:python[\d.]*|pip[\d.]*|pytest)")
-"""Programs of a virtual environment in the workspace."""
+"""Matches the paths of programs in a virtual environment of the workspace."""
 UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
 _PLAIN: Final = re.compile(r"[^- ][^ ]*", re.DOTALL)
-"""A word that may name a subcommand."""
+"""Matches a word that may name a subcommand."""
 
 _ITS_INPUT: Final = "its input"
 _READ_NO_INPUT: Final = frozenset(("cd", "date", "du", "echo", "git", "ls", "pwd", "stat", "true"))
@@ -51,9 +51,10 @@ _SHOW_ALL: Final = frozenset({"export", "set"})
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The reports of a command and of all that it runs, in order.
+    """The reports of a command and of all commands that it runs, in order.
 
-    `output` is the bound on what it prints. `builtin` is the call of a shell builtin, which may change the shell itself.
+    `output` is the bound on what the command prints. `builtin` is the call of a shell builtin, which may change the
+    shell itself.
     """
 
     reports: tuple[CommandReport, ...]
@@ -62,24 +63,26 @@ class CommandResult:
 
 
 RunText = Callable[[str, State, Value], tuple[tuple[CommandReport, ...], Value, Doubt | None]]
-"""Interprets a bash script that a command runs, from its state and standard input.
+"""Interprets a bash script that a command runs, from the state of the shell and the standard input.
 
-Returns its reports, its output, and a doubt if it is outside the subset.
+Returns the reports of the script's commands, the bound on its output, and a doubt if the bash parser refuses the
+script.
 """
 
 
 @dataclass
 class CommandReader:
-    """Reads commands, using a catalog.
+    """Interprets single commands, using a catalog.
 
-    The standard input of a command (`stdin`) is the whole text if it is `KNOWN`, and a pattern of each line if it is `BOUNDED`.
+    The standard input of a command (`stdin`) is the whole text if it is `KNOWN`, and a pattern of each line if it is
+    `BOUNDED`.
     """
 
     _run_text: RunText
     _depth: int = 0
 
     def read(self, draft: Draft, stdin: Value) -> CommandResult:
-        """Interpret the command of a draft; its first word is the program."""
+        """Interpret the command of a draft, whose first word is the program."""
         words = draft.words
         program = None if words[0].many else words[0].known
         if self._depth > MAX_DEPTH:
@@ -111,7 +114,7 @@ class CommandReader:
         return self._read_known(draft, parse_call(sub, arguments), stdin)
 
     def _read_known(self, draft: Draft, call: ParsedCall, stdin: Value) -> CommandResult:
-        """Interpret a call of a known program."""
+        """Interpret the call of a program that the catalog knows."""
         call = _choose_entry(draft.catalog, call)
         draft.entry, draft.name, program = call.entry, call.entry.name, call.entry.program
         expected = program.operands[any(parsed.option.replaces_operand for parsed in call.options) :]
@@ -134,10 +137,10 @@ class CommandReader:
     def _run(
         self, draft: Draft, call: ParsedCall, operands: Operands, stdin: Value
     ) -> tuple[list[CommandResult], Value | None]:
-        """Interpret everything that the command runs.
+        """Interpret everything that the command of the draft runs.
 
-        This may be a command in its operands, a bash script, or the commands of `find`, `fd` and `xargs`. Also returns the bound
-        on the output, or None if the inner commands do not determine it.
+        This may be a command in its operands, a bash script, or the commands of `find`, `fd` and `xargs`. The second
+        value returned is the bound on the output, or None if the inner commands do not determine it.
         """
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None
@@ -211,7 +214,10 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
 
 
 def _choose_entry(catalog: Catalog, call: ParsedCall) -> ParsedCall:
-    """Parse the call again by another entry if an option of the call selects that entry (`git branch --list`)."""
+    """Parse the call by another entry if one of its options selects that entry (`git branch --list`).
+
+    Otherwise return the call unchanged.
+    """
     named = next((parsed for parsed in call.options if parsed.option.entry), None)
     other = None if named is None else catalog.variant(call.entry, named.option.entry)
     if named is None or other is None:
@@ -232,13 +238,16 @@ def _read_unknown(draft: Draft, reason: str, words: Sequence[Value], *, hides: b
 
 
 def _name_parameters(values: Sequence[Value]) -> dict[str, Value]:
-    """Return the variables `$0`, `$1`, … of a script, up to the first word that may become several."""
+    """Return the variables `$0`, `$1`, … of a script, up to the first value that may become several words."""
     certain = list(takewhile(lambda value: not value.many, values))
     return {str(place): replace(value, splits=False) for place, value in enumerate(certain[:10])}
 
 
 def _use_options(draft: Draft, call: ParsedCall) -> None:
-    """Note the effects of options. Options that set the folder come first, because other words are relative to it."""
+    """Note the effects of the call's options in the draft.
+
+    Options that set the folder come first, because other words are relative to that folder.
+    """
     if draft.name == "read" and all(option.spelling != "-r" for option in call.options):
         draft.doubt("value", "read without -r removes backslashes from its input")
     for parsed in sorted(call.options, key=lambda parsed: parsed.option.means != "enter"):
@@ -263,7 +272,7 @@ def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
 
 
 def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> None:
-    """Note a script that the program reads from its standard input.
+    """Note in the draft a script that the program reads from its standard input.
 
     The effects of a shell are only those of its script.
     """
@@ -286,7 +295,7 @@ def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Valu
 
 
 def _note_shown(draft: Draft, call: ParsedCall) -> None:
-    """Note environment variables that the command shows."""
+    """Note in the draft the environment variables that the command shows."""
     if draft.name in _SHOW_ALL and not call.words:
         draft.show_secret("all variables")
     # A test prints its words only in an error about one that is not a number.
@@ -296,7 +305,7 @@ def _note_shown(draft: Draft, call: ParsedCall) -> None:
 
 
 def _read_arguments(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> ArgumentReading:
-    """Interpret a call of find, fd, xargs or test."""
+    """Interpret a call of find, fd, xargs or test, and note the result in the draft."""
     name = stdin.known is not None and _ONE_NAME.fullmatch(stdin.text)
     piped = stdin if name or stdin.certainty is Certainty.BOUNDED else None
     parsed = tuple((option.spelling, option.word) for option in call.options)

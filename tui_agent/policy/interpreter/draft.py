@@ -26,7 +26,7 @@ _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "count": (re.compile(r"[+-]?(\d{1,4}|10000)(\.\d+)?"), "may be so large that the command runs too long"),
     "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "may be so large that the command runs too long"),
 }
-"""Maps a meaning to the pattern of its numbers, and to the reason of the doubt about a word that does not match."""
+"""Maps the meaning of a word to a pattern of numbers, and to the doubt about a word that does not match."""
 _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
     "awk": awk.find_doubt,
     "jq": jq.find_doubt,
@@ -36,7 +36,7 @@ _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
 _ACTION_EFFECTS: Final = {"write": Effect.WRITES, "move": Effect.WRITES, "delete": Effect.DELETES}
 _OPTION_WITH_PATH: Final = re.compile(r"-\w([^=].*)|[\w-]+=(.+)")
 _ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]*:")
-"""A scheme or a host before a path, which some programs accept (`xmllint file:///x`, `tar tf host:x`)."""
+"""Matches a scheme or host before a path, which some programs accept (`xmllint file:///x`, `tar tf host:x`)."""
 MAX_PATH: Final = 4096
 DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", STREAM})
 """Device files without content of their own."""
@@ -47,11 +47,11 @@ _ONLY_ITSELF: Final = FileUse("", "read")
 
 @dataclass
 class Draft:
-    """A report under construction.
+    """The report of a command under construction.
 
     `reach` describes how the command uses each named file (its path is empty). `scripts` are bash texts that the
-    command runs. `printed` are patterns of the files that it reads or lists, as named, with a trailing slash if
-    everything below is included; an entry is empty if a file is not certain.
+    command runs. `printed` are patterns of the files that the command reads or lists, as named, with a trailing slash
+    if everything below is included; an entry is empty if a file is not certain.
     """
 
     catalog: Catalog
@@ -72,7 +72,7 @@ class Draft:
     runs_next: bool = False
 
     def report(self) -> CommandReport:
-        """Return the finished report."""
+        """Return the finished report of the command."""
         if None in self.folders:
             self.doubt("folder", "it is not certain in which folder it runs")
         if Effect.RUNS in self.effects:
@@ -95,23 +95,26 @@ class Draft:
         )
 
     def begin_inner(self, words: Sequence[Value]) -> "Draft":
-        """Return a new draft for a command that this one runs."""
+        """Return a new draft for a command that this draft's command runs."""
         draft = Draft(self.catalog, self.source, words, self.folders)
         for name, value in self.settings:
             draft.set_variable(name, value)
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Return the doubt, without its value if its pattern is matched in folders other than this command's."""
+        """Return a doubt, without its value if the pattern of that value is matched in other folders.
+
+        Other folders are those in which the command of this draft does not run.
+        """
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)
         return doubt if here else replace(doubt, value=None)
 
     def doubt(self, name: str, reason: str, *, hides: bool = False, value: Value | None = None) -> None:
-        """Add a doubt. See `Doubt`."""
+        """Add a doubt about the command. See `Doubt` for the arguments."""
         self.doubts.append(Doubt(name, reason, hides, value))  # type: ignore[arg-type]
 
     def use(self, meaning: Meaning, value: Value) -> None:
-        """Note the effects of a word with this meaning."""
+        """Note the effects of a word with this meaning (a file to read, a host …)."""
         match meaning:
             case "text" | "program" | "include" | "exclude" | "exclude folder":
                 self._show_names(value)
@@ -159,7 +162,7 @@ class Draft:
                 assert_never(meaning)
 
     def add_use(self, use: FileUse) -> None:
-        """Add a use of a file, relative to each folder in which the command may run."""
+        """Add a use of a file, once for each folder in which the command may run."""
         if use.action in _ACTION_EFFECTS:
             self.effects.add(_ACTION_EFFECTS[use.action])
         if use.certainty is Certainty.UNKNOWN:
@@ -177,7 +180,10 @@ class Draft:
             self.files.append(replace(use, path=path))
 
     def add_file(self, value: Value, action: FileAction, reach: FileUse | None = None) -> None:
-        """Add a use of the file that a word names. `reach` is a template for the other fields."""
+        """Add a use of the file that a word names.
+
+        `reach` is a template for the other fields of the use; the default is the draft's own.
+        """
         use = replace(reach or FileUse("", action), path=value.text, action=action, certainty=value.certainty)
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(use, f"it is not certain which file {value.source} is", value.suffix)
@@ -190,7 +196,7 @@ class Draft:
             self.add_use(replace(use, path=unescape(value.text), certainty=Certainty.KNOWN))
 
     def mention(self, value: Value) -> None:
-        """Note a word of unknown meaning, which may be a path."""
+        """Note a word of unknown meaning, which may be a path, as a possible use of a file."""
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(FileUse("", "mention"), suffix=value.suffix)
             return
@@ -208,20 +214,20 @@ class Draft:
             self.files.append(FileUse(posixpath.normpath(path), use.action, Certainty.BOUNDED, use.below))
 
     def _show_names(self, value: Value) -> None:
-        """Note that a pattern in any word shows the names in its folder (`echo ~/*`)."""
+        """Note that a pattern in any word shows the file names in its folder (`echo ~/*`)."""
         if value.names_files and value.certainty is Certainty.BOUNDED:
             folder, slash, _ = prefix_of(value).rpartition("/")
             self.add_use(FileUse(folder or slash or ".", "list"))
 
     def enter(self, value: Value) -> None:
-        """Change the folder for the rest of the command."""
+        """Change the folder in which the command uses files, for the words that follow."""
         self.add_file(value, "list")
         path = value.known
         folders = [None if path is None else enter_folder(folder, path) for folder in self.folders]
         self.folders = tuple(dict.fromkeys(folders))
 
     def set_variable(self, name: str, value: Value, *, exported: bool = True) -> None:
-        """Note that a variable is set. `exported`: programs see it."""
+        """Note that the command sets a variable. `exported` is True if programs see the variable."""
         self.settings.append((name, value))
         if exported:
             self.note_shown(value)
@@ -236,7 +242,7 @@ class Draft:
             self.show_secret(f"${name}")
 
     def show_secret(self, source: str) -> None:
-        """Note that the command shows a variable, which may be secret."""
+        """Note that the command shows a variable that may be secret. `source` describes the variable to the user."""
         self.effects.add(Effect.PRINTS_SECRETS)
         self.doubt("value", f"it shows {source}, which may hold a secret")
 
@@ -269,7 +275,7 @@ class Draft:
             self.printed.append(as_pattern(value))
 
     def _use_git_word(self, value: Value, word: GitWord, *, is_filter: bool = False) -> None:
-        """Note the files that a word for git names.
+        """Note the files that a word of a git command names.
 
         `is_filter`: the word is certainly a path filter, so everything that git prints or changes lies below it.
         """

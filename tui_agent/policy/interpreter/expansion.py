@@ -1,4 +1,4 @@
-"""The expansion of words: turns a word of the syntax tree, in a shell state, into values.
+"""The expansion of words: turns a word of bash's syntax tree, in a given state of the shell, into values.
 
 Invariant: each text that bash may produce from a word is covered by a value: equal to it, matched by its pattern, or
 covered by `UNKNOWN`.
@@ -22,48 +22,51 @@ _NUMBER_NAMES = frozenset(
     {"?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID"}
 )
 STREAM = "/dev/fd/63"
-"""The file name that `<(…)` expands to; its number does not matter."""
+"""The name of the file that `<(…)` expands to; the number at the end does not matter."""
 _USUAL_FOLDERS = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/share"}
-"""The usual values of variables, so that guards apply to paths that begin with them."""
+"""The usual values of some variables, so that guards apply to paths that begin with `$XDG_CONFIG_HOME` and the like."""
 _PATTERN_SIGNS = frozenset("*?[")
 _MAX_TEXT = 10_000
-"""Limit for the characters of a known value."""
+"""Limit for the number of characters of a value whose text is known."""
 
 RunScript = Callable[[syntax.Script, State], Value]
-"""Interprets the script of a substitution and returns its output."""
+"""Interprets the script of a command substitution and returns the bound on its output."""
 
 
 def number_value(source: str) -> Value:
-    """Return a value that consists of digits."""
+    """Return the value of a word that consists of digits."""
     return Value(source, Certainty.BOUNDED, "*", may_be_empty=True, content="number")
 
 
 def known_value(text: str, source: str = "") -> Value:
-    """Return a value with a known text."""
+    """Return the value of a word whose text is known."""
     return Value(source or text, Certainty.KNOWN, text)
 
 
 def unknown_value(source: str, *, many: bool = False) -> Value:
-    """Return a value that may be any text."""
+    """Return the value of a word that may be any text."""
     return Value(source, Certainty.UNKNOWN, many=many, may_be_option=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Expander:
-    """Expands words in one shell state."""
+    """Expands words of a bash script in one state of the shell."""
 
     _state: State
     _variables: Variables
     _run: RunScript
 
     def expand(self, word: syntax.Word) -> tuple[Value, ...]:
-        """Expand a word of a command, with word splitting; the result is any number of values."""
+        """Expand a word of a command, with word splitting. The result is any number of values."""
         if word.literal is not None:
             return (known_value(word.literal, word.source),)
         return tuple(_join(parts, word.source) for parts in self._split(word.pieces))
 
     def expand_whole(self, word: syntax.Word) -> Value:
-        """Expand a word without word splitting and globbing: an assigned value, or the text of `<<<`."""
+        """Expand a word without word splitting and globbing.
+
+        Bash does so for an assigned value, and for the text of `<<<`.
+        """
         parts: list[Value] = []
         for piece in word.pieces:
             whole = syntax.Text(piece.text) if isinstance(piece, syntax.Pattern) else piece
@@ -71,7 +74,7 @@ class Expander:
         return _join(parts, word.source)
 
     def _split(self, pieces: Iterable[syntax.Piece]) -> Iterator[list[Value]]:
-        """Perform word splitting: yield the parts of each resulting word."""
+        """Split an expanded word into words as bash does, and yield the parts of each resulting word."""
         parts: list[Value] = []
         for piece in pieces:
             value = self._value(piece, parts)
@@ -90,14 +93,17 @@ class Expander:
             yield parts
 
     def _split_off(self, text: str, source: str) -> Value:
-        """Return the value of a word that splitting produced; globbing applies to it."""
+        """Return the value of a word that word splitting produced, with globbing applied."""
         if "\\" in text:
             # It depends on bash's version which backslashes quote a character, perhaps even one after the variable.
             return unknown_value(source)
         return known_value(text) if _PATTERN_SIGNS.isdisjoint(text) else self._file_pattern(text)
 
     def _value(self, piece: syntax.Piece, before: Sequence[Value]) -> Value:
-        """Return the value of a piece; `before` are the values of the earlier pieces of its word."""
+        """Return the value of one piece of a word.
+
+        `before` are the values of the earlier pieces of that word.
+        """
         match piece:
             case syntax.Text():
                 return known_value(piece.text)
@@ -159,7 +165,10 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
 
 
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
-    """Return a value that begins with the home or start folder; unknown if it is not at the beginning of a path."""
+    """Return a value unchanged unless it would begin with the home or start folder in the middle of a path.
+
+    In that case it becomes unknown. `before` are the values of the earlier pieces of the word.
+    """
     if not before or value.known is None or not value.known.startswith(("~", START)):
         return value
     text = before[-1].known
@@ -168,7 +177,6 @@ def _in_place(value: Value, before: Sequence[Value]) -> Value:
 
 
 def _add(parts: list[Value], part: Value) -> None:
-    """Append a part of a word; adjacent known texts are merged."""
     if part.known is not None and parts and parts[-1].known is not None:
         text = parts.pop().text + part.text
         part = replace(part, text=text) if len(text) <= _MAX_TEXT else unknown_value(part.source)
@@ -176,7 +184,7 @@ def _add(parts: list[Value], part: Value) -> None:
 
 
 def _join(parts: Sequence[Value], source: str) -> Value:
-    """Return the value of a word that consists of these parts."""
+    """Return the value of a word that consists of these parts. `source` is the text of the word."""
     uncertain = [part for part in parts if part.known is None]
     many = any(part.many for part in parts)
     if not uncertain:

@@ -1,6 +1,7 @@
-"""The arguments of git that name files: revisions, files in a commit or the index (`HEAD:a`), and path filters (pathspecs).
+"""The arguments of git that name files.
 
-Invariant: pure; every file that git would show or change is included, however it is named.
+These are revisions, files in a commit or the index (`HEAD:a`), and path filters (pathspecs). Invariant: pure; every
+file that git would show or change is included, however it is named.
 """
 
 import re
@@ -18,9 +19,10 @@ _KNOWN_MAGIC = frozenset({"top", "literal", "glob", "exclude"})
 
 @dataclass(frozen=True, slots=True)
 class GitWord:
-    """The files that an argument names. If there is a `doubt` (a clause), the argument may also name any other file.
+    """The files that an argument of git names.
 
-    The last file of a path filter covers everything that it selects.
+    If there is a `doubt` (a clause), the argument may name any other file. The last file of a path filter covers
+    everything that the filter selects.
     """
 
     files: tuple[FileUse, ...] = ()
@@ -28,12 +30,15 @@ class GitWord:
 
 
 def _file(path: str, certainty: Certainty = Certainty.BOUNDED, *, from_top: bool = False) -> FileUse:
-    """Return a use of a path or pattern. `from_top`: git resolves it from the top of its repository."""
+    """Return a use of a path or pattern that git reads. `from_top`: git resolves it from the top of its repository."""
     return FileUse(path or ".", "read", certainty, from_top=from_top)
 
 
 def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
-    """Return the files that a revision names (`HEAD:a`, `:a`) and those that it selects if it may be a path filter."""
+    """Return the files that a revision names (`HEAD:a`, `:a`).
+
+    `may_be_path`: the argument may be a path filter instead, so the files that it then selects are included.
+    """
     text = value.known
     if text is None:
         return _read_uncertain_revision(value, may_be_path=may_be_path)
@@ -60,7 +65,7 @@ def _read_uncertain_revision(value: Value, *, may_be_path: bool) -> GitWord:
 
 
 def read_path_filter(value: Value) -> GitWord:
-    """Return the files that a path filter selects. A filter that only excludes files selects none."""
+    """Return the files that a path filter of git selects. A filter that only excludes files selects none."""
     text = value.known
     if text is None:
         if value.certainty is Certainty.BOUNDED and not value.text.startswith(":"):
@@ -80,22 +85,22 @@ def read_path_filter(value: Value) -> GitWord:
 
 
 def left_out_path(value: Value) -> str | None:
-    """Return the path that a path filter excludes, or None if the filter excludes nothing."""
+    """Return the path that a path filter of git excludes, or None if the filter excludes nothing."""
     signs, path = _split_magic(value.known or "")
     return path if "exclude" in signs else None
 
 
 def _split_magic(text: str) -> tuple[set[str], str]:
-    """Return the magic words of a path filter (`:!x` has `exclude`), and the path after them."""
+    """Split a path filter of git into its magic words (`exclude` for `:!x`) and the path after them."""
     found = _FILTER.fullmatch(text)
     words, signs, path = found.groups("") if found is not None else ("", "", text)
     return {word for word in words.split(",") if word} | {_SHORT_SIGNS[sign] for sign in signs}, path
 
 
 def _as_shell_pattern(path: str) -> str:
-    """Return a shell pattern that matches everything the filter selects.
+    """Return a shell pattern that matches everything that the path of a git path filter selects.
 
-    In git, `*` and `?` also match slashes, and a match includes everything below it.
+    In git, `*` and `?` match slashes too, and a match includes everything below it.
     """
     begin = _SIGN.split(path, maxsplit=1)[0]
     folder = begin.rpartition("/")[0]

@@ -1,6 +1,6 @@
 """The reader of a whole command line: reports every command in it.
 
-Invariant: a line outside the subset of bash proves nothing; its reports are those of every possible reading.
+Invariant: a line that the bash parser refuses proves nothing; its reports are those of every possible reading.
 """
 
 import re
@@ -31,12 +31,12 @@ _LOOSE_WORD: Final = re.compile(r"(>[>|&]?[ \t]*+)?+([^\s;&|()<>'\"`$\\]++)")
 _PATTERN_SIGNS: Final = frozenset("*?[")
 _MOVING: Final = frozenset({"cd", "pushd", "popd"})
 _MAX_NESTED: Final = 3
-"""Limit for the nesting of quoted texts in a refused text."""
+"""Limit for the nesting of quoted texts in a line that the bash parser refuses."""
 _MAX_LOOSE: Final = 1000
-"""Limit for the possible commands of a refused text."""
+"""Limit for the number of possible commands in a line that the bash parser refuses."""
 _MAX_TEXTS: Final = 50
 _MAX_CACHED: Final = 2000
-"""Limit for the characters of a line whose report is cached."""
+"""Limit for the number of characters of a line whose report is cached."""
 
 
 def read_line(effect: RunEffect, catalog: Catalog) -> LineReport:
@@ -62,7 +62,7 @@ def _read(script: str, argv: tuple[str, ...], catalog: Catalog) -> LineReport:
 
 
 class _LineReader:
-    """The reader of one line. `_unreadable` is set if a text outside the subset could not be read completely."""
+    """The reader of one command line. `_unreadable` is True if a refused text could not be read completely."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -82,7 +82,10 @@ class _LineReader:
     def _run_text(
         self, text: str, state: State, stdin: Value
     ) -> tuple[tuple[CommandReport, ...], Value, Doubt | None]:
-        """Interpret a script that a command of the line runs in its own shell."""
+        """Interpret a script that a command of the line runs in its own shell.
+
+        Return the reports of its commands, the bound on its output, and a doubt if the bash parser refuses the script.
+        """
         script = parse_script(text)
         if isinstance(script, Refusal):
             doubt = Doubt("syntax", script.reason, hides_command=True)
@@ -93,7 +96,10 @@ class _LineReader:
         return reports, outcome.output, None
 
     def _read_loosely(self, text: str, refusal: Refusal, folders: Folders) -> tuple[CommandReport, ...]:
-        """Interpret a refused text in every possible way. The reports serve only rules that deny."""
+        """Interpret a text that the bash parser refuses in every possible way.
+
+        The reports serve only guards and rules that ask or deny.
+        """
         commands, complete = _possible_commands(text)
         self._unreadable = self._unreadable or not complete
         doubt = Doubt("syntax", refusal.reason)
@@ -121,7 +127,10 @@ class _LineReader:
 
 
 def _add_redirects(draft: Draft, words: Words) -> None:
-    """Note the files of words that look like redirections; a loose reading does not separate them from other words."""
+    """Note the files of words that look like redirections.
+
+    A loose reading of a text does not separate redirections from other words.
+    """
     for word, behind in pairwise((*words, None)):
         found = _REDIRECT.fullmatch(word or "")
         target = (found[2] or behind) if found is not None else None
@@ -130,7 +139,10 @@ def _add_redirects(draft: Draft, words: Words) -> None:
 
 
 def _possible_commands(text: str) -> tuple[list[Words], bool]:
-    """Return the commands in every reading of a text and of its quoted texts, and True if they are complete."""
+    """Return the words of every command that a text or its quoted texts might run.
+
+    The second value is True if none is missing.
+    """
     found: dict[Words, None] = {}
     complete = True
     texts = [text]

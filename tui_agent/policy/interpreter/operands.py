@@ -1,4 +1,4 @@
-"""The assignment of meanings to the operands of a call.
+"""The assignment of meanings ("read", "host" …) to the operands of a call.
 
 Invariant: an operand that may become several words or none raises a doubt if it shifts other operands.
 """
@@ -19,10 +19,10 @@ _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """The operands of a call, with their meanings.
+    """The operands of a call, with their meanings ("read", "host" …).
 
-    `used` are the single operands. `taker` is a meaning that takes all remaining words (`command`), and `rest` these words.
-    `missing` is the meaning of the first operand that was expected but not given, or None.
+    `used` are the single operands. `taker` is a meaning that takes all remaining words (`command`), and `rest` these
+    words. `missing` is the meaning of the first operand that was expected but not given, or None.
     """
 
     used: tuple[tuple[Meaning, Value], ...] = ()
@@ -33,7 +33,10 @@ class Operands:
 
 
 def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value]) -> Operands:
-    """Assign a meaning to each operand. `name` is the program's name, for the reasons of doubts."""
+    """Assign a meaning to each operand of a call.
+
+    `expected` are the meanings that the catalog lists for the program, and `name` is the program's name in doubts.
+    """
     plan = [(cast(Meaning, item.rstrip(".?")), item[len(item.rstrip(".?")) :]) for item in expected]
     used: list[tuple[Meaning, Value]] = []
     doubts: list[Doubt] = []
@@ -67,5 +70,5 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
 
 
 def runs_command(expected: Sequence[str]) -> bool:
-    """Return True if a surplus word may be the command that the program runs."""
+    """Return True if a surplus operand may be the command that the program runs."""
     return not {"command", "xargs"}.isdisjoint(expected)

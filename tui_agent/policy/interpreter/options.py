@@ -1,7 +1,7 @@
-"""The parser of options and operands, which follows the program's positive list exactly as getopt_long would.
+"""The parser of options and operands, which follows the catalog's list for a program exactly as getopt_long would.
 
-Invariant: an option that is unlisted, abbreviated, uncertain or given an unexpected value raises a doubt. Parsing continues
-after it, so that rules that deny see as much as possible.
+Invariant: an option that is unlisted, abbreviated, uncertain or given an unexpected value raises a doubt. Parsing
+continues after it, so that rules that deny see as much as possible.
 """
 
 import re
@@ -16,13 +16,16 @@ from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix
 from tui_agent.policy.interpreter.report import Doubt, Value
 
 UNLISTED = Option(word="attached")
-"""The option used for every unlisted one: it raises a doubt and has no known effect."""
+"""Stands for every option that the catalog does not list: it raises a doubt and has no known effect."""
 _NUMERIC = re.compile(r"-\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedOption:
-    """An option as spelled, with its values. If it is not listed, `option` is `UNLISTED` and `word` is a guess."""
+    """An option of a call as spelled, with its values.
+
+    If the catalog does not list the option, `option` is `UNLISTED` and `word` is a guess.
+    """
 
     spelling: str
     option: Option
@@ -32,7 +35,10 @@ class ParsedOption:
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
-    """The words after a program's name, parsed by its `entry`. `guarded` counts operands before `--` (or all)."""
+    """The words after a program's name, parsed by the catalog's `entry` for the program.
+
+    `guarded` counts operands before `--` (or all).
+    """
 
     entry: Entry
     words: tuple[Value, ...]
@@ -43,12 +49,18 @@ class ParsedCall:
 
     @property
     def ends(self) -> bool:
-        """True if an option makes the program only print information about itself (`--help`), without doubts or operands."""
+        """True if an option such as `--help` makes the program only print information about itself.
+
+        False if the call has doubts or operands.
+        """
         return not (self.operands or self.doubts) and any(parsed.option.ends for parsed in self.options)
 
 
 def parse_call(entry: Entry, words: Sequence[Value], *, stops: bool = False) -> ParsedCall:
-    """Parse the words after a program's name. `stops`: the first operand ends the options, whatever the entry says."""
+    """Parse the words after a program's name.
+
+    `stops`: the first operand ends the options, whatever the entry says.
+    """
     parser = _Parser(entry, iter(words), stops or entry.program.option_style == "first")
     guarded = parser.parse()
     options, operands, doubts = tuple(parser.options), tuple(parser.operands), tuple(parser.doubts)
@@ -65,7 +77,7 @@ class _Parser:
     doubts: list[Doubt] = field(default_factory=list)
 
     def parse(self) -> int:
-        """Parse all words; return the number of operands before `--`."""
+        """Parse all words of the call; return the number of operands before `--`."""
         style, guarded = self.entry.program.option_style, None
         only_operands = style == "none"
         for place, value in enumerate(self.rest):
@@ -125,7 +137,7 @@ class _Parser:
             self._doubt_option_like(value)
 
     def _parse_bundle(self, value: Value) -> None:
-        """Parse a first word such as `tf`: its letters are options, and their values follow in order."""
+        """Parse the first word of `tar tf a`: its letters are options, whose values are the next words."""
         if value.known is None:
             self._doubt_option_like(value)
             self.operands.append(value)
@@ -134,7 +146,10 @@ class _Parser:
             self._take(f"{dash}{letter}", None)
 
     def _take(self, spelling: str, attached: Value | None) -> None:
-        """Add an option. A required value that is not attached is the next word."""
+        """Add an option to the parsed call.
+
+        `attached` is the value in the same word. If a required value is missing there, the next word is the value.
+        """
         option, name = self.entry.options.get(spelling), self.entry.name
         if option is None:
             whole = next((known for known in self.entry.options if known.startswith(spelling)), "")
@@ -174,8 +189,8 @@ class _Parser:
     def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
         """Add a doubt about a word that may be an option.
 
-        `by_name`: if all options are harmless, the doubt is dropped unless a file name in the workspace looks like an
-        option.
+        `by_name`: if all options of the program are harmless, the doubt is dropped unless a file name in the workspace
+        looks like an option.
         """
         settled = value if by_name and self.entry.program.options_are_harmless else None
         reason = f"{value.source} may become an option of {self.entry.name}"
@@ -189,7 +204,6 @@ def _may_be_option(value: Value) -> bool:
 
 
 def _is_allowed(option: Option, word: Value) -> bool:
-    """Return True if the option may have this value."""
     known = word.known
     if option.refuses and (known is None or any(text in known for text in option.refuses)):
         return False

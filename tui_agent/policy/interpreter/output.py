@@ -1,4 +1,4 @@
-"""The bound on a call's output: a pattern that every line (or word) of it matches.
+"""The bound on a call's output: a pattern that every line (or word) of the output matches.
 
 Invariant: every line that the call may print matches the bound. Unbounded output is `UNKNOWN`.
 """
@@ -27,11 +27,11 @@ _BOUNDS: Final[Mapping[str, Value]] = {
     "revisions": Value("", Certainty.BOUNDED, ANY_PATH, may_be_option=True, content="revision"),
     "names": Value("", Certainty.BOUNDED, "*", may_be_option=True),
 }
-"""Bounds that do not depend on the call."""
+"""Bounds on outputs that are the same for every call."""
 
 
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
-    """Return the bound on a known program's output, from its catalog entry and its options."""
+    """Return the bound on the output of a known program, from its catalog entry and the options of the call."""
     program = call.entry.program
     kinds = [program.prints, *(parsed.option.prints for parsed in call.options if parsed.option.prints)]
     kinds += [output.prints for output in program.certain_outputs if _holds_for(output, call)]
@@ -87,7 +87,7 @@ def _plain_folder(pattern: str) -> str:
 
 
 def _known_text(draft: Draft) -> Value | None:
-    """Return the exact output of simple programs such as `echo`, or None."""
+    """Return the exact output of a simple command such as `echo x`, or None."""
     texts = ["" if value.known is None else value.known for value in draft.words[1:]]
     certain = all(value.known is not None for value in draft.words) and not "".join(texts[:1]).startswith("-")
     match draft.name, texts:

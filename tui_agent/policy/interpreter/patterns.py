@@ -16,22 +16,22 @@ OPTION_SIGNS = ("-", "+", "@", "|", "=")
 
 
 def escape(text: str) -> str:
-    """Return a pattern that matches exactly this text."""
+    """Return a shell pattern that matches exactly this text."""
     return _SIGN.sub(r"\\\1", text)
 
 
 def unescape(pattern: str) -> str:
-    """Return the text that a pattern becomes in bash if no file matches."""
+    """Return the text that a shell pattern becomes in bash if no file matches."""
     return _ESCAPED.sub(r"\1", pattern)
 
 
 def as_pattern(value: Value) -> str:
-    """Return a pattern that matches every text of a value, or "" if there is none."""
+    """Return a shell pattern that matches every text of a value, or "" if there is none."""
     return escape(value.text) if value.known is not None else value.text
 
 
 def prefix_of(value: Value) -> str:
-    """Return the certain beginning of a value; all of it if it is known."""
+    """Return the certain beginning of a value; the whole text if the value is known."""
     if value.known is not None:
         return value.known
     literal = _LITERAL.match(value.text)
@@ -39,7 +39,7 @@ def prefix_of(value: Value) -> str:
 
 
 def without_prefix(value: Value, prefix: str) -> Value:
-    """Return the rest of a value after a certain beginning."""
+    """Return the rest of a value after its certain beginning `prefix`."""
     text = value.text[len(prefix if value.known is not None else escape(prefix)) :]
     rest = replace(value, text=text, names_files=False, prefix=value.prefix[len(prefix) :])
     uncertain = value.known is None
@@ -47,7 +47,7 @@ def without_prefix(value: Value, prefix: str) -> Value:
 
 
 def split_assignment(word: Value) -> tuple[str, Value]:
-    """Return the name and value of `NAME=value`. Without `=`, the value is unknown."""
+    """Split a word `NAME=value` into the name and the value. Without `=`, the value is unknown."""
     name, equals, _ = prefix_of(word).partition("=")
     if equals:
         return name, without_prefix(word, f"{name}=")
@@ -55,7 +55,10 @@ def split_assignment(word: Value) -> tuple[str, Value]:
 
 
 def cut_at_newlines(value: Value) -> Value:
-    """Return one line of an output. A file name that contains a newline is cut, so a line may be any text."""
+    """Return a value for one line of an output.
+
+    A file name that contains a newline is cut, so a line may be any text.
+    """
     torn = not value.content
     return replace(
         value, many=False, splits=torn, may_be_option=value.may_be_option or torn, may_be_empty=True

@@ -1,4 +1,4 @@
-"""The reach of a call: the files below the named folders that it reads.
+"""The reach of a call: the files below the named folders that the program reads.
 
 Invariant: an uncertain option never narrows the reach.
 """
@@ -15,7 +15,10 @@ _PATH_FILTERS = frozenset({"path filter", "revision or path"})
 
 
 def measure_reach(program: Program, options: Sequence[ParsedOption], operands: Operands) -> FileUse:
-    """Return a template of how each named file is used, from the options and from operands that exclude files."""
+    """Return a template that says how the call uses each file that it names.
+
+    The template results from the options, and from operands that exclude files.
+    """
     includes, excludes, others = _choose_names(options)
     left_out = [left_out_path(value) for meaning, value in operands.used if meaning in _PATH_FILTERS]
     return FileUse(
@@ -32,9 +35,10 @@ def measure_reach(program: Program, options: Sequence[ParsedOption], operands: O
 
 
 def _choose_names(options: Sequence[ParsedOption]) -> tuple[list[str], list[str], list[Option]]:
-    """Return the patterns of included names, those of excluded names, and all options that do more than exclude.
+    """Sort the options of a call by the file names that they choose.
 
-    An uncertain inclusion is "". An exclusion with a trailing slash applies only to folders.
+    Return the patterns of included names, those of excluded names, and all options that do more than exclude. An
+    uncertain inclusion is "". An exclusion with a trailing slash applies only to folders.
     """
     includes: list[str] = []
     excludes: list[str] = []

@@ -1,4 +1,4 @@
-"""The effects of redirections: files read and written, and network connections.
+"""The effects of redirections in a command line: files read and written, and network connections.
 
 Invariant: an uncertain target is an unknown file.
 """
@@ -18,7 +18,10 @@ _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
 
 
 def may_fail(redirects: Sequence[Redirect]) -> bool:
-    """Return True if a redirection may fail because its file or descriptor is missing: then the command does not run."""
+    """Return True if a redirection may fail because its file or descriptor is missing.
+
+    Then the command does not run.
+    """
     return any(
         redirect.operator not in ("<<", "<<<")
         and redirect.target is not None
@@ -31,9 +34,10 @@ def may_fail(redirects: Sequence[Redirect]) -> bool:
 def read_redirects(
     draft: Draft, redirects: Sequence[Redirect], expander: Expander, stdin: Value
 ) -> tuple[Value, Value | None]:
-    """Note the effects of redirections.
+    """Note the effects of a command's redirections in its draft.
 
-    Return the standard input after them and, if they redirect the output, what the next command in the pipe reads.
+    Return the standard input after them. If they redirect the output, the second value is what the next command in the
+    pipe reads, else None.
     """
     output: Value | None = None
     for redirect in redirects:

@@ -20,19 +20,21 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A word after expansion.
+    """A word of a command after bash has expanded it.
 
-    `source`: its text in the line.
-    `text`: the exact text if it is `KNOWN`; if it is `BOUNDED`, a shell pattern that matches every possible text (`*` and `?`
-    match within one name, `**` matches any number of folders); empty if it is `UNKNOWN`.
-    `many`: it may become several words or none.
-    `may_be_option`: it may begin with `-`, `+`, `@`, `|` or `=`.
-    `names_files`: it is always the name of an existing file in one of the folders `found_in` (None: the folders of its command).
-    `splits`: it is split at blanks or newlines, so parts of a file name need not match the pattern.
-    `prefix`, `suffix`: the certain beginning and end if it is `UNKNOWN`.
-    `may_be_empty`: it may also be the empty text, which need not match the pattern.
-    `content`: it is always a number, a hash, or a git revision (without blanks; with a colon only if `text` has one).
-    `shows`: environment variables whose values it may contain.
+    `source`: the text of the word in the command line.
+    `text`: the exact text if it is `KNOWN`; if it is `BOUNDED`, a shell pattern that matches every possible text (`*`
+    and `?` match within one name, `**` matches any number of folders); empty if it is `UNKNOWN`.
+    `many`: the word may become several words or none.
+    `may_be_option`: the text may begin with `-`, `+`, `@`, `|` or `=`.
+    `names_files`: the text is always the name of an existing file in one of the folders `found_in` (None: the folders
+    of its command).
+    `splits`: the word is split at blanks or newlines, so parts of a file name need not match the pattern.
+    `prefix`, `suffix`: the certain beginning and end if the text is `UNKNOWN`.
+    `may_be_empty`: the text may be empty, even if the pattern does not match the empty text.
+    `content`: the text is always a number, a hash, or a git revision (without blanks; with a colon only if `text` has
+    one).
+    `shows`: environment variables whose values the text may contain.
     """
 
     source: str
@@ -56,21 +58,24 @@ class Value:
 
 
 FileAction: TypeAlias = Literal["read", "list", "write", "move", "delete", "mention", "start"]
-"""How a command uses a file. `list` shows only names, sizes and dates. `mention`: a program that may do anything is given a
-word that may be a path. `start`: it is a known program of the workspace, which the command runs."""
+"""The ways in which a command uses a file.
+
+`list` shows only names, sizes and dates. `mention`: a program that may do anything is given a word that may be a path.
+`start`: the file is a known program of the workspace, which the command runs.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """A use of a file or folder by a command.
+    """The use of a file or folder by a command.
 
     `path`: relative to the folder the line starts in, absolute, or with `~`. It is a shell pattern if `certainty` is
     `BOUNDED`, and empty if it is `UNKNOWN`.
-    `below`: everything below the path is used too. Three fields limit that: files of the kinds in `skips` are skipped, only
-    names that match `only` are used (all if it is empty), and names that match `excludes` are not (with a trailing `/`, only
-    folders).
+    `below`: everything below the path is used too. Three fields limit that: files of the kinds in `skips` are skipped,
+    only names that match `only` are used (all if it is empty), and names that match `excludes` are not (with a trailing
+    `/`, only folders).
     `follows_links`: links below the path are followed.
-    `from_top`: the path is also used relative to the top of the workspace.
+    `from_top`: besides, the path is used relative to the top of the workspace.
     """
 
     path: str
@@ -114,17 +119,18 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class CommandReport:
-    """The report of a simple command, or of one that another command runs (`xargs grep`, `find -exec cat`, `bash -c '…'`).
+    """The report of a simple command, or of one that another command runs (`xargs grep`, `bash -c '…'`).
 
-    `words`: its values; the first is the program.
+    `words`: the values of its words; the first is the program.
     `name`: the program with its recognised subcommand (`git log`), or the plain name of an unknown program.
-    `entry`: the place of its catalog entry (`programs/git/log.toml`), empty for an unknown program; `program` is the entry.
-    `hosts`: hosts that it may connect to.
-    `folders`: the folders in which it may run, absolute or relative to the line's start folder ("" is that folder). If
-    it contains None, the command may run in any folder.
-    `settings`: variables set before it or by it.
-    `code`: texts that it is given to run.
-    `runs_next`: it only starts the commands that follow in the report.
+    `entry`: the place of its catalog entry (`programs/git/log.toml`), empty for an unknown program; `program` is the
+    entry.
+    `hosts`: hosts that the command may connect to.
+    `folders`: the folders in which the command may run, absolute or relative to the line's start folder ("" is that
+    folder). If it contains None, the command may run in any folder.
+    `settings`: variables set before the command or by it.
+    `code`: texts that the command is given to run.
+    `runs_next`: the command only starts the commands that follow in the report.
     """
 
     source: str
@@ -143,7 +149,7 @@ class CommandReport:
 
     @property
     def only_reads(self) -> bool:
-        """True if it is proven that it does no more than read its files."""
+        """True if it is proven that the command does no more than read the files in its report."""
         return self.effects <= {Effect.READS} and not self.doubts
 
 
@@ -151,8 +157,10 @@ class CommandReport:
 class LineReport:
     """The report of a command line or an argument vector.
 
-    `commands`: its commands, in text order. `refusal`: the reason why the text is outside the subset, or ""; if there is one,
-    `commands` are those of every possible reading and prove nothing. `unreadable`: it may contain commands that no reading shows.
+    `commands`: the reports of its commands, in text order.
+    `refusal`: the reason why the bash parser refuses the text, or "". If there is a reason, `commands` are those of
+    every possible reading and prove nothing.
+    `unreadable`: the line may contain commands that no reading shows.
     """
 
     line: str

@@ -1,4 +1,4 @@
-"""The walk through a script: interprets each command in every shell state in which it may run.
+"""The walk through a script: interprets each command in every state in which the shell may run it.
 
 Invariant: every command is interpreted, and only with possible variables and folders. If the script is too long, a
 report with a doubt represents the rest.
@@ -22,32 +22,32 @@ from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
 from tui_agent.policy.interpreter.state import UNSET, Outcome, State, forget, merge_states
 
 MAX_WALKED: Final = 2000
-"""Limit for the commands walked; a command in a loop is counted once per word and pass."""
+"""Limit for the number of commands walked; a command in a loop is counted once per word and pass."""
 MAX_WORDS: Final = 32
-"""Limit for the words of a loop that are interpreted one by one."""
+"""Limit for the number of words of a loop that are interpreted one by one."""
 _WAIT: Final = re.compile(r'wait( "?\$.*)?', re.DOTALL)
 _READ: Final = re.compile(r"(IFS=\S* )?read( -[rs]+| -[rs]*d \S+| \w+)*")
 _CHANGES_SHELL: Final = re.compile(
     r"\.|declare|eval|getopts|let|local|mapfile|readarray|readonly|shift|source|typeset"
 )
-"""Builtins that may set any variable or change the folder."""
+"""Matches builtins that may set any variable or change the folder."""
 _MAX_PASSES: Final = 4
 _NOTHING: Final = known_value("")
 
 
 @dataclass
 class ScriptWalker:
-    """Walks scripts and collects the reports of their commands in `reports`."""
+    """Interprets the commands of scripts in order, and collects their reports in `reports`."""
 
     catalog: Catalog
     reader: CommandReader
     reports: list[CommandReport] = field(default_factory=list)
     walked: int = 0
     _left: list[State] = field(default_factory=list)
-    """The states at each `break` and `continue`."""
+    """The states of the shell at each `break` and `continue`."""
 
     def walk(self, script: syntax.Script, state: State, stdin: Value) -> Outcome:
-        """Walk a list of pipelines."""
+        """Interpret the pipelines of a script, starting in this state of the shell."""
         outcome, before = Outcome(state, state, _NOTHING), state
         connector: syntax.Connector = ";"
         first = len(self.reports)
@@ -69,7 +69,7 @@ class ScriptWalker:
     def _walk_next(
         self, before: Outcome, connector: syntax.Connector, pipeline: syntax.Pipeline, stdin: Value
     ) -> Outcome:
-        """Walk the next pipeline of a list, after the outcome of the previous ones."""
+        """Interpret the next pipeline of a list, after the outcome of the previous ones."""
         starts = {"&&": before.success, "||": before.failure}
         after = self._walk_pipeline(pipeline, starts.get(connector, before.any), stdin)
         success, failure = after.success, after.failure
@@ -105,7 +105,7 @@ class ScriptWalker:
         return Outcome(outcome.success, outcome.failure.merge(state), output)
 
     def _walk_certain(self, command: syntax.Command, state: State, stdin: Value) -> Outcome:
-        """Walk a command, assuming that its redirections succeed."""
+        """Interpret a command, assuming that its redirections succeed."""
         if isinstance(command, syntax.SimpleCommand):
             return self._walk_simple(command, state, stdin)
         stdin = self._redirect(command.redirects, state, stdin)
@@ -124,7 +124,7 @@ class ScriptWalker:
         return Outcome(state, state, UNKNOWN_INPUT)
 
     def _redirect(self, redirects: Sequence[syntax.Redirect], state: State, stdin: Value) -> Value:
-        """Report the redirections of a loop, condition or group; return the standard input inside it."""
+        """Report the redirections of a loop, condition or group; return the standard input of the commands inside."""
         draft = Draft(self.catalog, " ".join(redirect.source for redirect in redirects), (), state.folders)
         stdin, _ = read_redirects(draft, redirects, self._expander(state), stdin)
         self.reports += [draft.report()] if redirects else []
@@ -171,7 +171,10 @@ class ScriptWalker:
         return state
 
     def _repeat(self, turn: Callable[[State], State], state: State) -> State:
-        """Walk a loop body until no new state appears. The reports are those of the last pass, which covers all states."""
+        """Interpret a loop body (`turn`) until no new state of the shell appears.
+
+        The reports are those of the last pass, which covers all states.
+        """
         left = len(self._left)
         for _ in range(_MAX_PASSES):
             first = len(self.reports)
@@ -226,7 +229,7 @@ class ScriptWalker:
 
 
 def _waits(items: Sequence[syntax.ScriptItem]) -> bool:
-    """Return True if the shell certainly waits for the background job that the first item starts."""
+    """Return True if the shell certainly waits for the background job that the first item of a list starts."""
     return any(
         before.connector in (";", "&") and _WAIT.fullmatch(_simple_source(item.pipeline))
         for before, item in pairwise(items)

@@ -1,4 +1,4 @@
-"""The shell state between two commands: variables set in the line, and folders in which the shell may be.
+"""The state of the shell between two commands: variables set in the line, and folders in which the shell may be.
 
 Invariant: immutable; merging two states keeps the possible values and folders of both.
 """
@@ -14,7 +14,7 @@ from tui_agent.policy.interpreter.report import Certainty, Value
 
 MAX_FOLDERS: Final = 32
 START: Final = "\ufdd0"
-"""A mark in texts for the absolute path of the line's start folder. It is a noncharacter, so no line can contain it."""
+"""Stands for the absolute path of the line's start folder. It is a noncharacter, so no line can contain it."""
 UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 
@@ -29,21 +29,24 @@ START_FOLDERS: Final[Folders] = ("",)
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A shell state. `folders` is as in `CommandReport`, and empty if no command can run in this state."""
+    """A state of the shell between two commands.
+
+    `folders` is as in `CommandReport`, and empty if no command can run in this state.
+    """
 
     variables: Mapping[str, Value] = field(default_factory=dict)
     folders: Folders = START_FOLDERS
 
     def with_variable(self, name: str, value: Value) -> "State":
-        """Return a state with a variable set."""
+        """Return the state with a variable set."""
         return replace(self, variables={**self.variables, name: value})
 
     def forget(self) -> "State":
-        """Return a state in which all variables and the folder are unknown."""
+        """Return the state with all variables and the folder unknown."""
         return State({name: forget(value) for name, value in self.variables.items()}, (None,))
 
     def in_folders(self, folders: Iterable[str | None]) -> "State":
-        """Return a state in one of these folders."""
+        """Return the state with the shell in one of these folders."""
         return replace(self, folders=_bounded(folders))
 
     def merge(self, other: "State") -> "State":
@@ -63,7 +66,7 @@ class State:
 
 
 UNREACHED: Final = State({}, ())
-"""The state after `exit`."""
+"""The state after `exit`, in which no command runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +79,20 @@ class Outcome:
 
     @property
     def any(self) -> State:
-        """The state if it is not known whether it succeeded."""
+        """The state of the shell if it is not known whether this part of the script succeeded."""
         return self.success.merge(self.failure)
 
 
 def merge_states(states: Iterable[State]) -> State:
-    """Return a state that covers all of these states."""
+    """Return a state of the shell that covers all of these states."""
     return reduce(State.merge, states, UNREACHED)
 
 
 def tidy_path(path: str) -> str:
-    """Remove `.` and empty names from a path. `name/..` is kept: if `name` is a link, it leads to the parent of the target."""
+    """Remove `.` and empty names from a path.
+
+    `name/..` is kept: if `name` is a link, the path leads to the parent of the link's target.
+    """
     names = [name for name in path.split("/") if name not in ("", ".")]
     if path.startswith("/"):
         return "/" + "/".join(names)
@@ -100,7 +106,10 @@ def goes_back(path: str) -> bool:
 
 
 def join_path(folder: str, path: str) -> str:
-    """Return a path relative to the line's start folder. Links are not followed, and `name/..` is kept."""
+    """Return a path in `folder` relative to the line's start folder.
+
+    Links are not followed, and `name/..` is kept.
+    """
     if path.startswith("~"):
         return path if ".." in path.split("/") else path.rstrip("/") or path
     if path.startswith(START):
@@ -113,9 +122,10 @@ def join_path(folder: str, path: str) -> str:
 
 
 def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> str | None:
-    """Return the folder that `path` leads to from `folder`, or None if it is not certain. "" is the start folder.
+    """Return the folder that `path` leads to from `folder`, or None if that is not certain. "" is the start folder.
 
-    `by_shell`: the shell's `cd` drops `name/..` even if `name` is a link; a program that changes its folder follows the link.
+    `by_shell`: the shell's `cd` drops `name/..` even if `name` is a link; a program that changes its folder follows the
+    link.
     """
     if folder is None and not path.startswith(("/", "~", START)):
         return None
@@ -126,7 +136,7 @@ def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> st
 
 
 def folder_text(folders: Folders) -> str | None:
-    """Return the text of `$PWD`, or None if it is not certain."""
+    """Return the text of `$PWD` if the shell may be in these folders, or None if that text is not certain."""
     if len(folders) != 1 or folders[0] is None:
         return None
     folder = folders[0]

@@ -1,7 +1,7 @@
-"""The place of a path, and the guards for the file that it names.
+"""The place of a path (in the workspace or outside), and the guards for the file at that path.
 
-Invariant: the disk is not accessed; the code that fills `PolicyFacts.resolved` follows links. The real path and
-the given path are checked: a guard applies if one of them is secret or protected, in any spelling that some file system
+Invariant: the disk is not accessed; the code that fills `PolicyFacts.resolved` follows links. The real path and the
+given path are checked: a guard applies if one of them is secret or protected, in any spelling that some file system
 considers the same name, even if the file does not exist.
 """
 
@@ -26,7 +26,11 @@ Guard: TypeAlias = Literal["", "secret", "protected", "system", "ruin"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A path as the policy sees it. `relative` is None outside the workspace, and "" for the workspace itself."""
+    """A path as the policy sees it: as given, absolute, and relative to the workspace.
+
+    `relative` is None outside the workspace, and "" for the workspace itself. In `absolute` and `relative`, links are
+    followed.
+    """
 
     given: str
     absolute: str
@@ -34,7 +38,7 @@ class Place:
 
     @property
     def inside(self) -> bool:
-        """True if it lies in the workspace, with links followed."""
+        """True if the path lies in the workspace, with links followed."""
         return self.relative is not None
 
 
@@ -55,7 +59,7 @@ def place(path: str, facts: PolicyFacts) -> Place:
 
 
 def _from_home(path: str) -> str:
-    """Normalise a path below a home. `~+`, `~-` and `~1` are folders of the shell and stay unchanged."""
+    """Normalise a path that begins with `~`. `~+`, `~-` and `~1` are folders of the shell and stay unchanged."""
     home, _, below = path.partition("/")
     if home[1:2] in ("+", "-") or home[1:].isdigit():
         return path
@@ -68,12 +72,15 @@ _normal = lru_cache(maxsize=16)(posixpath.normpath)
 
 @lru_cache(maxsize=1024)
 def lexical_place(path: str, workspace: str) -> Place:
-    """Return the place of a path without following links."""
+    """Return the place of a path in or outside the workspace, without following links."""
     return place(path, PolicyFacts(workspace, "ask"))
 
 
 class Guards:
-    """The guards for files, which no profile lifts. `own` are the absolute paths of the product's configuration and data folders."""
+    """The guards that protect files, which no profile lifts.
+
+    `own` are the absolute paths of the product's configuration and data folders.
+    """
 
     def __init__(self, own: Iterable[str] = ()) -> None:
         self._own = tuple(posixpath.normpath(path) for path in own)
@@ -87,7 +94,10 @@ class Guards:
         return any(self._is_secret_path(path, pattern, outside=not at.inside) for path in paths)
 
     def find_write_guard(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
-        """Return the guard against writing a file, or "". With `pattern`, the path is a shell pattern."""
+        """Return the kind of guard against writing a file ("secret", "protected" or "system"), or "".
+
+        With `pattern`, the path is a shell pattern.
+        """
         data = self._data
         if self.is_secret(at, pattern=pattern):
             return "secret"
@@ -165,7 +175,6 @@ class Guards:
 
 
 def _adds_nothing(at: Place) -> bool:
-    """Return True if the real path ends with the given path, so checking the given path too would add nothing."""
     return at.absolute.endswith(f"/{at.given}")
 
 
@@ -173,7 +182,7 @@ _HOMES = ("/home", "/Users")
 
 
 def _matches_a_folder(path: str, folders: Iterable[str]) -> bool:
-    """Return True if an absolute pattern matches one of the folders."""
+    """Return True if an absolute shell pattern matches one of the folders."""
     shapes = path.rstrip("/").split("/")
     if not path.startswith("/") or not any(sign in path for sign in "*?["):
         return False
@@ -182,12 +191,12 @@ def _matches_a_folder(path: str, folders: Iterable[str]) -> bool:
 
 
 def _matches_every_name(name: str) -> bool:
-    """Return True if a pattern matches nearly every name: `*`, `?*`, `[a-z]*`."""
+    """Return True if a shell pattern matches nearly every name: `*`, `?*`, `[a-z]*`."""
     return "*" in name and not re.sub(r"\[[^\]]*+\]?|[*?]", "", name)
 
 
 def spellings(path: str) -> set[str]:
-    """Return a path in lower case, and as the most lenient file systems interpret it."""
+    """Return a path in lower case, and in the form that the most lenient file systems consider the same path."""
     plain = path.lower()
     if path.isascii() and not _FORGIVEN.search(plain):
         return {plain} if plain else set()
@@ -208,7 +217,7 @@ _COPY = re.compile(
 
 
 def _forgiving_spelling(name: str) -> str:
-    """Return the name as lenient file systems interpret it.
+    """Return the form of a file name that stands for all names which lenient file systems consider the same.
 
     Letter case and compatible letter forms are unified, and invisible characters, a stream (`:x`) and trailing dots are
     dropped.
@@ -222,35 +231,39 @@ def _forgiving_spelling(name: str) -> str:
 
 _FORGIVEN = re.compile(r"[. ](/|$)|:")
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]")
-"""Invisible characters outside category Cf (format)."""
+"""Matches invisible characters outside Unicode's category Cf (format)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Files given by their names or path endings, by a folder on their path, or by a tree that contains them."""
+    """A group of guarded files.
+
+    The files are given by their names or path endings, by a folder on their path, or by a tree that contains them.
+    """
 
     names: "_NamePatterns"
     folders: frozenset[str] = frozenset()
     trees: Sequence[str] = ()
 
     def contains(self, path: str) -> bool:
-        """Return True if the path belongs to the group."""
         return self.lies_in(path) or self.names.matches(path)
 
     def lies_in(self, path: str) -> bool:
-        """Return True if the path lies in a folder or tree of the group."""
         whole = f"/{path}/"
         return not self.folders.isdisjoint(path.split("/")) or any(tree in whole for tree in self.trees)
 
 
 @cache
 def places_table(name: str = "places") -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Return one of the bundled tables of places."""
+    """Return the table of guarded places in the bundled TOML file of this name."""
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 
 class _Places:
-    """The table of places, compiled. `sought` are names that a shell pattern may be made to find."""
+    """The table of guarded places, compiled for fast comparison.
+
+    `sought` are names of secret files that a shell pattern may be made to find.
+    """
 
     def __init__(self) -> None:
         found = places_table()
@@ -279,7 +292,7 @@ _places = cache(_Places)
 
 
 class _NamePatterns:
-    """Patterns of names, or of path endings."""
+    """Shell patterns of file names, or of the last names of a path (`.docker/config.json`)."""
 
     def __init__(self, shapes: Iterable[str]) -> None:
         by_count: dict[int, list[str]] = {}
@@ -294,7 +307,7 @@ class _NamePatterns:
 
 
 def _matches_dotted(name: str, folders: Iterable[str]) -> bool:
-    """Return True if a pattern that begins with a dot matches one of the folders."""
+    """Return True if a shell pattern that begins with a dot matches one of the folders."""
     shape = name.lower()
     return shape.startswith((".", "[.")) and any(fnmatchcase(folder, shape) for folder in folders)
 

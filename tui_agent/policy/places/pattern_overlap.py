@@ -1,7 +1,7 @@
 """The overlap of shell patterns with the paths of rules: whether both can match the same name.
 
-Invariant: pure; never misses a name that both match. Letter case, the encoding of accents, and the content of negated or
-named classes are ignored. A pattern that is too long to compare may match anything.
+Invariant: pure; never misses a name that both match. Letter case, the encoding of accents, and the content of negated
+or named classes are ignored. A pattern that is too long to compare may match anything.
 """
 
 import re
@@ -11,10 +11,10 @@ from functools import lru_cache, partial
 from typing import Final, TypeAlias, TypeVar
 
 _Chars: TypeAlias = tuple[tuple[int, int], ...]
-"""A set of letters, as ranges of code points."""
+"""A set of letters that a pattern matches at one position, as ranges of code points."""
 _ANY: _Chars = ((0, 0x10FFFF),)
 _Token: TypeAlias = _Chars | None
-"""One letter of a set, or (None) any text."""
+"""An element of a pattern: one letter of a set, or (None) any text."""
 _SIGNS = frozenset("*?[")
 _SIGN = re.compile(r"[*?\[]")
 _MAX_PAIRS = 20_000
@@ -33,7 +33,7 @@ def fold_case(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def split_pattern(path: str, *, literal: bool = False) -> tuple[str, ...]:
-    """Split a path's pattern into names. With `literal`, wildcard characters are escaped."""
+    """Split the shell pattern of a path into names. With `literal`, wildcard characters are escaped."""
     names = (name for name in unicodedata.normalize("NFC", path).split("/") if name not in ("", "."))
     return tuple(_SIGN.sub(r"[\g<0>]", name) if literal else name for name in names)
 
@@ -41,7 +41,7 @@ def split_pattern(path: str, *, literal: bool = False) -> tuple[str, ...]:
 def sequences_overlap(
     left: Sequence[_Left | None], right: Sequence[_Right | None], fits: Callable[[_Left, _Right], bool]
 ) -> bool:
-    """Return True if some sequence matches both patterns.
+    """Return True if some sequence of items matches both patterns.
 
     In a pattern, None matches any number of items, and any other element matches one item. `fits` returns True if two
     elements can match the same item.
@@ -104,7 +104,10 @@ def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
 
 
 def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
-    """Return False quickly for most names: each single letter of the pattern must occur in the name."""
+    """Return False quickly for most names that a pattern cannot match.
+
+    Each single letter of the pattern must occur in the name.
+    """
     letters = set(map(ord, name.lower()))
     single = [token for token in tokens if token is not None]
     return len(single) <= len(name) and all(
@@ -118,7 +121,10 @@ def _share_letter(left: _Chars, right: _Chars) -> bool:
 
 @lru_cache(maxsize=4096)
 def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
-    """Split a name's pattern into tokens. A non-ASCII letter has several encodings, so its token matches any text."""
+    """Split the shell pattern of a name into tokens.
+
+    A non-ASCII letter has several encodings, so its token matches any text.
+    """
     out: list[_Token] = []
     at = 0
     while at < len(name):
@@ -139,7 +145,7 @@ def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
 
 
 def _end_of_class(name: str, start: int, shell: bool) -> int:
-    """Return the index of the `]` that closes the character class at `start`, or -1 if it is not a class."""
+    """Return the index of the `]` that closes the character class at `start`, or -1 if no class begins there."""
     at = start + 1
     if name[at : at + 1] in ("!", "^" if shell else "!"):
         at += 1
@@ -153,7 +159,10 @@ def _end_of_class(name: str, start: int, shell: bool) -> int:
 
 
 def _class_letters(text: str, shell: bool) -> _Chars:
-    """Return the letters of `[…]`, ignoring case; all letters if the class is negated or uses named classes."""
+    """Return the letters that a character class `[…]` matches, ignoring case.
+
+    The result is all letters if the class is negated or uses named classes.
+    """
     odd = shell and (text[0] == "^" or any(sign in text for sign in ("[:", "[.", "[=", "\\")))
     if text[0] == "!" or odd or not text.isascii():
         return _ANY

@@ -1,4 +1,4 @@
-"""The places that a sandbox hides or protects from writing, from the same table as the policy's guards.
+"""The files that a sandbox hides or protects from writing, from the same table as the policy's guards.
 
 Invariant: pure. The sandbox protects by path the files that the policy guards by name.
 """
@@ -11,15 +11,18 @@ from tui_agent.policy.places.paths import Guards, Place, places_table
 from tui_agent.ports.policy import PolicyFacts
 
 _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
-"""Repository folders, which commits write to; the sandbox decides itself which of their files are protected."""
+"""Folders of repositories, to which commits write; the sandbox decides itself which of their files are protected."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedPlaces:
-    """Places that a sandbox guards.
+    """The files and folders that a sandbox protects.
 
-    `hidden` are absolute paths; their last name may be a pattern. `kept` are names at the top of a workspace that
-    commands must not write, `absent` names that they must not create, and `renamed` those that are renamed if they appear. `trees` are absolute folders that no agent writes.
+    `hidden`: absolute paths that commands cannot read; the last name may be a pattern.
+    `kept`: names at the top of a workspace that commands must not write.
+    `absent`: names at the top of a workspace that commands must not create.
+    `renamed`: names at the top of a workspace that are renamed if they appear.
+    `trees`: absolute folders that no agent writes.
     """
 
     hidden: tuple[str, ...]
@@ -31,7 +34,7 @@ class GuardedPlaces:
 
 @cache
 def guarded_places(home: str) -> GuardedPlaces:
-    """Return the guarded places of the user with this home folder."""
+    """Return the files and folders to protect for the user with this home folder."""
     secret, protected = places_table()["secret"], places_table()["protected"]
     more = places_table("sandbox_places")["sandbox"]
     at_home = [*secret["folders"], *secret["names"], *more["hidden_at_home"]]
@@ -50,7 +53,7 @@ def guarded_places(home: str) -> GuardedPlaces:
 def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
     """Return a predicate for absolute paths outside every workspace: True if the policy lets no agent write them.
 
-    `own` are the product's folders.
+    `own` are the product's configuration and data folders.
     """
     guards, nowhere = Guards(own), PolicyFacts(workspace="/nowhere", policy="ask")
     return lambda path: bool(guards.find_write_guard(Place(path, path, None), nowhere))

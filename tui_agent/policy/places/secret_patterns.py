@@ -1,7 +1,7 @@
-"""The distinction between shell patterns that are made to find secret files and those that only happen to match one.
+"""The recognition of shell patterns that are made to find secret files, not those that only happen to match one.
 
-Invariant: pure. A pattern is made for a secret name if it contains enough of the name's own letters (`*.pe*` for `*.pem`).
-Letters for a variable part (`x` in `x.pem`), or for a common ending such as `.json`, are ignored.
+Invariant: pure. A pattern is made for a secret name if it contains enough of the name's own letters (`*.pe*` for
+`*.pem`). Letters for a variable part (`x` in `x.pem`), or for a common ending such as `.json`, are ignored.
 """
 
 import re
@@ -13,10 +13,10 @@ from tui_agent.policy.places.pattern_overlap import names_overlap
 _IN_FRONT = re.compile(r"\A[^*?\[]*")
 _CLASS = re.compile(r"\[[!^]?\]?[^\]]*+\]?")
 _ANY = "\0"
-"""A character that only a wildcard matches."""
+"""Stands in a name for a character that only a wildcard matches."""
 _SHARED_ENDING = re.compile(r".(\.json|\.toml|\.ya?ml)\Z")
 _MANY_LETTERS = 4
-"""This many letters are enough if they are a third of the name; otherwise half of the name is needed."""
+"""Number of letters that are enough if they are a third of the name; otherwise half of the name is needed."""
 
 
 class SecretPatterns:
@@ -28,7 +28,10 @@ class SecretPatterns:
         self._paths = [path for path in every if len(path) > 1]
 
     def is_sought_by(self, parts: Sequence[str]) -> bool:
-        """Return True if a pattern, given as lower-case names, is made to find one of the secret names."""
+        """Return True if a shell pattern is made to find one of the secret names.
+
+        `parts` are the names of the pattern's path, in lower case.
+        """
         name = parts[-1] if parts else ""
         if not name.strip("*?") or name == "*.*":
             return False
@@ -38,7 +41,7 @@ class SecretPatterns:
 
 
 def _can_match(parts: Sequence[str], path: Sequence[str]) -> bool:
-    """Return True if a pattern can match a path, and its first name is not just a wildcard."""
+    """Return True if a shell pattern can match a path, and the first name of the pattern is not just a wildcard."""
     *folders, last = path
     found = len(parts) == len(path) and bool(parts[0].strip("*?"))
     return found and all(map(names_overlap, parts, (*folders, last.replace("*", _ANY))))
@@ -57,7 +60,7 @@ def _is_made_for_one(pattern: str, names: Sequence[str]) -> bool:
 
 
 def _has_enough_letters(pattern: str, letters: str, name: str) -> bool:
-    """Return True if a pattern contains enough of a secret name's own letters."""
+    """Return True if a shell pattern contains enough of a secret name's own letters."""
     if letters == ".":  # every name that begins with a dot
         return name[0] == "."
     only_ends = name[:2] == "*."
@@ -72,6 +75,6 @@ def _has_enough_letters(pattern: str, letters: str, name: str) -> bool:
 
 
 def _plain_letters(pattern: str) -> str:
-    """Return the literal letters of a pattern; a class with one letter is replaced by that letter."""
+    """Return the literal letters of a shell pattern; a class with one letter is replaced by that letter."""
     plain = _CLASS.sub(lambda found: found[0][1] if len(found[0]) == 3 else "", pattern)
     return plain.replace("*", "").replace("?", "")

@@ -37,11 +37,11 @@ WHATS: tuple[What, ...] = get_args(What)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule.
+    """A rule of the user or a project, such as `allow edit src/**`.
 
-    `rest` is the path, host, words or command line; `source` is where the rule was written. `bounded`: it is a project's
-    rule, which can allow only commands that certainly do no more than read, change or run the workspace. `workspace` is the only
-    folder that the rule applies to; if it is empty, the rule applies to every workspace.
+    `rest` is the path, host, words or command line; `source` is where the rule was written. `bounded`: it is a
+    project's rule, which can allow only commands that certainly do no more than read, change or run the workspace.
+    `workspace` is the only folder that the rule applies to; if it is empty, the rule applies to every workspace.
     """
 
     verdict: Verdict
@@ -53,7 +53,7 @@ class Rule:
 
     @property
     def scope(self) -> str:
-        """The projects in which a rule of a file applies, in words."""
+        """A phrase that says in which projects the rule applies."""
         return "in this project" if self.workspace or self.bounded else "in every project"
 
     @property
@@ -63,7 +63,7 @@ class Rule:
 
 
 def parse_rule(text: str, source: str = "") -> Rule:
-    """Parse one rule. Raises `ConfigError` with the fault."""
+    """Parse a rule such as `allow edit src/**`. Raises `ConfigError` with the fault."""
     verdict, _, tail = text.strip().partition(" ")
     what, _, rest = tail.strip().partition(" ")
     rest = rest.strip()
@@ -80,7 +80,10 @@ def parse_rule(text: str, source: str = "") -> Rule:
 
 
 def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
-    """Return the fault in the rest of a rule, and a hint; two empty texts if it is valid."""
+    """Return the fault in the last part of a rule (after verdict and kind), and a hint how to mend it.
+
+    Both are "" if the rule is valid.
+    """
     if not rest:
         return "is incomplete", "Add a path, host, program or tool."
     try:
@@ -100,9 +103,10 @@ def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
 
 
 def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: bool = True) -> bool:
-    """Return True if a rule's path matches a file.
+    """Return True if the path of a rule matches a file.
 
-    A relative pattern matches only inside the workspace. Unless `certain`, letter case and the encoding of accents are ignored.
+    A relative pattern matches only inside the workspace. Unless `certain`, letter case and the encoding of accents are
+    ignored.
     """
     target = absolute if pattern.startswith("/") else relative
     if target is None:
@@ -114,7 +118,7 @@ def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: boo
 
 
 def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
-    """Return True if a folder may contain files that a rule's path matches."""
+    """Return True if the folder at this path may contain files that a rule's path matches."""
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False
@@ -126,13 +130,13 @@ def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def fixed_part(pattern: str) -> str:
-    """Return the leading names of a rule's path that are not patterns, or ""."""
+    """Return the leading names of a rule's path that are not patterns (`src` for `src/**`), or ""."""
     return "/".join(takewhile(_SIGNS.isdisjoint, pattern.split("/")))
 
 
 @lru_cache(maxsize=1024)
 def _shapes(pattern: str, certain: bool) -> tuple[str | None, ...]:
-    """Return the names of a rule's path, with None for `**`."""
+    """Split a rule's path into names, with None for `**`."""
     shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)
     names = (shape if certain else fold_case(shape)).split("/")
     return tuple(None if name == "**" else name for name in names if name)
@@ -145,7 +149,7 @@ def first_word(pattern: str) -> str:
 
 
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
-    """Return True if a rule matches a command.
+    """Return True if a rule for commands matches the words of a command.
 
     If `certain`, an unknown word (None) matches nothing. Otherwise it may be any number of words (exactly one in place
     of the program's name), and the program's name is compared without letter case.
@@ -167,7 +171,7 @@ def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) ->
 
 
 def begins_with(pattern: str, words: tuple[str | None, ...]) -> bool:
-    """Return True if a rule begins with exactly these words, without a pattern."""
+    """Return True if a rule for commands begins with exactly these words, without a pattern."""
     return (
         bool(words) and _words(pattern)[: len(words)] == words and _SIGNS.isdisjoint("".join(map(str, words)))
     )
@@ -185,7 +189,10 @@ def _words(pattern: str) -> tuple[str, ...]:
 
 
 def fits_host(pattern: str, host: str, *, certain: bool = True) -> bool:
-    """Return True if a rule matches a host. A text that names no host (`user@host`, a NUL) matches nothing. See `rules.hosts`."""
+    """Return True if a rule matches a host.
+
+    A text that names no host (`user@host`, a NUL) matches nothing. See `HostPattern.fits` for `certain`.
+    """
     found = read_host(host)
     return found is not None and parse_pattern(pattern).fits(found, certain=certain)
 

@@ -1,8 +1,7 @@
 """Host names and addresses in every spelling, and the host patterns of rules.
 
-Invariant: if programs may understand a text as different hosts, each of them is a reading (`127.1` is also
-`127.0.0.1`). An allow rule must match all readings, a deny or ask rule only one of them. A text that cannot be a host
-is refused.
+Invariant: if programs may understand a text as different hosts, each of them is a reading (`127.1` may be `127.0.0.1`).
+An allow rule must match all readings, a deny or ask rule only one of them. A text that cannot be a host is refused.
 """
 
 import ipaddress
@@ -22,9 +21,9 @@ _WITH_PORT = re.compile(
 """Matches `[::1]:80` and `name:80`, each also without the port, and `::1`."""
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
 _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
-"""An option before an address, and the scheme of the address."""
+"""Matches an option before the address of a host, and the scheme of the address."""
 _ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]{0,60}:[/\\]{2}[^\s'"`<>()]+""")
-"""An address within a text."""
+"""Matches an address such as `https://example.org/x` within a text."""
 _NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?![\w-])")
 _MAX_FOUND = 50
 DEVICES = ("/dev/tcp/", "/dev/udp/")
@@ -37,7 +36,10 @@ _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/9
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host. `names` are all its readings: lower-case names without a trailing dot, or addresses in their usual form."""
+    """A host that a text names.
+
+    `names` are all its readings: lower-case names without a trailing dot, or addresses in their usual form.
+    """
 
     names: frozenset[str]
     port: int | None = None
@@ -45,10 +47,10 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class HostPattern:
-    """The host pattern of a rule.
+    """The host pattern of a rule, such as `*.example.org:443`.
 
-    It matches `names` (with `below`, only their subdomains), the addresses of `network`, or `everything`. If `port` is
-    set, it matches only that port.
+    The pattern matches `names` (with `below`, only their subdomains), the addresses of `network`, or `everything`. If
+    `port` is set, it matches only that port.
     """
 
     names: frozenset[str] = frozenset()
@@ -58,7 +60,10 @@ class HostPattern:
     port: int | None = None
 
     def fits(self, host: Host, *, certain: bool) -> bool:
-        """Return True if the rule matches a host: if `certain`, in all readings and at a known port, else in any reading."""
+        """Return True if the pattern matches a host.
+
+        If `certain`, it must match all readings of the host at a known port, else any reading.
+        """
         if self.port is not None and self.port != host.port and (certain or host.port is not None):
             return False
         found = [self._fits_name(name) for name in host.names]
@@ -103,7 +108,8 @@ def parse_pattern(text: str) -> HostPattern:
     if host is None or (below and any(_address(name) for name in host.names)):
         raise ConfigError(
             f"{text!r} is not a host.",
-            hint="Write a full name, *.example.org for its subdomains, an address or a network; add a port as host:443.",
+            hint="Write a host such as api.example.org, *.example.org for all subdomains, an IP address, or a network "
+            "such as 10.0.0.0/8. Write a port as example.org:443.",
         )
     return HostPattern(host.names, below, port=host.port)
 
@@ -124,7 +130,7 @@ def possible_hosts(word: str) -> Iterator[Host]:
 
 
 def mentioned_hosts(text: str) -> Iterator[Host]:
-    """Yield every name with a dot and every address in a text. Used for rules that ask or deny."""
+    """Yield every host name with a dot and every address in a text. Used for rules that ask or deny."""
     for name in _NAME.findall(text)[:_MAX_FOUND]:
         host = read_host(name)
         if host is not None:
@@ -149,7 +155,10 @@ def _readings(name: str) -> Iterator[str]:
 
 
 def _plain_names(name: str) -> tuple[str, ...]:
-    """Return the name in ASCII, in both encodings of international names; nothing if an encoding fails."""
+    """Return a host name in ASCII, in both encodings of international names.
+
+    The result is empty if an encoding fails.
+    """
     if name.isascii():
         return (name.lower(),)
     import idna  # noqa: PLC0415 - slow, and only such names need it
@@ -165,7 +174,10 @@ def _plain_names(name: str) -> tuple[str, ...]:
 
 
 def _read_ipv4(name: str) -> Iterator[str]:
-    """Yield an IPv4 address as the C library parses it (octal, hexadecimal, fewer numbers), and as plain decimals."""
+    """Yield the readings of a host name as an IPv4 address, if it is one.
+
+    The C library accepts octal and hexadecimal numbers, and fewer than four; other programs read plain decimals.
+    """
     with suppress(OSError):
         yield str(ipaddress.IPv4Address(socket.inet_aton(name)))
     decimals = _address(".".join(label.lstrip("0") or "0" for label in name.split(".")))
@@ -195,7 +207,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def host_in_address(address: str) -> str:
-    """Return the host of an address as written, or "" if the text is not an address.
+    """Return the host in an address such as `https://example.org/x`, as written, or "" if the text is not an address.
 
     In an address with a scheme, even an invalid host is returned; no rule matches such a host.
     """

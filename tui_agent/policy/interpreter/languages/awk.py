@@ -21,29 +21,29 @@ _TOKEN = re.compile(
 _REGEX = re.compile(
     r"/(?!=)(?:\\[^\n]|[^\[\\/\n]|\[\^?+(?!\])(?:\[:[a-z]++:\]|[^\]\\\[/\n]|\\[^\]\[\n])*+\])*+/"
 )
-"""A regex that ends at the same place in every awk, whether or not it treats brackets specially."""
+"""Matches a regex that ends at the same place in every awk, whether or not that awk treats brackets specially."""
 _BRACKET = re.compile(r"[ \t]*+\(")
 _OVER_ELEMENTS = re.compile(r"[ \t]*+\([ \t]*+[a-z]\w*+[ \t]++in[ \t]++[a-z]\w*+[ \t]*+\)", re.ASCII)
 _OPERAND: Final = "an operand"
 _BEFORE_PATTERN = frozenset(
     {"", ";", "{", "}", "(", ",", "!", "&&", "||", "~", "!~", "=", "?", ":", "print", "printf"}
 )
-"""Tokens after which a slash begins a regex in every awk."""
+"""Matches tokens after which a slash begins a regex in every awk."""
 _COMPLETE = frozenset({"", ";", "{", "}", _OPERAND, ") of if", "++", "--", "length"})
-"""Tokens, other than keywords, after which a newline ends the statement in every awk."""
+"""Matches tokens, other than keywords, after which a newline ends the statement in every awk."""
 _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
 
 
 def find_doubt(script: str) -> str:
-    """Read a whole program; return a doubt, or ""."""
+    """Read a whole awk program; return a reason why it may be harmful, or ""."""
     return _Program(script).find_doubt()
 
 
 class _Program(ScriptScanner):
-    """A scanner for one program.
+    """A scanner for one awk program.
 
-    `_before` is the previous token, or `_OPERAND` for anything that can be divided. `_open` has the open brackets, with `if`
-    for the bracket of a condition. `_printing`: the current statement prints.
+    `_before` is the previous token, or `_OPERAND` for anything that can be divided. `_open` has the open brackets, with
+    `if` for the bracket of a condition. `_printing` is True while the current statement prints.
     """
 
     language = "awk"
@@ -120,7 +120,7 @@ class _Program(ScriptScanner):
         self._before = "(" if sign == "[" else sign
 
     def _is_harmless(self, name: str, *, called: bool) -> bool:
-        """Return True for functions that only compute, and for variables without a special meaning in any awk."""
+        """Return True for awk functions that only compute, and for variables without a special meaning in any awk."""
         if name in self._words["functions"]:
             return called or name == "length"
         own = name in self._words["variables"] or len(name) == 1 or not name.isupper()

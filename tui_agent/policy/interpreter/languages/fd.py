@@ -1,7 +1,7 @@
 """The reader of fd calls: the folders to search, and the commands to run on each path found.
 
-Invariant: options are parsed by the catalog's list, except `-x` and `-X`, which take all following words. A
-placeholder other than `{}` may be any text.
+Invariant: options are parsed by the catalog's list, except `-x` and `-X`, which take all following words. A placeholder
+other than `{}` may be any text.
 """
 
 import re
@@ -22,12 +22,15 @@ from tui_agent.policy.interpreter.reach import measure_reach
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 _COMMAND: Final = re.compile(r"(?:-([A-Za-z0-9]*?)([xX])|--exec(-batch)?(?==|$))(.*)", re.DOTALL)
-"""An option that runs a command: letters clustered before it, its own letter or suffix, and an attached value."""
+"""Matches an option of fd that runs a command.
+
+The groups are the letters clustered before it, its own letter or suffix, and an attached value.
+"""
 _PLACEHOLDER: Final = re.compile(r"\{(?:/|//|\.|/\.)\}|\{\{")
 
 
 def read_arguments(call: Call) -> ArgumentReading:
-    """Interpret a call from its arguments only."""
+    """Interpret a call of fd from its arguments only."""
     reader = _Reader()
     reader.read(call.arguments)
     return reader.result()
@@ -35,7 +38,7 @@ def read_arguments(call: Call) -> ArgumentReading:
 
 @cache
 def _entry() -> Entry:
-    """Return the catalog's entry, changed so that its arguments are parsed as options and operands."""
+    """Return the catalog's entry for fd, changed so that its arguments are parsed as options and operands."""
     entry = built_in_catalog().entry("fd")
     assert entry is not None
     return replace(entry, program=entry.program.model_copy(update={"option_style": "gnu"}))
@@ -43,7 +46,7 @@ def _entry() -> Entry:
 
 @dataclass
 class _Reader:
-    """The reader of one call.
+    """The reader of one call of fd.
 
     `own` are the words that do not belong to a command. `commands` are the commands to run; True marks a command that
     gets many paths at once.
@@ -54,7 +57,7 @@ class _Reader:
     doubt: str = ""
 
     def read(self, words: Sequence[Value]) -> None:
-        """Separate the commands from the other words."""
+        """Separate the words of the commands that fd runs from fd's own words."""
         left = iter(words)
         for word in left:
             if word.known == "--":
@@ -69,7 +72,7 @@ class _Reader:
                 self._read_command(option, word.source, takewhile(lambda word: word.known != ";", left))
 
     def result(self) -> ArgumentReading:
-        """Return the result."""
+        """Interpret the words that `read` has separated."""
         parsed = parse_call(_entry(), self.own)
         if parsed.doubts:
             self._note_doubt(parsed.doubts[0].reason)
@@ -87,7 +90,7 @@ class _Reader:
         return ArgumentReading(files, effects, commands, prints, self.doubt)
 
     def _read_command(self, option: re.Match[str], source: str, words: Iterable[Value]) -> None:
-        """Read a command: `words` are those after its option, up to `;`."""
+        """Read a command that fd runs: `words` are those after the option that starts the command, up to `;`."""
         letters, letter, batch, attached = option.groups()
         if letters:
             self.own.append(Value(source, Certainty.KNOWN, f"-{letters}"))
@@ -124,7 +127,7 @@ class _Reader:
 
 
 def _names(parsed: ParsedCall) -> Names:
-    """Return patterns for the chosen extensions, in either letter case, as fd matches them."""
+    """Return patterns for the file extensions that the call chooses, in either letter case, as fd matches them."""
     return found_names.union_names(
         found_names.names_of_pattern(f"*.{(option.word.known or '*').removeprefix('=')}", either_case=True)
         for option in parsed.options

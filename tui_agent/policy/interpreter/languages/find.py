@@ -1,6 +1,7 @@
 """The reader of find calls: the folders to search, the actions on each file found, and the commands to run.
 
-Invariant: the expression is parsed word by word, as find does; a word that the catalog does not list for find is a doubt.
+Invariant: the expression is parsed word by word, as find does; a word that the catalog does not list for find is a
+doubt.
 """
 
 import posixpath
@@ -20,11 +21,11 @@ from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 
 _MAX_COMMANDS: Final = 24
 _MAX_DEPTH: Final = 20
-"""Limit for the nesting of brackets."""
+"""Limit for the nesting of brackets in the expression of a find call."""
 
 
 def read_arguments(call: Call) -> ArgumentReading:
-    """Interpret a call from its arguments only."""
+    """Interpret a call of find from its arguments only."""
     expression = _Expression(call.arguments)
     expression.read()
     return expression.result()
@@ -32,14 +33,17 @@ def read_arguments(call: Call) -> ArgumentReading:
 
 @cache
 def _table() -> Mapping[str, Option]:
-    """Return the tests and actions that the catalog lists."""
+    """Return the tests and actions of find that the catalog lists."""
     entry = built_in_catalog().entry("find")
     return {} if entry is None else entry.options
 
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """An action on every file whose name matches `names`. `batch`: its command gets many files at once."""
+    """An action of a find call on every file whose name matches `names`.
+
+    `batch` is True if the command of the action gets many files at once.
+    """
 
     option: Option
     names: Names
@@ -58,7 +62,10 @@ class _Expression:
         self._reason = ""
 
     def read(self) -> None:
-        """Parse options, starting points and the expression. Words that are not understood raise a doubt and are skipped."""
+        """Parse the words of the call: options, starting points and the expression.
+
+        Words that are not understood raise a doubt and are skipped.
+        """
         while self._words[self._place :] and self._words[self._place].known in ("-H", "-L", "-P"):
             self._read_primary(self._words[self._place], None)
             self._place += 1
@@ -68,7 +75,7 @@ class _Expression:
             self._actions.append(_Action(_table()["-print"], names))
 
     def result(self) -> ArgumentReading:
-        """Return the result."""
+        """Interpret the words that `read` has parsed."""
         only = union_names(action.names for action in self._actions) or ()
         listed = [
             FileUse(start.text, "list", start.certainty, True, only=only, follows_links=self._follows_links)
@@ -104,7 +111,7 @@ class _Expression:
     def _read_expression(self, outer: Names, depth: int = 0) -> Names:
         """Parse tests and actions up to the end, or to the closing bracket if `depth` is not 0.
 
-        `outer` are the names for which the expression is evaluated. Return the names for which it may be true.
+        `outer` are the file names for which find evaluates the expression. Return the names for which it may be true.
         """
         alternatives: list[Names] = []
         names, negated, closed = outer, False, depth == 0
@@ -129,13 +136,13 @@ class _Expression:
         return union_names([*alternatives, names]) if closed else outer
 
     def _read_test(self, word: Value, names: Names, depth: int) -> Names:
-        """Parse a bracket, a test or an action."""
+        """Parse a bracket, a test or an action; return the file names for which it may be true."""
         if word.known == "(" and depth < _MAX_DEPTH:
             return self._read_expression(names, depth + 1)
         return self._read_primary(word, names)
 
     def _read_primary(self, word: Value, names: Names) -> Names:
-        """Parse a test or an action; return the names for which a test is true, or None for any name."""
+        """Parse a test or an action; return the file names for which a test is true, or None for any name."""
         option = _table().get(word.known or "")
         if option is None:
             self._doubt(f"it is not known what {word.source} of find does")
@@ -158,7 +165,7 @@ class _Expression:
         return found_names.names_of_pattern(value.known, either_case=word.text == "-iname")
 
     def _read_command(self, option: Option, action: str, names: Names) -> None:
-        """Parse a command up to `;`, or up to `{} +`. A word that may be `;` or `+` raises a doubt."""
+        """Parse the command of an action up to `;`, or up to `{} +`. A word that may be `;` or `+` raises a doubt."""
         words: list[Value] = []
         end = ""
         while not end and (word := self._next_word()) is not None:
@@ -185,13 +192,16 @@ class _Expression:
                     yield tuple(fill_word(word, "{}", filled) for word in run.command)
 
     def _deleted(self, start: Value, names: Names) -> list[FileUse]:
-        """Return the uses for deletions: all of `start`, or only `names` in it if `start` lies in the workspace."""
+        """Return the uses of files for a deletion below the starting point `start`.
+
+        If `start` lies in the workspace, only the `names` in it are deleted, else all of `start`.
+        """
         if names is None or prefix_of(start).startswith(("/", "~")) or ".." in start.text:
             return [FileUse(start.text, "delete", start.certainty, True, only=names or ())]
         return [FileUse(name.text, "delete", name.certainty) for name in self._findable(start, names)]
 
     def _findable(self, start: Value, names: Names) -> list[Value]:
-        """Return values for all paths found at `start`: the paths below it, and `start` itself if it matches."""
+        """Return values for the paths that find may find: those below `start`, and `start` itself if it matches."""
         itself = [replace(start, source="{}")] if self._finds_start(start, names) else []
         return [*found_names.names_below(start, names), *itself]
 
@@ -203,7 +213,7 @@ class _Expression:
         return start.known is None or names is None or any(fnmatchcase(last, name) for name in names)
 
     def _read_word(self, option: Value) -> Value | None:
-        """Return the value of a test or an action; it must be a single word."""
+        """Return the value of a test or an action, which must be a single word."""
         value = self._next_word()
         if value is None or value.many:
             self._doubt(f"it is not certain which word is the value of {option.source}")

@@ -1,7 +1,7 @@
-"""The paths that find and fd may find, and the filling of such paths into commands.
+"""The paths that find and fd may find, and the filling of such paths into the commands that these run.
 
-Invariant: a pattern returned here matches every path that may be found, including hidden names, which a shell's `*` does not
-match.
+Invariant: a pattern returned here matches every path that may be found, including hidden names, which a shell's `*`
+does not match.
 """
 
 import posixpath
@@ -14,13 +14,13 @@ from tui_agent.policy.interpreter.patterns import OPTION_SIGNS, escape, prefix_o
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 Names: TypeAlias = tuple[str, ...] | None
-"""Patterns that cover every name found, or None if any name is possible."""
+"""Patterns that cover every name that find or fd may find, or None if any name is possible."""
 
 HERE = Value(".", Certainty.KNOWN, ".")
 
 
 def union_names(alternatives: Iterable[Names]) -> Names:
-    """Return patterns for the names that match any of the alternatives."""
+    """Return patterns for the names that match any of the alternatives; None if one of them allows any name."""
     found: list[str] = []
     for names in alternatives:
         if names is None:
@@ -30,7 +30,10 @@ def union_names(alternatives: Iterable[Names]) -> Names:
 
 
 def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names:
-    """Return the names that a name test such as `-name '*.py'` selects; None for any name or a complex pattern."""
+    """Return the names that a name test such as `-name '*.py'` selects, or None for any name.
+
+    The result is None for a complex pattern too.
+    """
     if not pattern or not pattern.isascii() or set(pattern) & set("[\\/{") or not pattern.strip("*?"):
         return None
     if pattern[0] in "*?" and pattern[1:2] in ("*", "?"):
@@ -41,7 +44,10 @@ def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names
 
 
 def names_below(start: Value, names: Names) -> list[Value]:
-    """Return patterns that match every path below `start`, including hidden names, which a shell's `*` does not match."""
+    """Return patterns that match every path below `start` with one of these names.
+
+    Hidden names are included, which a shell's `*` does not match.
+    """
     base = (start.text if start.known is None else escape(start.text)).rstrip("/")
     ends = ["**"] if names is None else [f"**/{name}" for name in _with_dots(names)]
     may_be_option = _may_be_option(start)
@@ -52,7 +58,10 @@ def names_below(start: Value, names: Names) -> list[Value]:
 
 
 def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Value | None:
-    """Return a value that matches every path below the starting points; with `itself`, also the starting points."""
+    """Return a value that matches every path below the starting points, or None.
+
+    With `itself`, the starting points match too. The result is None if the starting points have no common folder.
+    """
     folders = {
         posixpath.dirname(prefix_of(start)) if itself or start.known is None else start.text
         for start in starts
@@ -68,7 +77,10 @@ def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Valu
 
 
 def fill_word(word: Value, mark: str, name: Value) -> Value:
-    """Replace each `mark` in a word by a name. A word that is not certain may contain the mark, so it becomes unknown."""
+    """Replace each `mark` (such as `{}`) in a word by a name.
+
+    A word that is not certain may contain the mark, so it becomes unknown.
+    """
     if word.known == mark:
         return replace(name, source=word.source)
     if word.known is None:
@@ -88,20 +100,20 @@ def fill_word(word: Value, mark: str, name: Value) -> Value:
 
 
 def effects_of_repeating(commands: Iterable[Sequence[Value]]) -> frozenset[Effect]:
-    """Return the effect of running commands once per name: a `sleep` may then run forever."""
+    """Return the effect of running commands once for each name found: with a `sleep`, that may never end."""
     waits = any((command[0].known or "").rpartition("/")[2] == "sleep" for command in commands)
     return frozenset({Effect.NEVER_ENDS} if waits else ())
 
 
 def may_end_command(word: Value) -> bool:
-    """Return True if a word may be the `;` or `+` that ends a command."""
+    """Return True if a word may be the `;` or `+` that ends a command of find or fd."""
     if word.known is not None or word.content in ("number", "hash"):
         return word.many
     return word.many or prefix_of(word)[:1] in ("", ";", "+", "{")
 
 
 def _with_dots(names: Sequence[str]) -> Iterator[str]:
-    """Yield each pattern, and a variant for hidden names if it begins with a wildcard."""
+    """Yield each name pattern, and variants for hidden names if it begins with a wildcard."""
     for name in names:
         yield name
         if name[0] in "*?":

@@ -24,7 +24,7 @@ _STRING = re.compile(r'(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+("|\\\()')
 _KEY = re.compile(r"[ \t\n]*+(?::(?!:)|[,}])")
 _ARGUMENTS = re.compile(r"[ \t\n]*+\(")
 _LITERAL = re.compile(r'[ \t\n]*+\([ \t\n]*+"((?:[^"\\(]|\\[^(])*+)"')
-"""The first argument of a function, if it is a string."""
+"""Matches the first argument of a function, if it is a string."""
 _CONSUMES = re.compile(
     r"\^?(?:[\w ,:;/@=#'<>&%!~\-]|\\\\[sSdDwW.+*?|()\[\]{}^$/-]|\\[nrt]|\[\^?[\w \-.]+\])[^|*?({]*", re.ASCII
 )
@@ -32,12 +32,12 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def find_doubt(script: str) -> str:
-    """Read a whole filter; return a doubt, or ""."""
+    """Read a whole jq filter; return a reason why it may be harmful, or ""."""
     return _Filter(script).find_doubt()
 
 
 class _Filter(ScriptScanner):
-    """A scanner for one filter.
+    """A scanner for one jq filter.
 
     `_open` has the open brackets, with `"` for code inside a string. `_before` is the previous token.
     """
@@ -78,7 +78,10 @@ class _Filter(ScriptScanner):
             raise UnreadError(self._doubt_about(name, f"it is not known what {name} does in this jq filter"))
 
     def _consumes(self) -> bool:
-        """Return True if the pattern of `sub` never matches the empty text, which old versions of jq would replace forever."""
+        """Return True if the pattern of `sub` never matches the empty text.
+
+        Old versions of jq would replace an empty match forever.
+        """
         pattern = _LITERAL.match(self._text, self._place)
         return pattern is not None and all(map(_CONSUMES.fullmatch, pattern[1].split("|")))
 

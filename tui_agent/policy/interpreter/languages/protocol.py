@@ -14,7 +14,8 @@ from tui_agent.policy.interpreter.report import FileUse, Value
 class ScriptReader(Protocol):
     """A reader of scripts given as one text: sed, awk, jq, printf.
 
-    It returns a doubt as a clause ("awk may run a program"), or "" only if every character was recognised as harmless.
+    The reader returns a doubt as a clause ("awk may run a program"), or "" only if every character was recognised as
+    harmless.
     """
 
     def __call__(self, script: str) -> str: ...
@@ -22,10 +23,10 @@ class ScriptReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a program, with its listed options parsed.
+    """A call of find, fd, xargs or test, with its listed options parsed.
 
-    `options` are the spellings in order with their values (None: without a value); `operands` are all other words. `piped`
-    is a pattern of each line of standard input (file names), or None if the input is not bounded.
+    `options` are the spellings in order with their values (None: without a value); `operands` are all other words.
+    `piped` is a pattern of each line of standard input (file names), or None if the input is not bounded.
     """
 
     arguments: Sequence[Value]
@@ -38,9 +39,9 @@ class Call:
 class ArgumentReading:
     """The interpretation of a call of find, fd, xargs or test.
 
-    `commands` are the words of the commands that it runs, with names filled in. `prints` is the bound on its output (a
-    pattern of paths), or None. `doubt` is as in `ScriptReader`; if there is one, `files`, `effects` and `commands` still hold
-    everything that was recognised, for rules that deny.
+    `commands` are the words of the commands that the call runs, with names filled in. `prints` is the bound on the
+    output (a pattern of paths), or None. `doubt` is a clause, or "". If there is a doubt, `files`, `effects` and
+    `commands` hold what was recognised, for rules that deny.
     """
 
     files: tuple[FileUse, ...] = ()
@@ -51,6 +52,6 @@ class ArgumentReading:
 
 
 class ArgumentReader(Protocol):
-    """A reader of the arguments of find, fd, xargs and test: expressions, or commands to start."""
+    """A reader of the arguments of find, fd, xargs or test: an expression, or a command to start."""
 
     def __call__(self, call: Call) -> ArgumentReading: ...

@@ -1,4 +1,4 @@
-"""The base of script readers: a position in a text that advances over recognised tokens.
+"""The base of script readers: a position in a script that advances over recognised tokens.
 
 Invariant: a reader stops at the end of its text or with a doubt, never with an exception.
 """
@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 MAX_CHARACTERS: Final = 100_000
-"""Limit for the characters of a script."""
+"""Limit for the number of characters of a script."""
 
 
 class UnreadError(Exception):
-    """An error for a script outside the subset; its text is the doubt."""
+    """Raised for a script that a reader does not support; its text is the doubt."""
 
 
 class ScriptScanner(ABC):
-    """A scanner for one script; a subclass reads it token by token.
+    """A scanner for one script of sed, awk, jq or printf; a subclass reads the script token by token.
 
-    `language` is the name of its table in `words.toml`, and `_words` the table's content.
+    `language` is the name of the language's table in `words.toml`, and `_words` the content of that table.
     """
 
     language: ClassVar[str]
@@ -33,7 +33,7 @@ class ScriptScanner(ABC):
         self._words = _words()[self.language]
 
     def find_doubt(self) -> str:
-        """Read the whole script; return a doubt, or ""."""
+        """Read the whole script; return a reason why it may be harmful, or ""."""
         if len(self._text) > MAX_CHARACTERS:
             return "the script is too long to be read"
         try:
@@ -46,13 +46,16 @@ class ScriptScanner(ABC):
 
     @abstractmethod
     def _read_piece(self) -> None:
-        """Read the next token or command, and advance past it."""
+        """Read the next token or command of the script, and advance past it."""
 
     def _read_end(self) -> None:  # noqa: B027 - most have nothing to check
-        """Check that nothing is left open at the end."""
+        """Check at the end of the script that no bracket or string is left open."""
 
     def _expect(self, pattern: re.Pattern[str], doubt: str = "") -> re.Match[str]:
-        """Match the pattern here and advance past it, or raise the doubt (by default, one about the next character)."""
+        """Match the pattern at the current position of the script and advance past the match.
+
+        Without a match, raise `UnreadError` with `doubt` (by default, one about the next character).
+        """
         found = pattern.match(self._text, self._place)
         if found is None:
             raise UnreadError(doubt or self._doubt_about(self._text[self._place : self._place + 1]))
@@ -60,7 +63,7 @@ class ScriptScanner(ABC):
         return found
 
     def _doubt_about(self, word: str, otherwise: str = "") -> str:
-        """Return the doubt about a name or character that is not known to be harmless."""
+        """Return the doubt about a name or character of the script that is not known to be harmless."""
         reason: str = self._words["reasons"].get(word, otherwise or self._words["unknown"])
         return reason
 

@@ -10,7 +10,10 @@ from functools import lru_cache
 from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner
 
 _BETWEEN = re.compile(r"(?:[ \t;\n}]|#[^\n\\]*+(?=\n|\Z))*+")
-"""Separators and comments. A backslash is not accepted, because in some versions of sed it continues the comment."""
+"""Matches separators and comments.
+
+A backslash is not accepted, because in some versions of sed it continues the comment.
+"""
 _END = re.compile(r"[ \t]*+(?=[;\n}#]|\Z)")
 _MARK = re.compile(r"[/|,#:@!%_~+=;&<>'\"]")
 _FLAGS = re.compile(r"[gpiI0-9]*+")
@@ -20,19 +23,19 @@ _COMMAND = re.compile(
     |[aic][ \t]*+(?:\\?+[ \t]*+[^\s\\][^\\\n]*+|\\\n(?:[^\\\n]++\\\n)*+[^\\\n]++)(?=\n|\Z)""",
     re.VERBOSE,
 )
-"""A command with its number or text; for `s` and `y` only the letter."""
+"""Matches a command of sed with its number or text; for `s` and `y` only the letter."""
 _ALL_LINES = re.compile(
     r":(\w) *+; *+(?:N *+; *+\$!b\1|\$! *+\{ *+N *+; *+b\1 *+;?+ *+\})(?=;[^\n]*\Z|\Z)", re.ASCII
 )
-"""The idiom that joins all lines, the only loop accepted. BSD sed treats the rest of the line as the label."""
+"""Matches the idiom that joins all lines, the only loop accepted. BSD sed treats the rest of the line as the label."""
 
 
 @lru_cache(maxsize=64)
 def _delimited(mark: str, *, regex: bool) -> re.Pattern[str]:
-    """Compile a pattern that matches up to and including the closing delimiter.
+    """Compile a pattern for text up to and including the closing delimiter `mark`.
 
-    In a bracket expression, a delimiter or a backslash before `]` ends the regex for some versions of sed only. Neither is
-    accepted.
+    In a bracket expression, a delimiter or a backslash before `]` ends the regex for some versions of sed only. Neither
+    is accepted.
     """
     end = re.escape(mark)
     if not regex:
@@ -46,7 +49,7 @@ _ADDRESSES = re.compile(rf"(?:{_ADDRESS}(?:,[ \t]*+(?:[+~]\d++[ \t]*+|{_ADDRESS}
 
 
 def find_doubt(script: str) -> str:
-    """Read a whole script, or one of several `-e` scripts; return a doubt, or ""."""
+    """Read a whole sed script, or one of several `-e` scripts; return a reason why it may be harmful, or ""."""
     return _Script(script).find_doubt()
 
 

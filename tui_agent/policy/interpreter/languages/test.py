@@ -14,14 +14,14 @@ _FILE_TESTS: Final = frozenset(f"-{letter}" for letter in "efdsrwxLhbcpSgukOGN")
 _TEXT_TESTS: Final = frozenset({"-n", "-z", "-t"})
 _FILE_COMPARISONS: Final = frozenset({"-nt", "-ot", "-ef"})
 _EQUALITIES: Final = frozenset({"=", "==", "!="})
-"""Operators on texts. With other operators, `[[` evaluates its operands as arithmetic."""
+"""Operators that compare texts. With other operators, `[[` evaluates its operands as arithmetic."""
 _COMPARISONS: Final = _EQUALITIES | {"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "<", ">"}
 _JOINERS: Final = _FILE_COMPARISONS | _COMPARISONS | {"-a", "-o"}
-"""Operators between two operands."""
+"""Operators of a condition that stand between two operands."""
 
 
 def read_arguments(call: Call) -> ArgumentReading:
-    """Interpret a call. A closing bracket is one of its arguments."""
+    """Interpret a call of `test`, `[` or `[[`. A closing bracket is one of its arguments."""
     words = list(call.arguments)
     double = bool(words) and words[-1].known == "]]"
     if words and words[-1].known in ("]", "]]"):

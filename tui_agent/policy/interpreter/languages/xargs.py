@@ -1,7 +1,7 @@
 """The reader of xargs calls: the command to run, with the names from standard input.
 
-Invariant: without `-0` a name may be split into several words, and unbounded input may be any text. Options that exclude each
-other raise a doubt.
+Invariant: without `-0` a name may be split into several words, and unbounded input may be any text. Options that
+exclude each other raise a doubt.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ _COUNTING = frozenset({"-n", "--max-args", "-L", "-l", "--max-lines"})
 
 
 def read_arguments(call: Call) -> ArgumentReading:
-    """Interpret a call. The operands are the command; the default is `echo`."""
+    """Interpret a call of xargs. The operands are the command to run; the default is `echo`."""
     given = {spelling for spelling, _ in call.options}
     names = _fed_names(call, given)
     command = tuple(call.operands) or (Value("echo", Certainty.KNOWN, "echo"),)
@@ -37,7 +37,12 @@ def read_arguments(call: Call) -> ArgumentReading:
 
 
 def _fed_names(call: Call, given: set[str]) -> Value:
-    """Return the words from standard input. A part of a number is a number; a part of a name may be any text."""
+    """Return a value for the words that xargs reads from standard input.
+
+    `given` are the spellings of the call's options.
+
+    A part of a number is a number; a part of a file name may be any text.
+    """
     delimiters = [word for spelling, word in call.options if spelling in ("-d", "--delimiter")]
     separator = delimiters[-1].known if delimiters and delimiters[-1] is not None else ""
     plain = not given & {"-a", "--arg-file"} and separator in ("", "\n", "\\n", "\\0")
