@@ -38,7 +38,7 @@ async def test_the_header_says_whether_commands_are_confined(
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 @pytest.mark.parametrize(
     ("sandbox", "said"),
-    [("bubblewrap", "edits and runs sandboxed commands"), ("", "edits, asks before running")],
+    [("bubblewrap", "edits, runs sandboxed commands"), ("", "edits, asks before running")],
 )
 async def test_the_row_of_the_prompt_says_what_accept_edits_does_not_ask_about(
     size: tuple[int, int], sandbox: str, said: str

@@ -6,7 +6,7 @@ ROLES: dict[str, Role] = {"plan": "success", "ask": "accent", "accept-edits": "w
 DESCRIPTIONS: dict[str, str] = {
     "plan": "reads only, ends in a plan",
     "ask": "asks before writing or running",
-    "accept-edits": "edits and runs sandboxed commands",
+    "accept-edits": "edits, runs sandboxed commands",
     "bypass": "asks only when unsure or by a rule",
 }
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}

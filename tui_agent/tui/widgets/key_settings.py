@@ -155,7 +155,7 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
     if any(" " in key for key in parsed) and action.name != "revert":
         return "a key pressed twice works for revert only.", ()
     if action.name in WAYS_OUT and not parsed:
-        return "this action needs a key, or you could not close the screen.", ()
+        return "this action closes a screen, so it must keep at least one key.", ()
     if len(parsed) % action.choices:
         example = ", ".join(f'"{key}"' for key in action.keys[: action.choices])
         return f"this action needs {action.choices} keys, one for each choice, as in [{example}].", ()
