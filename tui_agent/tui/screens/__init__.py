@@ -1,1 +1,1 @@
-"""Full screens: they keep the header and the footer, and replace the body."""
+"""Full screens of the app. A full screen has the app's header and footer, and its own body between them."""

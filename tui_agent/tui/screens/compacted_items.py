@@ -25,7 +25,7 @@ EMPTY: Final = "Nothing yet: all messages are in the context."
 
 
 def read_compacted(records: Sequence[Record]) -> CompactedView:
-    """Fold the current branch of a log into its compacted messages."""
+    """Return the messages that were shortened or summarised on the log's current branch, and those in the context."""
     messages, tokens, calls = ModelMessages(), CountedTokens(), CallNames()
     for record in current_branch(records):
         if isinstance(record, Envelope):
@@ -36,12 +36,11 @@ def read_compacted(records: Sequence[Record]) -> CompactedView:
 
 
 def compacted_rows(view: CompactedView) -> list[Item]:
-    """Return a row for each compacted message; the row's value is the message's number."""
     return [_row(number, item) for number, item in enumerate(view.items)]
 
 
 def present_rows(view: CompactedView) -> list[Item]:
-    """Return a row for each message in the context; the numbers continue those of `compacted_rows`."""
+    """Return a list item for each message in the context; its value continues the numbers of `compacted_rows`."""
     items = enumerate(view.present_items, start=len(view.items))
     return [replace(_row(number, item), group=IN_CONTEXT) for number, item in items]
 
@@ -59,7 +58,6 @@ def _row(number: int, item: MessageRow) -> Item:
 
 
 def message_title(item: MessageRow) -> str:
-    """Return the sender and the turn of a message as its title."""
     return clean_line(f"{item.sender}, turn {item.turn}")
 
 

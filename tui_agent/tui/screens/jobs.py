@@ -1,6 +1,6 @@
-"""The background jobs of the open session: their commands, times and output, and actions to end them.
+"""The screen with the background jobs of the open session: commands, times and output, and actions that end jobs.
 
-Invariant: the list comes from the fold; output is shown as it arrives, and its end is always visible.
+Invariant: the list comes from the session's view of jobs; output is shown as it arrives, and its end is always visible.
 """
 
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ from tui_agent.units import format_bytes, format_elapsed
 
 FOLLOW_S = 0.25
 SIZE_FROM, STATE_FROM, LINE_FROM = 40, 56, 64
-"""Width of the list in cells from which each of these columns is shown."""
+"""Width of the list in cells from which the size, the state and the last line of a job are shown."""
 FACTS_FROM = 14
-"""Height of the details pane in rows from which it shows more than the output."""
+"""Height of the details pane in rows from which it shows more than the job's output."""
 EMPTY: Final = "No background jobs yet. The agent starts one for a command that keeps running: a server, a watcher, a long build."
 
 
 class JobsScreen(Page[JobView]):
-    """The list of jobs, newest first. Its keys are in the registry, scope `jobs`."""
+    """The screen with the list of background jobs, newest first. The registry lists its keys under the scope `jobs`."""
 
     scope: ClassVar[Scope] = "jobs"
     use_action = "job_output"
@@ -55,7 +55,7 @@ class JobsScreen(Page[JobView]):
         self.set_interval(FOLLOW_S, self.follow)
 
     def follow(self) -> None:
-        """Show the current state of the jobs."""
+        """Update the screen if the jobs have changed."""
         view = self.context.jobs
         if self.is_changed(view, int(self._now) if view.running else 0):
             self.listing.set_items(view.jobs[::-1])
@@ -81,7 +81,7 @@ class JobsScreen(Page[JobView]):
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def show_detail(self) -> None:
-        """Show the details, and the keys, which depend on the selected job."""
+        """Show the details of the selected job, and the keys, which depend on that job."""
         super().show_detail()
         self.show_keys()
 
@@ -115,7 +115,7 @@ class JobsScreen(Page[JobView]):
         self._draw_output(facts, job)
 
     def _draw_output(self, facts: Facts, job: JobView) -> None:
-        """Add the newest rows of the output, as many as fit."""
+        """Add the newest rows of the job's output, as many as fit."""
         room = max(3, self.detail.size.height - len(facts.rows) - 1)
         text = "\n".join(final_lines(job.output)[-room:])
         if not text.strip():
@@ -152,7 +152,6 @@ class JobsScreen(Page[JobView]):
             self.say(f"{job.job_id} has already ended.", "warning")
 
     def end_all(self) -> None:
-        """End all jobs, after asking."""
         running = [job for job in self.listing.items if job.is_running]
         if not running:
             self.say("No jobs are running.", "warning")
@@ -166,18 +165,19 @@ class JobsScreen(Page[JobView]):
 
 
 def elapsed_s(job: JobView, now: float) -> float:
-    """Return the seconds that a job has run."""
+    """Return the seconds that a job has run so far or until its end."""
     return max(0.0, (job.ended_at or now) - job.started_at)
 
 
 def final_lines(text: str) -> Sequence[str]:
-    """Return the lines of an output; an overwritten line (carriage return) has its final content."""
+    """Return the lines of an output. For a line that was overwritten with carriage returns, return its final
+    content.
+    """
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     return [clean(line.rstrip("\r").rpartition("\r")[2]) for line in lines]
 
 
 def _mark(job: JobView, looks: Looks) -> tuple[str, Role]:
-    """Return the symbol and the colour role of a job's state."""
     state = "done"
     if job.is_running:
         state = "running"
@@ -189,7 +189,7 @@ def _mark(job: JobView, looks: Looks) -> tuple[str, Role]:
 
 
 def _right_columns(width: int, state: str, size: str, time: str) -> str:
-    """Return the right-hand columns, as many as fit in a list of this width."""
+    """Return the text for the right edge of a job's row: as many of state, size and time as fit into the list."""
     shown = f" {state:<18}" if width >= STATE_FROM else ""
     shown += size.rjust(9) if width >= SIZE_FROM else ""
     return shown + time.rjust(9)

@@ -1,7 +1,7 @@
 """A full screen with a list and the details of the selected item: title, columns, rows, details pane on the right.
 
 Invariant: header and footer stay in place. If there is no room for list and details, Enter shows the details in place
-of the list and Esc returns to it. Notices disappear by themselves.
+of the list and Esc shows the list again. Notices disappear by themselves.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -39,14 +39,14 @@ HEADER_ACTIONS = ("help", "context", "cost", "model", "policy", "agent", "reason
 
 
 class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
-    """A screen that covers the main one: keys, workers and notices above the footer."""
+    """A screen that covers the main screen: keys, workers, and notices above the footer."""
 
     looks_of: Callable[[], Looks]
     note: Note
     _note_number = 0
 
     def say(self, text: str, level: Level = "info") -> None:
-        """Show a notice for a while; one that is cut off stays until its key shows the full text."""
+        """Show a notice for a while. A notice that is cut off stays until its key shows the full text."""
         self._note_number += 1
         number, note = self._note_number, self.note
         note.text, note.level = text, level
@@ -58,21 +58,19 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
             self.set_timer(NOTE_S, lambda: self.hide_notice() if number == self._note_number else None)
 
     def hide_notice(self) -> None:
-        """Hide the notice."""
         self.note.display = False
 
     def leave(self) -> None:
-        """Close the screen."""
         self.dismiss(None)
 
     def start_worker(self, work: WorkType[None], name: str) -> None:
-        """Start a worker, replacing the running worker of this name."""
+        """Start a worker that replaces a running worker of the same name."""
         self.run_worker(work, name=name, group=name, exclusive=True, exit_on_error=False)
 
     def show_keys_of(
         self, title: str, actions: Iterable[Action], note: str = "", legend: Sequence[Part] = ()
     ) -> None:
-        """Open a sheet with the keys of these actions, and a paragraph or a row below them."""
+        """Open a sheet with the keys of these actions, and `note` or `legend` below the keys."""
 
         def draw(facts: Facts) -> None:
             for action in actions:
@@ -88,13 +86,13 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
 
 
 class PageHead(LinePane):
-    """The title with counts, and the names of the columns."""
+    """The top of a list page: the title with counts, and the names of the columns."""
 
     title: Sequence[Part] = ()
     right: Sequence[Part] = ()
     columns: Callable[[int], Strip] | None = None
     notice: Part | None = None
-    """A notice between title and columns, if there is room for it."""
+    """A notice between the title and the column names, shown if there is room for it."""
 
     def draw(self, width: int, height: int) -> list[Strip]:
         title = row(width, [("    ", self.style()), *self.title], self.right, fill=self.style())
@@ -106,14 +104,13 @@ class PageHead(LinePane):
 
 
 class Detail(Lines):
-    """The details pane on the right; its rows are drawn for its width."""
+    """The details pane on the right side of a list page; its rows are drawn for its width."""
 
     def __init__(self, looks: Callable[[], Looks], draw: Callable[[], None]) -> None:
         super().__init__(looks, id="page-detail")
         self._draw = draw
 
     def on_resize(self) -> None:
-        """Draw the rows for the new width."""
         self._draw()
 
     def on_click(self, event: events.Click) -> None:
@@ -121,14 +118,16 @@ class Detail(Lines):
 
 
 class PageFrame(FullScreen, Generic[ItemT]):
-    """The drawing of a page: title, list and details."""
+    """The drawing of a list page: title, list and details."""
 
     AUTO_FOCUS = "ChoiceList"
     scope: ClassVar[Scope]
     use_action: ClassVar[str]
-    """The action that uses the selected item. If list and details take turns, its key shows the details first."""
+    """The action that uses the selected item. If there is no room for list and details, its key shows the details
+    first.
+    """
     detail_word: ClassVar[str] = "show"
-    """The footer word of that action while its key shows the details."""
+    """The word in the footer for `use_action` while its key shows the details."""
     DEFAULT_CSS = """
     PageFrame { background: $s0; }
     PageFrame #page-body { height: 1fr; }
@@ -154,7 +153,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.detail = Detail(self.looks_of, self.show_detail)
         self.note = Note(self.looks_of, id="page-note")
         self._detail_opened = False
-        """True if the details replace the list while there is no room for both."""
+        """True if the details were opened in place of the list, because there is no room for both."""
         self._state: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -182,7 +181,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.header.set_views(self.context.state, self.context.views.meter.view())
 
     def show_keys(self) -> None:
-        """Show the page's available keys in the footer."""
+        """Show in the footer the keys that are available on the page."""
         hints = self.key_map.hints(self.scope)
         if self.narrow and not self._detail_opened:
             hints = [
@@ -193,17 +192,17 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
     @property
     def narrow(self) -> bool:
-        """True if there is room for either list or details, so that they take turns."""
+        """True if there is no room for the list and the details at once."""
         return self.app.size.width < MIN_WIDTH_FOR_DETAIL
 
     @property
     def detail_width(self) -> int:
-        """The width in cells of the details next to the list."""
+        """The width in cells of the details pane next to the list."""
         width = self.app.size.width
         return 54 if width >= 160 else 46 if width >= 120 else 40
 
     def fit(self) -> None:
-        """Lay out the page for the size of the terminal."""
+        """Lay out the parts of the page for the size of the terminal."""
         height = self.app.size.height
         self.show_keys()
         self.detail.display = self._detail_opened or not self.narrow
@@ -220,26 +219,26 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
     @property
     def chosen(self) -> ItemT | None:
-        """The item under the cursor."""
+        """The selected item of the list; None if the list is empty."""
         return self.listing.chosen
 
     def is_changed(self, *state: object) -> bool:
-        """Return True if the state differs from the state at the previous call."""
+        """Return True if the values differ from those in the previous call, so that the page must be redrawn."""
         old, self._state = self._state, state
         return state != old
 
     # -- for subclasses to define ----------------------------------------------------------------------------------
 
     def draw_row(self, item: ItemT, width: int, chosen: bool) -> Strip:
-        """Return the row of an item."""
+        """Draw the row of an item."""
         raise NotImplementedError
 
     def draw_detail(self, facts: Facts) -> None:
-        """Add the details of the selected item."""
+        """Add rows with the details of the selected item."""
         raise NotImplementedError
 
     def show_head(self) -> None:
-        """Set the title, the counts and the column names."""
+        """Set the title, the counts and the column names at the top of the page."""
         raise NotImplementedError
 
     # -- for subclasses to use -------------------------------------------------------------------------------------
@@ -247,19 +246,19 @@ class PageFrame(FullScreen, Generic[ItemT]):
     def style(
         self, text: Role = "t1", *, bold: bool = False, ground: Role = "s0", underline: bool = False
     ) -> Style:
-        """Return a style on the list's background."""
+        """Return a style for text in the list, on the list's background."""
         return self.looks_of().palette.rich(text, ground, bold=bold, underline=underline)
 
     def show_title(self, title: str, right: str) -> None:
-        """Show a title, and a text at its right edge."""
+        """Show a title at the top of the page, and a text at its right edge."""
         self.head.title = [(title, self.style(bold=True))]
         self.head.right = [part(right, self.style("t2"))]
         self.head.show()
 
     def filter_parts(self, title: str, names: Iterable[tuple[str, int]], chosen: int) -> list[Part]:
-        """Return a title and filters with their counts.
+        """Return a title and the names of filters, each with its count.
 
-        A click on a filter posts the intent `filter` with its number.
+        A click on a filter posts an intent with the name `filter` and the filter's number.
         """
         gap: Part = ("   ", self.style())
         parts = [(title, self.style(bold=True)), gap]
@@ -274,7 +273,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         return parts
 
     def show_detail(self) -> None:
-        """Draw the details of the selected item."""
+        """Draw the details of the selected item in the details pane."""
         width = self.detail.size.width
         if self.detail.display and width and self.is_attached:
             facts = Facts(self.looks_of(), width - 1)
@@ -283,7 +282,10 @@ class PageFrame(FullScreen, Generic[ItemT]):
 
 
 class Page(PageFrame[ItemT]):
-    """The keys of a page. Subclasses draw the rows and the details; `scope` names the scope of their own keys."""
+    """A list page with its keys.
+
+    Subclasses draw the rows and the details; `scope` names the scope of the keys that only the subclass has.
+    """
 
     key_methods = {
         "page_scroll": "move_page",
@@ -303,72 +305,72 @@ class Page(PageFrame[ItemT]):
         self.enter()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the page's scope, and the two scopes shared by all pages and all lists."""
+        """Return the scope of the page's own keys, and the two scopes shared by all list pages."""
         return self.scope, "page", "rows"
 
     def close_detail_or_leave(self) -> None:
-        """Return from the details to the list, or close the page."""
+        """Close the details that replace the list or, if there are none, close the page."""
         if self.detail_alone:
             self.open_detail(False)
         else:
             self.leave()
 
     def show_whole_note(self) -> bool:
-        """Show the full text of a notice that is cut off; return False if there is none."""
+        """Show the full text of a notice that is cut off; return False if there is no such notice."""
         shown = show_full_note(self.context, self.note)
         if shown:
             self.hide_notice()
         return shown
 
     def open_help(self) -> None:
-        """Close the page, and open the help."""
+        """Close the page, and open the app's help."""
         self.leave()
         self.context.app.do("help")
 
     def move(self, direction: int) -> None:
-        """Select the row above or below; if only the details are shown, scroll them."""
+        """Select the row below (`direction` 1) or above (-1); if only the details are shown, scroll the details."""
         if self.detail_alone:
             self.detail.scroll_relative(y=direction, animate=False, force=True)
         else:
             self.listing.move(direction)
 
     def move_page(self, direction: int) -> None:
-        """Move by a page."""
+        """Move by a page in the list or, if only the details are shown, in the details."""
         if self.detail_alone:
             self.move(direction * self.detail.size.height)
         else:
             self.listing.move_page(direction)
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or the last row; return False if the key has another use."""
+        """Select the first or the last row; return False if the key has another use now."""
         self.listing.move_to_end(direction)
         return True
 
     def enter(self) -> None:
-        """Use the selected item; if list and details take turns, show its details first."""
+        """Use the selected item; if there is no room for list and details, show the item's details first."""
         if self.narrow and not self._detail_opened and self.listing.items:
             self.open_detail(True)
         else:
             self.use()
 
     def use(self) -> None:
-        """Use the selected item."""
+        """Use the selected item, e.g. open the selected session."""
         raise NotImplementedError
 
     @property
     def subject(self) -> object | None:
-        """The object of the page's actions: by default, the selected item."""
+        """The object that the actions of the page act on: the selected item, unless a subclass overrides this."""
         return self.chosen
 
     def on_chosen(self, method: str) -> bool:
-        """Call a method with the subject; return False if there is none."""
+        """Call the method of this name with `subject`; return False if there is no subject."""
         subject = self.subject
         if subject is not None:
             getattr(self, method)(subject)
         return subject is not None
 
     def open_detail(self, opened: bool) -> None:
-        """Show the details in place of the list, or the list again."""
+        """Show the details in place of the list if `opened` is True, otherwise show the list again."""
         self._detail_opened = opened
         self.fit()
 
@@ -384,4 +386,4 @@ class Page(PageFrame[ItemT]):
             self.run_intent(event.name, event.argument)
 
     def run_intent(self, name: str, argument: str) -> None:
-        """Run the intent of a clicked part."""
+        """Run the intent (name of an action, and its argument) of a part that the user clicked."""

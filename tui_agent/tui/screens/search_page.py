@@ -1,4 +1,4 @@
-"""A page with a field above its list: the session search, and the question of the repository map."""
+"""A list page with a field above the list: the search of the session list, and the question of the repository map."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -19,19 +19,19 @@ HEAD_ROWS = 6
 
 
 class SearchHead(PageHead):
-    """The title with counts, the field, and the column names."""
+    """The top of a search page: the title with counts, the field, and the column names."""
 
     def __init__(self, looks: Callable[[], Looks]) -> None:
         super().__init__(looks)
         self.field = Field()
         self.typing = True
-        """True if keys are typed into the field."""
+        """True if typed keys go into the field."""
         self.hint = ""
-        """The use of the field, shown while it is empty."""
+        """A hint at the use of the field, shown while the field is empty."""
         self.status = ""
-        """Shown in place of the hint, and at the right of the field."""
+        """A text that is shown in place of the hint or, next to typed text, at the right edge of the field."""
         self.label = ""
-        """The name of the typed value if it is not a search text, such as `new name`."""
+        """The name of the typed value if the field is used for more than the search, such as `new name`."""
 
     def draw(self, width: int, height: int) -> list[Strip]:
         title = row(width, [("    ", self.style()), *self.title], self.right, fill=self.style())
@@ -61,7 +61,10 @@ class SearchHead(PageHead):
 
 
 class SearchPage(Page[ItemT]):
-    """A page on which letters are keys, or are typed into the field. `find_scope` is the scope while the user types."""
+    """A list page on which letters are either keys or typed into a field.
+
+    `find_scope` is the scope of the keys that work while the user types.
+    """
 
     find_scope: ClassVar[Scope]
 
@@ -78,15 +81,16 @@ class SearchPage(Page[ItemT]):
         return (self.find_scope, "rows") if self.top.typing else super().key_scopes()
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or the last row; return False while the user types, because the field uses the key."""
+        """Select the first or the last row; return False while the user types, because then the key moves the
+        cursor.
+        """
         return not self.top.typing and super().move_to_end(direction)
 
     def start_typing(self) -> None:
-        """Send letters to the field."""
         self.set_typing(True)
 
     def set_typing(self, typing: bool) -> None:
-        """Send letters to the field, or treat them as keys."""
+        """Send typed letters to the field if `typing` is True, otherwise treat them as keys."""
         if typing != self.top.typing:
             self.top.typing = typing
             self.show_keys()
@@ -100,5 +104,5 @@ class SearchPage(Page[ItemT]):
         self.show_typed()
 
     def show_typed(self) -> None:
-        """Show the typed text and its results."""
+        """Show the text in the field and the results for it."""
         self.top.show()

@@ -1,1 +1,1 @@
-"""Two branches of one session, or two sessions, side by side."""
+"""The screen that compares two branches of one session, or two sessions, side by side."""

@@ -1,4 +1,4 @@
-"""The lower part of a comparison: a file that differs, the failing tests, the answers and the tools.
+"""The lower part of the comparison screen: a file that differs, the failing tests, the answers and the tools.
 
 Invariant: diffs and answers are complete: they wrap, and the rows scroll.
 """
@@ -21,7 +21,9 @@ from tui_agent.tui.widgets.rows import Part, blank, row, wrap
 
 
 class Ends:
-    """Draws both sides in these columns, or only the `chosen` side if there is room for one."""
+    """Draws the lower part of a comparison: both sides in two columns, or only the side `chosen` if there is one
+    column.
+    """
 
     def __init__(self, comparison: Comparison, looks: Looks, columns: Columns, chosen: int) -> None:
         self._comparison = comparison
@@ -32,7 +34,7 @@ class Ends:
         self.fill = self._style()
 
     def rows(self, file: int) -> list[Strip]:
-        """Return all rows, with the differing file of index `file`."""
+        """Return all rows; `file` is the index of the differing file to show."""
         empty = blank(self._columns.width, self.fill)
         answers = self._title("Answers" if self._columns.beside else "Answer")
         return [
@@ -49,7 +51,7 @@ class Ends:
         return row(self._columns.width, left, right, fill=self.fill)
 
     def _draw_sides(self, draw: Callable[[int], Sequence[Strip]]) -> list[Strip]:
-        """Return the rows of both sides next to each other, or only those of the chosen side."""
+        """Draw a part of both sides next to each other, or only of the chosen side if there is no room for both."""
         columns = self._columns
         indent = blank(columns.labels, self.fill)
         if not columns.beside:
@@ -93,7 +95,7 @@ class Ends:
         ]
 
     def _shorten_path(self, path: str, room: int) -> str:
-        """Return the end of a path, because it contains the file's name."""
+        """Shorten a path at its start, because its end contains the file's name."""
         path, ellipsis = clean_line(path), self._looks.symbols.ellipsis
         while width(path) > max(8, room) and "/" in path.removeprefix(ellipsis + "/"):
             path = f"{ellipsis}/{path.removeprefix(ellipsis + '/').partition('/')[2]}"
@@ -108,7 +110,7 @@ class Ends:
     # -- tests, answers, tools -------------------------------------------------------------------------------------
 
     def _draw_failures(self, side: int) -> list[Strip]:
-        """Return an empty row and the tests that fail at the end of a branch; nothing if none fails."""
+        """Return an empty row and the tests that fail at the end of a branch; no rows if no test fails."""
         room, failures = self._room(side), self._sides[side].failures
         rows = [blank(room, self.fill)] if failures else []
         for name in failures:

@@ -1,4 +1,4 @@
-"""The figures of a comparison: time, cost, tokens and others, as words, bars and notes on differences.
+"""The figures in a comparison of two sessions: time, cost, tokens and others, as words, bars and notes on differences.
 
 Invariant: pure; the screen, the table on standard output and the Markdown export use the same words.
 """
@@ -14,12 +14,13 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost, format_duration, format_tokens
 
 MIN_RATIO, MIN_WHOLE_RATIO = 1.1, 10.0
-"""The smallest ratio that is shown, and the smallest one that is shown without a decimal."""
+"""The smallest ratio of two figures that is shown, and the smallest ratio that is shown without a decimal."""
 
 
 class Cell(NamedTuple):
-    """One side of a row. `amount` is the length of its bar, and `note` says how it differs from the other side.
+    """The figure of one of the two compared sessions.
 
+    `amount` is the length of the figure's bar, and `note` says how the figure differs from that of the other session.
     `added` and `removed` are counts of lines.
     """
 
@@ -31,9 +32,9 @@ class Cell(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """One row of figures.
+    """A figure of both compared sessions, for a row of the comparison.
 
-    `most` is the larger of the two sides' amounts over the whole timeline; 0 for a row without bars.
+    `most` is the larger of the amounts of both sessions over the whole timeline; 0 for a row without bars.
     """
 
     label: str
@@ -43,7 +44,7 @@ class Figure(NamedTuple):
 
 
 def final_sums(side: Side) -> Beat:
-    """Return the figures of a side at its end."""
+    """Return the figures of a compared session at its end."""
     return Beat(
         side.duration_ms,
         "end",
@@ -61,7 +62,10 @@ def final_sums(side: Side) -> Beat:
 
 
 def sums_at(side: Side, ms: float) -> Beat:
-    """Return the figures of a side `ms` milliseconds after the fork point; after the side's end, its final figures."""
+    """Return the figures of a compared session `ms` milliseconds after the fork point.
+
+    After the session's end, these are its final figures.
+    """
     if not side.timeline or ms >= side.timeline[-1].at_ms:
         return final_sums(side)
     cost = None if side.cost_usd is None else 0.0
@@ -73,7 +77,10 @@ def sums_at(side: Side, ms: float) -> Beat:
 
 
 def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None) -> list[Figure]:
-    """Return the rows of figures in their fixed order. `now` holds both sides' figures at a moment; None: the end."""
+    """Return the rows of figures in their fixed order.
+
+    `now` has the figures of both sessions at one moment; if it is None, use the figures at the end of each.
+    """
     ends = final_sums(left), final_sums(right)
     own, other = now or ends
     return [
@@ -88,20 +95,22 @@ def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None)
 
 
 def describe_tools(side: Side) -> str:
-    """Return the number of tool calls, also by tool: `7: edit_file 3, run_tests 2`."""
+    """Return the number of tool calls in total and by tool: `7: edit_file 3, run_tests 2`."""
     counts = ", ".join(f"{name} {count}" for name, count in side.tools.items())
     return f"{sum(side.tools.values())}: {counts}" if counts else "none"
 
 
 def describe_model(side: Side) -> str:
-    """Return the model, effort and policy: `claude-sonnet-4-5 high, policy ask`."""
+    """Return the model, effort and policy of a compared session: `claude-sonnet-4-5 high, policy ask`."""
     effort = f" {side.effort}" if side.effort and side.effort != "none" else ""
     model = f"{side.model or 'no model'}{effort}"
     return f"{model}, policy {side.policy}" if side.policy else model
 
 
 def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
-    """Return two texts about the sides' common beginning: the app's words, and a quotation from the session or ""."""
+    """Return two texts about the common beginning of two sessions: the app's words, and a quotation from the session
+    or "".
+    """
     if point is None:
         return "no common start: the whole sessions are compared", ""
     words = f"both start at event {point.seq}"
@@ -109,12 +118,12 @@ def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
 
 
 def describe_missing(file: FileDifference, side: Side) -> str:
-    """Return the reason why one side has no hunks of a file."""
+    """Return the reason why there is no diff of a file for one of the compared sessions."""
     return "not changed" if all(file.path != other.path for other in side.files) else "same content"
 
 
 _DrawCell: TypeAlias = Callable[[Side, Beat, Beat], Cell]
-"""A function that takes a side, its figures and the other side's figures."""
+"""A function that takes a compared session, its figures and the figures of the other session."""
 
 
 def _time(side: Side, own: Beat, other: Beat) -> Cell:

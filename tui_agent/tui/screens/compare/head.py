@@ -1,4 +1,4 @@
-"""The upper part of a comparison: its header, the names of both sides, the figures with bars, and both timelines.
+"""The upper part of the comparison screen: header, names of both sessions, figures with bars, and both timelines.
 
 Invariant: drawn from plain data, with the same rows for all figures; a bar is proportional to its amount, and columns
 never overlap.
@@ -36,9 +36,10 @@ TINY = 30
 
 
 class Columns(NamedTuple):
-    """The first columns of the labels and of both sides' figures. If only one side is shown, `left` is its column.
+    """The columns of the comparison: `labels`, and `left` and `right` for the figures of the two sessions, in cells.
 
-    `beside` is the first column of the right text if two texts are next to each other; otherwise 0.
+    If there is room for only one session, `left` is its column. `beside` is the first column of the right text if two
+    texts are next to each other; otherwise 0.
     """
 
     width: int
@@ -49,16 +50,16 @@ class Columns(NamedTuple):
 
     @property
     def both(self) -> bool:
-        """True if both sides are shown at once."""
+        """True if both compared sessions are shown at once."""
         return self.right > 0
 
     @property
     def texts(self) -> int:
-        """The width in cells of a text that is on the left or alone."""
+        """The width in cells of a text in the left column, or in the only column."""
         return (self.beside or self.width) - MARGIN - self.labels
 
     def room(self, right: bool) -> int:
-        """Return the width of a side's figures in cells."""
+        """Return the width in cells of the figures in the right or left column."""
         end = self.width if right or not self.both else self.right
         return end - MARGIN - (self.right if right and self.both else self.left)
 
@@ -74,7 +75,7 @@ def columns_for(width: int) -> Columns:
 
 
 Piece: TypeAlias = tuple[int, int, Sequence[Part]]
-"""The first column, the width in cells, and the parts of a piece of a row."""
+"""A piece of a row: its first column, its width in cells, and its parts."""
 
 
 def join_pieces(width: int, pieces: Iterable[Piece], fill: Style, ellipsis: str) -> Strip:
@@ -88,16 +89,16 @@ def join_pieces(width: int, pieces: Iterable[Piece], fill: Style, ellipsis: str)
 
 
 SIDE_ROLES: Final[tuple[Role, Role]] = ("accent", "number")
-"""The colour role of each side. Names and columns also distinguish the sides, without colour."""
+"""The colour roles of the left and the right session. Names and columns distinguish them without colour as well."""
 FIGURE_CELLS: Final = 13
-"""Width in cells of a figure before its bar."""
+"""Width in cells of a figure that has a bar after it."""
 NOTE_CELLS: Final = 14
 MIN_BAR, MAX_BAR = 6, 30
 _SHORT: Final = {"Tokens in / out": "Tokens"}
 
 
 class Moment(NamedTuple):
-    """The playhead's place on both timelines; `ms` is None at the end. `text` shows the speed and the time."""
+    """The place of the playhead on both timelines; `ms` is None at the end. `text` shows the speed and the time."""
 
     ms: float | None = None
     playing: bool = False
@@ -105,7 +106,7 @@ class Moment(NamedTuple):
 
 
 class CompareHead(LinePane):
-    """The rows above the files and answers. `chosen` is the side to keep: 0 left, 1 right."""
+    """The rows above the files and answers of a comparison. `chosen` is the branch to keep: 0 left, 1 right."""
 
     surface = "s0"
     comparison: Comparison | None = None
@@ -113,19 +114,18 @@ class CompareHead(LinePane):
     moment: Moment = Moment()
 
     def set_state(self, comparison: Comparison | None, chosen: int, moment: Moment) -> None:
-        """Show this comparison, choice and moment."""
+        """Show the comparison, with `chosen` as the branch to keep and the figures at `moment`."""
         self.comparison, self.chosen, self.moment = comparison, chosen, moment
         self.show()
 
     def rows_for(self, height: int) -> int:
-        """Return the height of the head in rows on a terminal of this height."""
+        """Return the height in rows of this part of the screen on a terminal with `height` rows."""
         if self.comparison is None:
             return 2
         return 9 if height < LOW else 11 + self._has_changes + (5 if height >= AIRY else 0)
 
     @property
     def sides(self) -> tuple[Side, Side]:
-        """The left and the right side."""
         assert self.comparison is not None
         return self.comparison.left, self.comparison.right
 
@@ -148,13 +148,13 @@ class CompareHead(LinePane):
         return [*rows, *gap, self._draw_timelines(columns), *gap]
 
     def _shown(self, columns: Columns) -> list[tuple[int, int, int]]:
-        """Return (side, first column, width) of each visible side."""
+        """Return (side, first column, width) of each visible side; side 0 is the left session, 1 the right one."""
         if not columns.both:
             return [(self.chosen, columns.left, columns.room(False))]
         return [(0, columns.left, columns.room(False)), (1, columns.right, columns.room(True))]
 
     def _draw_sides(self, label: str, columns: Columns, parts: Sequence[Sequence[Part]]) -> Strip:
-        """Return a row with a label and each visible side's parts."""
+        """Return a row with a label and the parts for each visible side."""
         label = label if columns.width >= SIDE else _SHORT.get(label, label)
         room = columns.left - columns.labels - 1
         pieces: list[Piece] = [
@@ -207,13 +207,13 @@ class CompareHead(LinePane):
         return [join_pieces(columns.width, pieces, fill, ellipsis) for pieces in rows]
 
     def _mark(self, side: int, columns: Columns) -> str:
-        """Return the words that mark the chosen side."""
+        """Return the words that mark a side as the chosen one, e.g. `this branch`."""
         if not columns.both:
             return f"{side + 1} of 2" if columns.width >= TINY else ""
         return "this branch" if side == self.chosen else ""
 
     def _model_parts(self, side: Side) -> list[Part]:
-        """Return the model and effort, emphasised if the fork changed them, and the policy."""
+        """Return the model and effort, emphasised if the fork changed either, and the policy."""
         rich = self.looks.palette.rich
         model, comma, rest = describe_model(side).partition(",")
         is_changed = "model" in side.changed or "reasoning_effort" in side.changed
@@ -302,14 +302,14 @@ class CompareHead(LinePane):
 
 
 class CompareHeader(Header):
-    """The header with the names of the compared sessions. It shows no policy, because nothing can run here."""
+    """The header with the names of the compared sessions. It shows no policy, because nothing runs on this screen."""
 
     comparison: Comparison | None = None
     opened: str = ""
     """The title of the open session, shown until the comparison is loaded."""
 
     def set_comparison(self, comparison: Comparison) -> None:
-        """Show the names of a comparison."""
+        """Show the names of the sessions in a comparison."""
         self.comparison = comparison
         self.set_status(StatusView("stopped", "compare", self.title))
         self.show()

@@ -1,4 +1,4 @@
-"""A comparison of two branches: figures, timelines that play together, the files that differ, and the answers.
+"""The screen that compares two branches: figures, timelines that play together, files that differ, and answers.
 
 Invariant: read-only; no model and no tool runs, and nothing is written except an export that the user requests.
 """
@@ -33,10 +33,11 @@ MIN_LINES: Final = 3
 
 
 class CompareScreen(PlayheadScreen):
-    """The comparison screen.
+    """The screen that compares two branches.
 
     `names` are one or two sessions, as arguments of `tui-agent compare`. `keep` opens a branch; `report_missing`
-    receives the reason why the sessions cannot be compared. The scope in the registry is `compare`.
+    receives the reason why the sessions cannot be compared. The registry of actions lists the keys of this screen under
+    the scope `compare`.
     """
 
     DEFAULT_CSS = """
@@ -117,7 +118,7 @@ class CompareScreen(PlayheadScreen):
         self.call_after_refresh(self.show_ends)  # The height of the lines is known only after the refresh.
 
     def show_place(self) -> None:
-        """Show the figures and timelines at the playhead."""
+        """Show the figures and timelines at the moment under the playhead."""
         head = self.playhead
         moment = Moment()
         if head.place < head.last or head.playing:
@@ -146,17 +147,18 @@ class CompareScreen(PlayheadScreen):
         return ("compare",)
 
     def choose_other(self) -> None:
-        """Select the other branch."""
         self.choose(1 - self.chosen)
 
     def choose(self, side: int) -> None:
-        """Select the branch to keep. If there is room for only one, the selected branch is shown."""
+        """Select the branch to keep: 0 left, 1 right. If there is room for only one branch, show the selected
+        branch.
+        """
         self.chosen = side
         self.show_place()
         self.show_ends()
 
     def show_file(self, direction: int) -> None:
-        """Show the previous or next file."""
+        """Show the previous or next file that differs."""
         count = len(self.comparison.differences) if self.comparison is not None else 0
         if count:
             self.file = (self.file + direction) % count
@@ -167,14 +169,14 @@ class CompareScreen(PlayheadScreen):
         self.lines.scroll_relative(y=direction * max(1, self.lines.size.height - 2), animate=False)
 
     def keep(self) -> None:
-        """Continue with the selected branch."""
+        """Close the screen, and continue with the selected branch."""
         if self.comparison is not None:
             self.leave()
             # Call it after this screen has closed, because it may open another one.
             self.app.call_later(self._keep, self.head.sides[self.chosen])
 
     def export(self) -> None:
-        """Write the comparison as Markdown; this continues even if the screen is closed meanwhile."""
+        """Write the comparison to a Markdown file. Writing continues if the screen is closed meanwhile."""
         if self.comparison is not None:
             self.say(f"Writing the comparison to {clean_line(self.context.work_folder)} …")
             self.app.run_worker(self._export(), name="export", exit_on_error=False)
@@ -197,7 +199,7 @@ class CompareScreen(PlayheadScreen):
 
     @on(Intent)
     def _on_intent(self, event: Intent) -> None:
-        """Select the branch whose name was clicked, or open the help."""
+        """Select the branch whose name the user clicked, or open the help."""
         event.stop()
         if event.name == "side" and event.argument in ("0", "1"):
             self.choose(int(event.argument))
@@ -206,7 +208,7 @@ class CompareScreen(PlayheadScreen):
 
 
 def _merge_timelines(comparison: Comparison | None) -> Timeline:
-    """Return one timeline with every moment, in seconds, at which something happens on either side."""
+    """Return one timeline with every moment, in seconds, at which something happens on either branch."""
     sides = () if comparison is None else (comparison.left, comparison.right)
     clock = {0.0, *(beat.at_ms / 1000 for side in sides for beat in side.timeline)}
     return Timeline(tuple(sorted(clock)), (), (), ())

@@ -1,1 +1,1 @@
-"""The map of the repository."""
+"""The screen with the repository map: files and symbols, ranked for a question."""

@@ -1,4 +1,4 @@
-"""Calls of `tui-agent map` for the map's screen, and parsing of its output. Invariant: pure."""
+"""Calls of `tui-agent map` for the screen with the repository map, and parsing of the output. Invariant: pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,9 @@ from tui_agent.tui.cli_client import beside_json, read_rows
 
 @dataclass(frozen=True, slots=True)
 class MapSymbol:
-    """A definition in a file. Lines count from 1; `parent` is the class that contains it."""
+    """A definition in a file of the repository map. Lines count from 1; `parent` is the class that contains the
+    symbol.
+    """
 
     line: int = 0
     end: int = 0
@@ -21,18 +23,18 @@ class MapSymbol:
 
     @property
     def text(self) -> str:
-        """The signature, indented if it has a parent."""
+        """The signature of the symbol, indented if the symbol has a parent."""
         return ("  " if self.parent else "") + (self.signature or self.name)
 
     @property
     def lines(self) -> str:
-        """The line range: `3-5`, `28`."""
+        """The range of lines of the symbol: `3-5`, `28`."""
         return f"{self.line}-{self.end}" if self.end > self.line else str(self.line)
 
 
 @dataclass(frozen=True, slots=True)
 class MapFile:
-    """A ranked file. `score` is relative to that of the first file, from 0 to 1."""
+    """A file in the repository map. `score` is relative to the score of the first file, from 0 to 1."""
 
     path: str
     score: float = 0.0
@@ -41,20 +43,22 @@ class MapFile:
 
 
 class MapLine(NamedTuple):
-    """A row of the list: a file, or a symbol in it."""
+    """A row in the list of the repository map: a file, or a symbol in the file."""
 
     file: MapFile
     symbol: MapSymbol | None = None
 
     @property
     def key(self) -> tuple[str, str]:
-        """Path and signature, which identify the row after a new ranking."""
+        """Path and signature, which identify the row after the files were ranked again."""
         return self.file.path, self.symbol.text if self.symbol is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A map: `files`, and the `note` that `tui-agent map` printed with them. Without a map, `fault` is the reason."""
+    """The answer of `tui-agent map`: the ranked files, and a note for the user. Without a map, `fault` is the
+    reason.
+    """
 
     files: tuple[MapFile, ...] = ()
     note: str = ""
@@ -63,7 +67,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """The progress of the index."""
+    """The state of the repository map's index: the number of indexed files, and whether it is being built."""
 
     files: int = 0
     building: bool = False
@@ -72,7 +76,9 @@ class IndexState:
 def map_arguments(
     query: str, choice: RepoMapOptions, folder: str, *, refresh: bool, data_dir: Path | None = None
 ) -> list[str]:
-    """Return the arguments that request a map. If `data_dir` is given, the index is stored in that data folder."""
+    """Return the arguments of `tui-agent` that request a map. If `data_dir` is given, the index is stored in that
+    folder.
+    """
     words = ["map", "--json", "--max-tokens", str(choice.max_tokens), "--cwd", folder]
     words += _data_dir_option(data_dir)
     words += ["--refresh"] if refresh else []
@@ -83,7 +89,7 @@ def map_arguments(
 
 
 def index_arguments(folder: str, data_dir: Path | None = None) -> list[str]:
-    """Return the arguments that request the state of the index."""
+    """Return the arguments of `tui-agent` that request the state of the map's index."""
     return ["map", "--state", "--json", "--cwd", folder, *_data_dir_option(data_dir)]
 
 
@@ -92,7 +98,7 @@ def _data_dir_option(data_dir: Path | None) -> list[str]:
 
 
 def parse_answer(status: int, output: str) -> Answer:
-    """Parse the printed answer; `status` is the exit status."""
+    """Parse the output of `tui-agent map`; `status` is the exit status."""
     note = beside_json(output)
     if status:
         return Answer(fault=note or "The map could not be created.")
@@ -102,7 +108,10 @@ def parse_answer(status: int, output: str) -> Answer:
 
 
 def map_lines(files: Sequence[MapFile], *, airy: bool) -> list[MapLine | None]:
-    """Return each file followed by its symbols. With `airy`, an empty row (None) separates files with symbols."""
+    """Return a row for each file, followed by rows for its symbols.
+
+    With `airy`, an empty row (None) separates files with symbols.
+    """
     lines: list[MapLine | None] = []
     previous = MapFile("")
     for file in files:

@@ -26,7 +26,7 @@ _SCORE_FROM = 60
 
 
 def column_names(width: int, looks: Looks) -> Strip:
-    """Return the names of the columns."""
+    """Return the row with the column names of the list."""
     quiet = looks.palette.rich("t3", "s0")
     score = "    score".ljust(_BAR_CELLS + 10) if width >= _SCORE_FROM else "    "
     return row(width, [(f"{score}file and symbols", quiet)], [("why", quiet)], fill=quiet)
@@ -43,7 +43,7 @@ def draw_line(line: MapLine | None, width: int, looks: Looks, *, chosen: bool, p
 
 
 def _draw_file(file: MapFile, width: int, line: Pen, *, pinned: bool) -> Strip:
-    """Return the row of a file: its path, its score for the question, and the reasons."""
+    """Return the row of a file: its path, its score for the question, and the reasons for the score."""
     symbols = line.looks.symbols
     left = line.first("+" if pinned else " ", "accent" if pinned else "t3")
     if width >= _SCORE_FROM:
@@ -65,7 +65,7 @@ def _draw_file(file: MapFile, width: int, line: Pen, *, pinned: bool) -> Strip:
 
 
 def _draw_symbol(symbol: MapSymbol, width: int, line: Pen) -> Strip:
-    """Return the row of a symbol: its signature and its lines."""
+    """Return the row of a symbol: its signature and its range of lines."""
     indent = " " * (2 + (_BAR_CELLS + 6 if width >= _SCORE_FROM else 0))
     room = max(8, width - len(indent) - len(symbol.lines) - 6)
     text = fit(clean_line(symbol.text), room, line.looks.symbols.ellipsis)
@@ -74,7 +74,7 @@ def _draw_symbol(symbol: MapSymbol, width: int, line: Pen) -> Strip:
 
 
 def _highlight(text: str, line: Pen) -> list[Part]:
-    """Return a signature with its keyword and name in the code colours, unless the row is selected."""
+    """Return a signature with its keyword and name in the colours for code, unless the row is selected."""
     match = _SIGNATURE.match(text) if not line.chosen else None
     if match is None:
         return [(text, line.style())]
@@ -101,11 +101,11 @@ MEANINGS: Final = {
     "settings": "settings are ranked below code",
     "hidden": "you hid it; the same key shows it again",
 }
-"""The ranking's reasons in words."""
+"""The meaning of each reason that the ranking gives for a file, in words."""
 
 
 def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None:
-    """Add the details of a file: the reasons why it is listed, and its symbols."""
+    """Add the details of a file: the reasons why it is in the map, and its symbols."""
     facts.text(file.path, bold=True)
     facts.section("Why it is listed")
     for reason in file.reasons:
@@ -124,7 +124,9 @@ def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None
 def draw_map_facts(
     facts: Facts, choice: RepoMapOptions, files: int, settings: SessionSettings | None, note: str
 ) -> None:
-    """Add the size of the map and when the model receives it, and the end of the note of `tui-agent map`."""
+    """Add facts about the whole map: its size, when the model receives it, and the end of the note of `tui-agent
+    map`.
+    """
     facts.section("For the model")
     facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
     if files:

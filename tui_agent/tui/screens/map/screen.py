@@ -1,4 +1,4 @@
-"""The repository map: the part that the model sees, the reasons for each file, and actions that change it.
+"""The screen with the repository map: the part that the model sees, why each file is in it, and actions that change it.
 
 Invariant: the ranking comes from `tui-agent map` and is the model's; pinned and hidden files and the length are
 settings of the session. Only the newest request is awaited. No key waits for an answer.
@@ -32,21 +32,24 @@ from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.field import Field
 
 LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
-"""Choices for the map's length in tokens."""
+"""Lengths of the map, in tokens, from which the user can choose."""
 MAX_QUERY_CHARS = 300
 HINT = "a question, a task, names"
 EDITS = frozenset({"left", "right", "home", "end", "backspace", "delete", "ctrl+a", "ctrl+e", "ctrl+w"})
-"""Keys that edit the current question; any other key starts a new question."""
+"""Keys that edit the current question; any other key begins a new question."""
 EMPTY = "Nothing to map here: no file with text was found."
 FOLLOW_S = 0.25
 COUNT_S = 0.8
-"""Seconds between two queries of the index's progress while it is built."""
+"""Seconds between two queries of the index's progress while the index is built."""
 BUILDING = "the index is still being built"
 """The note of `tui-agent map` for a map from an incomplete index."""
 
 
 class MapPage(SearchPage[MapLine | None]):
-    """The question, the map and the details. `query` is the question; by default it is the newest message."""
+    """The repository map without its keys: a question, the list and the details.
+
+    `query` is the question; without it, the question is the newest message.
+    """
 
     scope: ClassVar[Scope] = "map"
     find_scope = "map_find"
@@ -56,7 +59,7 @@ class MapPage(SearchPage[MapLine | None]):
     def __init__(self, context: AppContext, query: str = "") -> None:
         super().__init__(context)
         self.own = not query
-        """True if the question is the newest message, False if it was typed here."""
+        """True if the question is the user's newest message, False if the user typed it on this screen."""
         self.top.field.insert(query or " ".join(context.state.root_task.split())[:MAX_QUERY_CHARS])
         self.top.field.cursor = 0
         self.top.typing, self.top.hint = False, HINT
@@ -70,7 +73,7 @@ class MapPage(SearchPage[MapLine | None]):
         self.busy = False
         """True until the newest request is answered."""
         self._listed = ""
-        """The question for which the listed files were found."""
+        """The question that the listed files answer."""
         self._indexed_files = 0
         """Number of files in the index so far; 0 if unknown."""
         self._is_built, self._is_counting = True, False
@@ -85,7 +88,7 @@ class MapPage(SearchPage[MapLine | None]):
         self.set_interval(COUNT_S, self.watch_index)
 
     def follow(self) -> None:
-        """Show a changed setting once the session has applied it."""
+        """Show changed settings once the session has applied them."""
         settings = self.context.state.settings
         if settings is not self._settings:
             self._settings = settings
@@ -104,7 +107,7 @@ class MapPage(SearchPage[MapLine | None]):
     # -- the map ---------------------------------------------------------------------------------------------------
 
     def request_map(self, *, refresh: bool = False) -> None:
-        """Request the map; with `refresh`, all files are read again."""
+        """Request the map from `tui-agent map`; with `refresh`, all files are read again."""
         self.busy, self.asked = True, self.top.field.text
         self._show_progress()
         self.show_detail()
@@ -127,7 +130,7 @@ class MapPage(SearchPage[MapLine | None]):
         self.show_detail()
 
     def watch_index(self) -> None:
-        """Show the progress of an index that is being built; once it is complete, request the map again."""
+        """Show the progress of an index that is being built; once the index is complete, request the map again."""
         if (self.busy or not self._is_built) and self.is_current and not self._is_counting:
             self._is_counting = True
             self.start_worker(self._count_files(), "count")
@@ -148,7 +151,7 @@ class MapPage(SearchPage[MapLine | None]):
         self._show_progress()
 
     def _progress(self) -> str:
-        """Return the words for the work in progress; empty if there is none."""
+        """Return the words for the progress of reading the repository; empty if the map is up to date."""
         if not self.busy and self._is_built:
             return ""
         files = f" {format_count(self._indexed_files, 'file')}" if self._indexed_files else ""
@@ -161,15 +164,15 @@ class MapPage(SearchPage[MapLine | None]):
         self.show_head()
 
     def show_origin(self) -> None:
-        """Show a note next to the question if the question is the user's last message."""
+        """Show a note next to the question if the question is the user's newest message."""
         is_own = self.own and not self.top.typing and self.top.field.text
         self.top.status, self.top.hint = "words of the last message" if is_own else "", HINT
 
     def list_files(self, stay: Literal["row", "place", "top"] = "row") -> None:
         """List the files of the newest answer.
 
-        `row` keeps the selected row or, if it is gone, the row of its file; `place` keeps the position; `top` selects
-        the first row.
+        `row` keeps the selected row or, if that is gone, selects the row of its file; `place` keeps the position; `top`
+        selects the first row.
         """
         if self.answer is None:
             return
@@ -206,7 +209,7 @@ class MapPage(SearchPage[MapLine | None]):
 
 
 class MapScreen(MapPage):
-    """The map with its keys, whose scopes in the registry are `map` and `map_find`."""
+    """The screen with the repository map. The registry lists its keys under the scopes `map` and `map_find`."""
 
     key_methods = {
         "map_row": "move",
@@ -240,13 +243,13 @@ class MapScreen(MapPage):
         self.top.show()
 
     def start_typing(self) -> None:
-        """Open an empty question field, with the current question as placeholder."""
+        """Open an empty field for a new question, with the current question as placeholder."""
         self.is_new = True
         self.top.field, self.top.status, self.top.hint = Field(), "", self.asked
         self.set_typing(True)
 
     def stop_typing(self, *, keep: bool = False) -> None:
-        """Close the field. Without `keep`, restore the question of the newest request."""
+        """Close the question field. Without `keep`, restore the question of the newest request."""
         if not keep:
             self.top.field = Field(self.asked)
         elif self.top.field.text != self.asked:
@@ -262,7 +265,7 @@ class MapScreen(MapPage):
         self.request_map()
 
     def leave_field_for_rows(self, direction: int) -> None:
-        """Close the field and select a row."""
+        """Close the question field, and select the row above or below."""
         self.stop_typing()
         self.move(direction)
 
@@ -278,7 +281,6 @@ class MapScreen(MapPage):
         super().open_help()
 
     def read_again(self) -> None:
-        """Read all files again."""
         self.request_map(refresh=True)
 
     def enter(self) -> None:
@@ -295,7 +297,7 @@ class MapScreen(MapPage):
             self.leave()
 
     def toggle(self, which: Literal["pinned", "hidden"]) -> None:
-        """Pin or hide the selected file, or undo that. A file is never both pinned and hidden."""
+        """Pin or hide the selected file, or undo that. A file that is pinned is no longer hidden, and vice versa."""
         file = self._chosen_file("pin" if which == "pinned" else "hide")
         if file is None:
             return
@@ -312,7 +314,7 @@ class MapScreen(MapPage):
         self.say(f"{clean_line(file.path)} is {'no longer' if was_on else 'now'} {which}.")
 
     def _chosen_file(self, action: str) -> MapFile | None:
-        """Return the file under the cursor; if there is none, say why the action has no effect."""
+        """Return the file in the selected row; if there is none, tell the user why the action has no effect."""
         if self.chosen is not None:
             return self.chosen.file
         why = "the repository is still being read" if self.busy else "no file is listed"
@@ -320,7 +322,7 @@ class MapScreen(MapPage):
         return None
 
     def change_length(self, direction: int) -> None:
-        """Make the map longer (-1) or shorter (1)."""
+        """Make the map longer if `direction` is negative, otherwise shorter."""
         now, longer = self.choice.max_tokens, direction < 0
         others = [length for length in LENGTHS if (length > now if longer else length < now)]
         if others:
@@ -336,7 +338,7 @@ class MapScreen(MapPage):
         self.request_map()
 
     def switch_injection(self) -> None:
-        """Switch between sending the map with the first message and sending it only when the model asks."""
+        """Switch between sending the map with the session's first message and sending it only when the model asks."""
         settings = self.context.state.settings
         if settings is None or not self.context.connected:
             self.say("No session yet. To start one without a map: --repo-map-mode off", "warning")

@@ -1,1 +1,1 @@
-"""A recorded session at any of its events, with a timeline to move along."""
+"""The replay screen: a recorded session as it was at any of its events, with a timeline."""

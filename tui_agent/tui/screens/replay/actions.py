@@ -1,6 +1,6 @@
 """The actions of a replay: fork, revert, copy, export, and sheets of files, todos, jobs and messages at an event.
 
-Invariant: an action that is not available here is neither offered nor mentioned.
+Invariant: an action that is not available in a replay is neither shown nor mentioned.
 """
 
 import asyncio
@@ -36,10 +36,10 @@ MAX_JOB_LINES = 8
 
 
 class ReplayActions(MomentScreen):
-    """A replay with its actions."""
+    """The replay screen with its actions, but without the keys that move through the session."""
 
     def offered_actions(self) -> list[Action]:
-        """Return the actions that are available in this replay, with their current footer words."""
+        """Return the actions that are available in this replay, each with the word that the footer shows now."""
         optional = {"replay_revert": self.host.revert, "replay_what_if": self.host.what_if}
         words = {"replay_play": "pause"} if self.playhead.playing else {}
         if self.app.size.width < MIN_WIDTH_FOR_LONG_WORDS:
@@ -54,7 +54,6 @@ class ReplayActions(MomentScreen):
         self.footer.set_keys(footer(self.offered_actions(), ("replay",), running=False))
 
     def open_help(self) -> None:
-        """Show every key of the replay."""
         self.show_keys_of("Replay", self.offered_actions())
 
     def leave(self) -> None:
@@ -67,14 +66,14 @@ class ReplayActions(MomentScreen):
     # -- other sessions --------------------------------------------------------------------------------------------
 
     def _fork_point(self) -> ForkPoint | None:
-        """Return the fork point at the event that is shown."""
+        """Return the fork point at the shown event; None if nothing is shown yet."""
         if self.views is None:
             return None
         entries, record = self.views.transcript.view().entries, self.moments.records[self.playhead.place]
         return fork_point_at(self.source.id, entries, self.views.state.view(), self.seq, record)
 
     def fork(self) -> None:
-        """Create a session that continues from the event that is shown."""
+        """Create a session that continues from the shown event."""
         point = self._fork_point()
         if point is None:
             return
@@ -96,18 +95,18 @@ class ReplayActions(MomentScreen):
             self.say(result.fault, "error")
 
     def what_if(self) -> None:
-        """Continue from the event that is shown in another session, with one thing changed."""
+        """Create a session that continues from the shown event with one thing changed."""
         point = self._fork_point()
         if point is not None and self.host.what_if is not None:
             self.host.what_if(point, self.say)
 
     def revert(self) -> None:
-        """Revert the open session to the event that is shown, after asking."""
+        """Ask how to revert the open session to the shown event."""
         if self.host.revert is not None and self.ready:
             self.host.revert(self.seq, lambda: self.app.call_later(self.dismiss, None))
 
     def copy(self) -> None:
-        """Copy the selected text; without a selection, the event as JSON."""
+        """Copy the selected text; without a selection, the shown event as JSON."""
         if not self.ready:
             return
         record = self.moments.records[self.playhead.place]
@@ -119,7 +118,6 @@ class ReplayActions(MomentScreen):
             self.say("Nothing was copied.", "warning")
 
     def export(self) -> None:
-        """Export the session."""
         self._start(self._export(), "export")
 
     async def _export(self) -> None:
@@ -133,7 +131,7 @@ class ReplayActions(MomentScreen):
         self.app.push_screen(Viewer(self.looks_of, title, draw, right=right, empty=empty))
 
     def show_sheet(self, name: str) -> None:
-        """Open the sheet `files`, `todo` or `jobs` with the state at the event that is shown."""
+        """Open the sheet `files`, `todo` or `jobs` with the session's state at the shown event."""
         if self.views is not None:
             getattr(self, f"_show_{name}")(self.views)
 
@@ -173,7 +171,7 @@ class ReplayActions(MomentScreen):
         self._open_sheet("Jobs", draw, "No background jobs yet.")
 
     def show_put_away(self) -> None:
-        """List the messages shortened or summarised up to the event that is shown; each can be read in full."""
+        """List the messages that were shortened or summarised up to the shown event; each can be read in full."""
         if self.ready:
             self._start(self._list_put_away(), "put-away")
 

@@ -1,4 +1,6 @@
-"""The app that only replays a recorded session. Invariant: it starts no engine and writes nothing; Esc closes it."""
+"""The app that only replays a recorded session. Invariant: the app starts no engine and writes nothing; Esc closes
+it.
+"""
 
 import gc
 from collections.abc import Mapping
@@ -20,7 +22,10 @@ from tui_agent.tui.widgets.keymap import KeyMap
 
 
 class ReplayApp(Frame, inherit_bindings=False):
-    """The replay app. It starts at event `to_seq` (None: the last one); Space plays at `speed`."""
+    """App that replays a session.
+
+    It starts at the event `to_seq` or, if that is None, at the last event; Space plays at `speed`.
+    """
 
     CSS_PATH = "../../styles/app.tcss"
 
@@ -50,7 +55,7 @@ class ReplayApp(Frame, inherit_bindings=False):
         yield from ()
 
     def reshape(self, width: int = 0, height: int = 0) -> None:
-        """Compute the layout; the screen applies it."""
+        """Compute the layout for this terminal size; the screen applies it."""
         self.shape = shape(width or self.size.width, height or self.size.height)
         for pane in self.replay.query("LinePane"):
             pane.refresh()
@@ -68,12 +73,11 @@ class ReplayApp(Frame, inherit_bindings=False):
             self.replay.say(f"[keys] in config.toml: {' '.join(settings.faults)}", "warning")
 
     def on_key(self, event: events.Key) -> None:
-        """Close the replay on the keys that quit the app."""
+        """Close the app on the keys that quit the main app."""
         if any(self.key_map.means(event.key, name) for name in ("copy_or_stop", "quit")):
             self.action_leave()
 
     def action_leave(self) -> None:
-        """Leave the app."""
         self.terminal.restore()
         self.exit(0)
 

@@ -1,6 +1,6 @@
-"""A replay of a session that is still being written: new events extend its timeline.
+"""Replay of a session that another process is writing: new events extend the timeline.
 
-Invariant: a playhead at the end stays at the end; elsewhere it does not move.
+Invariant: a playhead at the end of the timeline stays at the end; elsewhere it does not move.
 """
 
 import asyncio
@@ -20,7 +20,10 @@ FOLLOW_S = 0.5
 
 
 class FollowingScreen(ReplayScreen):
-    """The replay screen of a growing log. It starts at event `to_seq`; None is the last one."""
+    """The replay screen of a log that is growing.
+
+    It starts at the event `to_seq` or, if that is None, at the last event.
+    """
 
     def __init__(
         self, source: LiveSource, host: ReplayHost, looks: Callable[[], Looks], *, to_seq: int | None = None
@@ -59,7 +62,7 @@ class FollowingScreen(ReplayScreen):
 
 
 def open_live_replay(context: AppContext, folder: Path, to_seq: int | None = None) -> None:
-    """Open the replay of a session's log at an event or at its end, and follow the log as it grows."""
+    """Open the replay of a session's log at an event, or at its end, and show new events as the log grows."""
     # By name, because the app imports the store only when it reads a log.
     source = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
     host = ReplayHost(context.ask, context.app.terminal.copy, opens="/session")

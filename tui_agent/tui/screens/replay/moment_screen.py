@@ -1,6 +1,6 @@
 """The panes of a replay: chat, todo, trace, context and cost as they were at any event, above a timeline.
 
-Invariant: runs no model or tool and writes nothing; a key folds a bounded number of events, however long the log.
+Invariant: runs no model or tool and writes nothing; a key applies a bounded number of events, however long the log.
 """
 
 import asyncio
@@ -47,11 +47,11 @@ _ROLES: Final[dict[Level, Role]] = {"info": "t2", "done": "success", "warning": 
 
 
 class ReplayHeader(Header):
-    """The header of a replay. It shows no policy, because nothing can run here."""
+    """The header of a replay. It shows no policy, because nothing runs in a replay."""
 
     total_cost: float | None = None
     broken_part: str = ""
-    """Name of the first part of the screen that could not be drawn."""
+    """Name of the first part of the screen that could not be drawn; empty if there is none."""
 
     def _right(self, width: int) -> list[Part]:
         palette = self.looks.palette
@@ -74,7 +74,7 @@ class ReplayHeader(Header):
 
 
 class ReplayFaults:
-    """Reports each error of a replay once, by `say` and in the header."""
+    """Reports each error of a replay once, with `say` and in the header."""
 
     def __init__(self, header: ReplayHeader, say: Callable[[str, Level], None]) -> None:
         self._header = header
@@ -82,7 +82,7 @@ class ReplayFaults:
         self._reported = set[tuple[str, str]]()
 
     def guard(self, name: str, draw: Callable[[], object]) -> None:
-        """Draw a part of the screen; report an error in it instead of raising it."""
+        """Call `draw`, which draws the part `name` of the screen; report an error instead of raising it."""
         try:
             draw()
         except Exception as error:  # noqa: BLE001 - a supervisor: an error must not stop the other parts
@@ -94,7 +94,7 @@ class ReplayFaults:
                 self._say(f"{name} could not be drawn: {fault[1]}", "error")
 
     def report_views(self, views: Views) -> None:
-        """Report the events that a view could not fold."""
+        """Report the events that a view could not apply."""
         for key, fault in views.faults.items():
             if key not in self._reported:
                 self._reported.add(key)
@@ -102,9 +102,10 @@ class ReplayFaults:
 
 
 class ReplayChat(WorkerErrorReporter, TranscriptWidget):
-    """The transcript at any moment. `read` returns the full content of a text that is stored outside of the log.
+    """The transcript at any moment of a replay.
 
-    Entries that two moments share are neither laid out nor drawn again.
+    `read` returns the full content of a text that is stored outside the log. Entries that two moments have in common
+    are neither laid out nor drawn again.
     """
 
     can_focus = False
@@ -120,7 +121,6 @@ class ReplayChat(WorkerErrorReporter, TranscriptWidget):
         return 0.0 if self._views is None else self._views.last_event_time + QUICK_S
 
     def show(self, views: Views) -> None:
-        """Show the transcript of these views."""
         new = views.transcript.view()
         if views is self._views:
             changed = views.transcript.drain()
@@ -147,7 +147,10 @@ class ReplayChat(WorkerErrorReporter, TranscriptWidget):
 
 
 class MomentScreen(PlayheadScreen):
-    """The panes at the event under the playhead. The screen starts at event `to_seq`; None is the last one."""
+    """The panes of a replay at the event under the playhead, without keys and actions.
+
+    The screen starts at the event `to_seq` or, if that is None, at the last event.
+    """
 
     DEFAULT_CSS = """
     MomentScreen { background: $s0; }
@@ -176,12 +179,12 @@ class MomentScreen(PlayheadScreen):
         self.playhead = Playhead(build_timeline(()), 0, speed)
         self.views: Views | None = None
         self.field: Field | None = None
-        """The text to find, while the user types it."""
+        """The field for the text of a search while the user types; otherwise None."""
         self._to_seq, self._speed = to_seq, speed
         self._notice: tuple[str, Role] = ("reading …", "t2")
         self._faults = ReplayFaults(self.header, self.say)
         self._panes_opened = False
-        """True if the side panes replace the chat while there is no room for both."""
+        """True if the side panes replace the chat, because there is no room for both."""
 
     def compose(self) -> ComposeResult:
         yield self.header
@@ -213,14 +216,16 @@ class MomentScreen(PlayheadScreen):
         self.chat.styles.margin = (1, 0, 1, 0) if shape.airy else 0
 
     def toggle_panes(self) -> None:
-        """Switch between the chat and the side panes, if there is no room for both."""
+        """Switch between the chat and the side panes if there is no room for both."""
         self._panes_opened = not self._panes_opened and not cast("Frame", self.app).shape.sidebar
         self._fit()
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        """Read the log, build the timeline, and fold the log for its keyframes. Keys are handled meanwhile."""
+        """Read the log, build the timeline, and compute the views at regular events (keyframes). Keys are handled
+        meanwhile.
+        """
         try:
             records = await self.source.read_all()
         except TuiAgentError as fault:
@@ -249,14 +254,14 @@ class MomentScreen(PlayheadScreen):
 
     @property
     def ready(self) -> bool:
-        """True if there is a moment to show."""
+        """True if the log is read, so that there is a moment to show."""
         return self.views is not None
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     @property
     def seq(self) -> int:
-        """Sequence number of the event that is shown."""
+        """The sequence number of the shown event."""
         return self.moments.records[self.playhead.place].seq
 
     def show_beat(self, moved: bool) -> None:
@@ -266,7 +271,7 @@ class MomentScreen(PlayheadScreen):
             self.show_head()
 
     def show_place(self) -> None:
-        """Show all panes at the event under the playhead."""
+        """Show all panes of the replay at the event under the playhead."""
         views = self.views = self.moments.views_at(self.seq)
         state, meter, todo = views.state.view(), views.meter.view(), views.todo.view()
         trace, files, now = views.trace.view(), views.files.view(), views.last_event_time
@@ -282,11 +287,10 @@ class MomentScreen(PlayheadScreen):
         self._faults.report_views(views)
 
     def show_keys(self) -> None:
-        """Show the available keys in the footer."""
         raise NotImplementedError
 
     def show_head(self) -> None:
-        """Show the playhead, the notice and the keys."""
+        """Show the timeline with the playhead and the notice, and the keys."""
         self._faults.guard("the timeline", self._draw_head)
 
     def _draw_head(self) -> None:
@@ -317,7 +321,7 @@ class MomentScreen(PlayheadScreen):
         return (("find ", self.pane.style("t2")), *typed)
 
     def say(self, text: str, level: Level = "info") -> None:
-        """Show a notice in the timeline's state row for a while."""
+        """Show a notice for a while, in the state row above the timeline."""
         notice = self._notice = (text, _ROLES[level])
         self.show_head()
 

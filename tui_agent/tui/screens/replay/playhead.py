@@ -1,6 +1,6 @@
 """The playhead of a replay or a comparison: a place on a timeline, and the screen on which keys and time move it.
 
-Invariant: a playhead never reads the clock; elapsed time is passed in.
+Invariant: a playhead never reads the clock; the caller passes the elapsed time.
 """
 
 import time
@@ -13,13 +13,15 @@ from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.screens.page import FullScreen
 
 BEAT_S: Final = 1 / 20
-"""Seconds between two moves of a playing playhead."""
+"""Seconds between two moves of a playhead that is playing."""
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 Stop: TypeAlias = Literal["event", "part", "turn", "marker"]
 
 
 class Playhead:
-    """A place on a timeline. `speed` 1 is real time, except that long pauses are shortened."""
+    """A place on a timeline, which moves when it plays. At `speed` 1 it plays in real time, with long pauses
+    shortened.
+    """
 
     def __init__(self, line: Timeline, place: int, speed: float = 1.0) -> None:
         self.line = line
@@ -30,37 +32,39 @@ class Playhead:
 
     @property
     def last(self) -> int:
-        """The last place."""
+        """The index of the timeline's last place."""
         return max(0, len(self.line) - 1)
 
     @property
     def seconds(self) -> float:
-        """The time on the timeline in seconds; while playing, also between two places."""
+        """The time at the playhead in seconds from the start of the timeline; while playing, also between two
+        places.
+        """
         if not len(self.line):
             return 0.0
         return min(self._seconds, self.line.length) if self.playing else self.line.clock[self.place]
 
     def move_to(self, place: int) -> None:
-        """Move to a place; if the playhead is playing, it continues from there."""
+        """Move to the place with this index; a playhead that is playing continues from there."""
         self.place = max(0, min(place, self.last))
         self._seconds = self.line.clock[self.place] if len(self.line) else 0.0
 
     def move_to_tenth(self, number: int) -> None:
-        """Move to `number` tenths of the timeline, from 0 to 9."""
+        """Move to the place at `number` tenths of the timeline's length, from 0 to 9."""
         self.move_to(self.line.place_at(self.line.length * number / 10))
 
     def toggle(self) -> None:
-        """Play or pause; at the end, play from the beginning."""
+        """Play or pause; at the end of the timeline, play from the beginning."""
         self.playing = not self.playing
         self.move_to(0 if self.playing and self.place == self.last else self.place)
 
     def change_speed(self, levels: int) -> None:
-        """Play faster or slower by this number of speed levels."""
+        """Play faster by this number of speed levels, or slower if the number is negative."""
         nearest = min(range(len(SPEEDS)), key=lambda number: abs(SPEEDS[number] - self.speed))
         self.speed = SPEEDS[max(0, min(len(SPEEDS) - 1, nearest + levels))]
 
     def pass_time(self, seconds: float) -> bool:
-        """Play for `seconds`; return True if another event was reached."""
+        """Move by `seconds` if the playhead is playing; return True if that reached another event."""
         if not self.playing:
             return False
         self._seconds += seconds * self.speed
@@ -70,7 +74,7 @@ class Playhead:
 
 
 class PlayheadScreen(FullScreen):
-    """A screen with a timeline. Subclasses draw the moment at the playhead."""
+    """A screen with a timeline and a playhead. Subclasses draw the moment under the playhead."""
 
     playhead: Playhead
     _beat: Timer | None = None
@@ -82,15 +86,15 @@ class PlayheadScreen(FullScreen):
         raise NotImplementedError
 
     def show_place(self) -> None:
-        """Show the moment at the playhead after a move."""
+        """Draw the moment under the playhead after a move."""
         raise NotImplementedError
 
     def show_beat(self, moved: bool) -> None:
-        """Show that time has passed; `moved` is True if another event was reached."""
+        """Show that time has passed while playing; `moved` is True if the playhead reached another event."""
         raise NotImplementedError
 
     def move(self, change: Callable[[Playhead], object]) -> None:
-        """Change the playhead, and show the moment at its new place."""
+        """Change the playhead with `change`, and show the moment at its new place."""
         if not self.ready:
             return
         change(self.playhead)
@@ -100,7 +104,6 @@ class PlayheadScreen(FullScreen):
             self._beat = self.set_interval(BEAT_S, self._play)
 
     def move_to(self, place: int) -> None:
-        """Move to this place on the timeline."""
         self.move(lambda head: head.move_to(place))
 
     def _play(self) -> None:
@@ -113,20 +116,21 @@ class PlayheadScreen(FullScreen):
         self.show_beat(moved)
 
     def toggle_play(self) -> None:
-        """Play or pause."""
         self.move(Playhead.toggle)
 
     def go(self, stop: Stop, direction: int) -> None:
-        """Pause, and move to the next or previous event, part, turn or marker."""
+        """Pause, and move to the next event, part, turn or marker, or to the previous one if `direction` is
+        negative.
+        """
         if self.ready:
             head = self.playhead
             head.playing = False
             self.move_to(head.line.next_stop(head.place, stop, direction > 0))
 
     def go_to_end(self, direction: int) -> None:
-        """Move to the first or the last event."""
+        """Move the playhead to the first event if `direction` is negative, otherwise to the last event."""
         self.move_to(0 if direction < 0 else self.playhead.last)
 
     def change_speed(self, direction: int) -> None:
-        """Play faster (-1) or slower (1)."""
+        """Play faster if `direction` is negative, otherwise slower."""
         self.move(lambda head: head.change_speed(-direction))

@@ -1,6 +1,6 @@
-"""A recorded session at any of its events: the keys that move through it, and the search for an event.
+"""The replay screen with the keys that move through the session, and the search for an event.
 
-Invariant: a key folds a bounded number of events, however long the log.
+Invariant: a key applies a bounded number of events, however long the log.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from tui_agent.tui.widgets.line_pane import Intent
 
 
 class ReplayScreen(ReplayActions):
-    """The replay screen; its scope in the registry is `replay`."""
+    """The replay screen. The registry of actions lists its keys under the scope `replay`."""
 
     key_methods = {
         "replay_play": "toggle_play",
@@ -62,16 +62,13 @@ class ReplayScreen(ReplayActions):
         return is_typed
 
     def go_to_tenth(self, tenth: int) -> None:
-        """Move to `tenth` tenths of the timeline, from 0 to 9."""
         self.move(lambda head: head.move_to_tenth(tenth))
 
     def scroll_chat(self, rows: int) -> None:
-        """Scroll the chat."""
         self.chat.viewport.scroll_to(self.chat.viewport.y + rows)
         self.chat.repaint()
 
     def scroll_page(self, direction: int) -> None:
-        """Scroll the chat by a page."""
         self.chat.action_page(direction)
 
     @on(LinePlace)
@@ -81,7 +78,7 @@ class ReplayScreen(ReplayActions):
 
     @on(Intent)
     def _on_intent(self, event: Intent) -> None:
-        """Handle a click on a pane; a click on a span moves to its first event."""
+        """Handle a click on a pane. A click on a span in the trace moves to the span's first event."""
         event.stop()
         name, _, index = f"{event.name} {event.argument}".partition(" ")
         if name == "span" and self.views is not None and index.isdigit():
@@ -97,13 +94,13 @@ class ReplayScreen(ReplayActions):
     # -- search ----------------------------------------------------------------------------------------------------
 
     def find(self) -> None:
-        """Open the field for a text to search for."""
+        """Open the field for the text of a search."""
         if self.ready:
             self.field = Field(self._wanted)
             self.show_head()
 
     def end_find(self, search: bool) -> None:
-        """Close the field, and search for the typed text if `search` is set."""
+        """Close the search field, and search for the typed text if `search` is set."""
         field, self.field = self.field, None
         if field is not None and search and field.text.strip():
             self._wanted = field.text
@@ -111,7 +108,7 @@ class ReplayScreen(ReplayActions):
         self.show_head()
 
     def find_again(self, direction: int) -> None:
-        """Find the text in the next (`direction` -1) or previous (1) event."""
+        """Go to the next event (`direction` -1) or previous event (1) that contains the text of the last search."""
         if self._wanted and self.ready:
             self.start_worker(self._find(forward=direction < 0), "find")
 
@@ -126,7 +123,10 @@ class ReplayScreen(ReplayActions):
 
 
 def search_text(records: Sequence[Record], text: str, place: int, *, forward: bool) -> int | None:
-    """Return the next or previous place whose event contains the text, ignoring case; None if there is none."""
+    """Return the index of the next or previous record that contains the text, ignoring case; None if there is none.
+
+    The search begins after or before the index `place`.
+    """
     wanted = text.casefold()
     places = range(place + 1, len(records)) if forward else range(place - 1, -1, -1)
     for number in places:

@@ -1,4 +1,4 @@
-"""Interfaces of a replay: the session that it reads, and the actions that it can start at a moment."""
+"""Interfaces of the replay screen: the session that it reads, and the actions that it can start at an event."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,31 +13,31 @@ if TYPE_CHECKING:
 
 
 class ReplaySource(Protocol):
-    """A session that is only read."""
+    """A session that the replay screen reads."""
 
     @property
     def id(self) -> str: ...
 
     async def read_all(self) -> Sequence[Record]:
-        """Return every event, in order."""
+        """Return every event of the session, in order."""
         ...
 
     async def read_text(self, text: LongText) -> str:
-        """Return the full content of a text, which may be stored outside of the log."""
+        """Return the full content of a text, which may be stored outside the log."""
         ...
 
 
 class LiveSource(ReplaySource, Protocol):
-    """A session that is only read here, while another process may write it."""
+    """A session that the replay screen reads while another process may write it."""
 
     async def read_new(self, after: int) -> Sequence[Record]:
-        """Return the events after `after` that are new since the last call."""
+        """Return the events after sequence number `after` that are new since the last call."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayHost:
-    """Services for a replay. A service that is not available is None.
+    """Services that the replay screen uses. A service that is not available is None.
 
     `opens` is the command that opens another session, without the id.
     """
@@ -46,9 +46,9 @@ class ReplayHost:
     copy: Callable[[str], bool]
     opens: str
     revert: "Callable[[int, Callable[[], object]], None] | None" = None
-    """Reverts the open session to an event, and calls the function when the replay must close."""
+    """Reverts the open session to an event, and calls the given function when the replay must close."""
     fork: "StartFork | None" = None
-    """Creates a fork at an event and opens it. Without this service, the fork is created and its id is shown."""
+    """Creates a fork at an event and opens it. If None, the replay creates the fork and shows the fork's id."""
     what_if: "StartFork | None" = None
     leave: Callable[[], None] | None = None
-    """Closes the replay; None returns to the screen below."""
+    """Closes the replay. If None, the screen below the replay is shown again."""

@@ -1,6 +1,6 @@
 """The timeline of a replay: state, activity, marks, playhead and times. A click or drag moves the playhead.
 
-Invariant: seven rows; four on a low terminal, one on a small one. Drawn from plain data.
+Invariant: the pane has seven rows; four on a low terminal, one on a small terminal. Drawn from plain data.
 """
 
 from typing import NamedTuple
@@ -19,9 +19,9 @@ SMALL, LOW, FULL = 1, 4, 7
 
 
 class Head(NamedTuple):
-    """The content of the state row. `find` is the drawn search text while the user types it.
+    """The content of the state row above the timeline. `find` is the drawn search field while the user types.
 
-    `notice` is shown below the row, or at its end if the pane has less than `FULL` rows.
+    `notice` is shown below the state row, or at its end if the pane has less than `FULL` rows.
     """
 
     place: int = 0
@@ -38,7 +38,7 @@ class Head(NamedTuple):
 
 
 def rows_for(width: int, height: int) -> int:
-    """Return the height of the pane in rows, for a terminal of this size."""
+    """Return the height of the timeline pane in rows, for a terminal of this size."""
     return SMALL if width < 70 or height < 22 else LOW if height < 30 else FULL
 
 
@@ -49,7 +49,7 @@ def minutes(seconds: float) -> str:
 
 
 class LinePlace(Message):
-    """Posted when the user clicked a place on the timeline."""
+    """Message that is posted when the user clicked a place on the timeline."""
 
     def __init__(self, place: int) -> None:
         super().__init__()
@@ -57,23 +57,23 @@ class LinePlace(Message):
 
 
 class TimelinePane(LinePane):
-    """The timeline and its playhead."""
+    """Pane with the timeline of a replay and its playhead."""
 
     surface = "s1"
     line: Timeline | None = None
     head: Head = Head()
     _is_dragging = False
     _span: tuple[int, int] = (2, 1)
-    """The timeline's first column, and its width in cells."""
+    """The first column of the timeline, and its width in cells."""
     _activity: tuple[int, list[int]] = (0, [])
 
     def set_line(self, line: Timeline) -> None:
-        """Replace the timeline."""
+        """Show another timeline."""
         self.line, self._activity = line, (0, [])
         self.show()
 
     def set_head(self, head: Head) -> None:
-        """Replace the content of the state row."""
+        """Show this state, position and notice above the timeline."""
         self.head = head
         self.show()
 

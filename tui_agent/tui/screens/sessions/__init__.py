@@ -1,1 +1,1 @@
-"""The list of all sessions."""
+"""The screen with the list of all sessions."""

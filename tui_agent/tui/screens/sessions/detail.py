@@ -1,6 +1,6 @@
-"""The details of one session, on the right of the list.
+"""The details of one session, on the right of the list of sessions.
 
-Invariant: drawn at once from the list's row, and completed when the output of `sessions preview` arrives; unknown
+Invariant: drawn at once from the row of the list, and completed when the output of `sessions preview` arrives; unknown
 values are left out.
 """
 
@@ -31,7 +31,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PendingInput:
-    """Input that the session waits for: approvals, questions, queued messages, a draft."""
+    """Input that a session waits for: approvals, questions, queued messages, a draft."""
 
     approval: tuple[str, ...] = ()
     question: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class PendingInput:
     draft: bool = False
 
     def describe(self) -> str:
-        """Return a description; empty if nothing waits."""
+        """Return the waiting input in words; empty if nothing waits."""
         words = [f"needs approval: {named(request)}" for request in self.approval]
         words += [f"asks: {clean_line(question)}" for question in self.question]
         words += [f"{format_count(len(self.queued), 'message')} queued"] if self.queued else []
@@ -48,7 +48,7 @@ class PendingInput:
 
 @dataclass(frozen=True, slots=True)
 class BranchPreview:
-    """A fork of the session, or a branch that is no longer current."""
+    """A fork of the session, or a branch that was left by an undo or revert."""
 
     kind: str = ""
     at_seq: int = 0
@@ -79,7 +79,7 @@ class Preview:
 
 
 class SessionDetail:
-    """Draws the details of one session. `words` are the search words to highlight."""
+    """Draws the details of one session. `words` are the words of the search, which are highlighted."""
 
     def __init__(self, facts: Facts, words: Sequence[str], now: float) -> None:
         self._facts = facts
@@ -87,10 +87,10 @@ class SessionDetail:
         self._words = words
         self._now = now
         self._seen = ""
-        """All text drawn so far, which may contain the search words."""
+        """All text drawn so far, to find out which words of the search it contains."""
 
     def draw(self, session: Row, hit: Hit | None, preview: Preview | None) -> None:
-        """Add all rows; without a preview, those that are known from the list."""
+        """Add all rows; without a preview, only the facts that are known from the list."""
         facts = self._facts
         facts.gap()
         for line in wrap(session.name, facts.room):
@@ -217,7 +217,6 @@ class SessionDetail:
             self._draw_branch(branch_mark(self._facts.looks) + name, branch.started, *result)
 
     def _result(self, tests: Mapping[str, int] | None, outcome: str) -> tuple[str, Role, str]:
-        """Return an outcome's symbol, colour role and description: the test counts, or else `done` or `failed`."""
         symbols = self._symbols
         if tests is not None and outcome in ("done", "failed"):
             failed, passed = tests.get("failed", 0), tests.get("passed", 0)
@@ -240,6 +239,5 @@ class SessionDetail:
 
 
 def _short_folder(session: Row) -> str:
-    """Return the workspace's path with `~` for the home folder."""
     home, folder = str(Path.home()), clean_line(session.workspace)
     return "~" + folder[len(home) :] if folder == home or folder.startswith(home + "/") else folder

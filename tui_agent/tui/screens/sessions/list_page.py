@@ -1,7 +1,7 @@
-"""The session list: loaded and searched by `tui-agent sessions`, filtered during typing, with a preview.
+"""The list of sessions: loaded and searched by `tui-agent sessions`, filtered during typing, with a preview.
 
-Invariant: nothing here reads a store. Of each kind of request only the newest is awaited; the answer to an older one
-is never shown.
+Invariant: nothing here reads a store. Of each kind of request only the newest is awaited; the answer to an older
+request is never shown.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ from tui_agent.tui.widgets.facts import Facts
 from tui_agent.units import format_bytes, format_cost
 
 PAUSE_S = 0.15
-"""Seconds without a key after which a request is sent."""
+"""Seconds after the last key until a request is sent."""
 SLOW_S = 1.5
-"""Seconds after which the reason for a slow answer is shown."""
+"""Seconds after which the user sees the reason for a slow answer."""
 EXIT_NOTHING_FOUND = 1
-"""Exit status of a search without a match."""
+"""Exit status of `tui-agent sessions search` if there is no match."""
 MIN_SEARCH_CHARS = 2
-"""Minimum length in characters of a text search; a single letter is in all texts."""
+"""Minimum length in characters of a search in the sessions' texts; a single letter is in all texts."""
 
 
 class SessionsPage(SearchPage[Line]):
-    """The list, the search and the details."""
+    """The list of sessions with the search and the details, without actions on sessions."""
 
     scope = "sessions"
     find_scope = "sessions_find"
@@ -62,9 +62,9 @@ class SessionsPage(SearchPage[Line]):
         self._hits_for = ""
         self.search_field = self.top.field
         self._status = "Reading the sessions …"
-        """Shown while the list is empty, unless a search made it empty."""
+        """A text that is shown while the list is empty, unless a search made it empty."""
         self._previews: dict[str, tuple[float, Preview]] = {}
-        """Previews by session id, each with the time of the session's last change."""
+        """Previews by session id, each with the time of the session's last change when it was read."""
         self._count = 0
 
     def on_mount(self) -> None:
@@ -73,18 +73,17 @@ class SessionsPage(SearchPage[Line]):
 
     @property
     def text(self) -> str:
-        """The text to search for, even while the field is used to type a name."""
+        """The text to search for, even while the field is used to type the new name of a session."""
         return self.search_field.text.strip()
 
     @property
     def subject(self) -> Row | None:
-        """The selected session."""
         return self.chosen.row if self.chosen is not None else None
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def read(self, chosen: str = "") -> None:
-        """Load the list (again), and select this session."""
+        """Load or reload the list, and select the session with the id `chosen`."""
         self.start_worker(partial(self._read, chosen), "list")
 
     async def _read(self, chosen: str) -> None:
@@ -115,12 +114,14 @@ class SessionsPage(SearchPage[Line]):
             self.show_lines()
 
     def set_title(self, session: str, title: str) -> None:
-        """Show a new title before the list is loaded again."""
+        """Show the new title of a session before the list is loaded again."""
         self.rows = [replace(row, title=title) if row.id == session else row for row in self.rows]
         self.show_lines()
 
     def show_typed(self) -> None:
-        """Search names at once, and texts after a pause; older matches stay until the new ones arrive."""
+        """Search the names at once, and the texts after a pause in typing; older matches stay until the new ones
+        arrive.
+        """
         text = self.text
         if not self._hits_for or not text.startswith(self._hits_for):
             self.hits, self._hits_for = {}, ""
@@ -171,7 +172,9 @@ class SessionsPage(SearchPage[Line]):
             self.detail.styles.width = 54 if width >= 160 else 50 if width >= 120 else 40
 
     def show_lines(self, chosen: str = "") -> None:
-        """Filter, sort and draw the list; keep the selection."""
+        """Filter, sort and draw the list. The selected session stays selected, unless `chosen` is the id of another
+        one.
+        """
         folder = str(self.context.app.options.cwd) if self.here_only else ""
         table = self.table
         table.now, table.words = self.context.app.clock(), self.text.split()

@@ -1,4 +1,4 @@
-"""The table of sessions: its columns at each width, its rows, and the totals in the header.
+"""The table of sessions: the columns at each width, the rows, and the totals in the header.
 
 Invariant: a row is drawn only when it becomes visible.
 """
@@ -21,7 +21,7 @@ from tui_agent.units import format_age, format_bytes, format_cost
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Widths in cells of the name and the columns after it; 0 for a column without room."""
+    """Widths in cells of the session's name and the columns after it; 0 for a column without room."""
 
     name: int
     folder: int
@@ -32,7 +32,7 @@ class Columns:
 
     @classmethod
     def for_width(cls, width: int, sort: Sort, *, folders: bool) -> "Columns":
-        """Return the columns for a list of this width. `folders` is True if the sessions have several workspaces."""
+        """Return the widths for a list of this width. `folders` is True if the sessions have several workspaces."""
         age = 8
         cost = 9 if width >= 44 else 0
         size = 9 if sort == "size" or width >= 110 else 0
@@ -51,17 +51,17 @@ def highlight(text: str, words: Sequence[str], style: Style, highlighted: Style)
 
 
 def branch_mark(looks: Looks) -> str:
-    """Return the mark in front of a fork's name."""
+    """Return the mark in front of the name of a fork."""
     return "└ " if looks.symbols.name == "unicode" else "` "
 
 
 class SessionTable:
-    """Draws the column names and the lines of the list."""
+    """Draws the column names and the lines of the list of sessions."""
 
     def __init__(self, looks: Callable[[], Looks]) -> None:
         self._looks = looks
         self.words: Sequence[str] = ()
-        """The words that are searched for."""
+        """The words of the search, which are highlighted."""
         self.sort: Sort = "used"
         self.folders = True
         self.now = 0.0
@@ -92,7 +92,7 @@ class SessionTable:
         return Columns.for_width(width, self.sort, folders=self.folders)
 
     def draw_line(self, line: Line, width: int, *, chosen: bool) -> Strip:
-        """Return one line of the list."""
+        """Draw one line of the list of sessions."""
         drawn = list_pen(self._looks(), chosen)
         if line.row is None:
             return drawn.line(width, [("    ", drawn.style()), (line.group, drawn.style("t2", bold=True))])
@@ -134,7 +134,7 @@ class SessionTable:
 
 
 class SessionsHeader(Header):
-    """The header with the totals of all sessions instead of the figures of the open one."""
+    """The header with the totals of all sessions instead of the figures of the open session."""
 
     sums: Sequence[str] = ()
 

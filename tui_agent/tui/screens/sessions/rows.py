@@ -1,4 +1,4 @@
-"""Sessions as rows: parsed, filtered, sorted, grouped by day, each fork below its parent. Invariant: pure."""
+"""Sessions as rows of a list: parsed, filtered, sorted, grouped by day, each fork below its parent. Invariant: pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,23 +43,23 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The title, or a description of a session without one."""
+        """The title of the session, or `no name`."""
         return self.title or "no name"
 
     @property
     def folder(self) -> str:
-        """The last part of the workspace's path."""
+        """The last part of the path of the session's workspace."""
         return clean_line(PurePath(self.workspace).name or self.workspace) or "unknown"
 
     @property
     def search_text(self) -> str:
-        """The title and the id without case, for the search by name."""
+        """The title and the id, casefolded for the search by name."""
         return f"{self.title}\n{self.id}".casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The newest match of the search words in a session; `places` is the number of matches."""
+    """The newest match of the words of a search in a session; `places` is the number of matches."""
 
     session: str
     seq: int = 0
@@ -70,7 +70,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the list: a session, a group's name, or a gap. `depth` is the nesting depth of a fork."""
+    """A line of the list: a session, the name of a group, or an empty line. `depth` is the nesting depth of a fork."""
 
     row: Row | None = None
     group: str = ""
@@ -78,7 +78,6 @@ class Line:
 
     @property
     def key(self) -> str:
-        """The session's id; empty for other lines."""
         return self.row.id if self.row is not None else ""
 
 
@@ -104,7 +103,7 @@ def filter_rows(rows: Iterable[Row], text: str, hits: Mapping[str, Hit], workspa
 
 
 def arrange_rows(rows: Sequence[Row], sort: Sort, now: float) -> list[Line]:
-    """Return the lines of the list, each fork below its parent if that is listed."""
+    """Return the lines of the list; a fork is below its parent if the parent is listed."""
     listed = {row.id: row for row in rows}
     forks: dict[str, list[Row]] = {}
     roots: list[Row] = []
@@ -139,7 +138,6 @@ def _family(row: Row, forks: Mapping[str, Sequence[Row]], depth: int = 0) -> lis
 
 
 def _last_used(family: Sequence[Line]) -> float:
-    """Return the time of the newest use among a session and its forks, in seconds since the epoch."""
     return max(line.row.updated for line in family if line.row is not None)
 
 
@@ -158,14 +156,14 @@ def _order(family: Sequence[Line], sort: Sort) -> tuple[object, ...]:
 
 
 def days(now: float) -> tuple[tuple[str, float], ...]:
-    """Return (name, start time) of each group of days."""
+    """Return (name, start time) of each group, e.g. `Today`; the times are in seconds since the epoch."""
     today = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
     before = (("Today", 0), ("Yesterday", 1), ("This month", 31))
     return tuple((name, (today - timedelta(days=ago)).timestamp()) for name, ago in before)
 
 
 _OUTCOMES: Final = {"waiting": "waiting for you", "": "nothing has run yet"}
-"""Words for outcomes whose own name is not clear."""
+"""Words for the outcomes of sessions that need an explanation."""
 
 
 def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:

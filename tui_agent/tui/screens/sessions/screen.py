@@ -1,7 +1,7 @@
-"""All sessions: find, open, replay, fork, compare, export, rename and delete them.
+"""The screen with all sessions: find, open, replay, fork, compare, export, rename and delete them.
 
-Invariant: `tui-agent sessions` makes every change and deletion; what cannot be undone is confirmed first. No key
-waits for an answer.
+Invariant: `tui-agent sessions` makes every change and deletion; the user confirms what cannot be undone. No key waits
+for an answer.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,9 @@ from tui_agent.units import format_bytes
 
 
 class SessionsScreen(SessionsPage):
-    """The session list with its actions; its scopes in the registry are `sessions` and `sessions_find`."""
+    """The list of sessions with its actions. The registry lists its keys under the scopes `sessions` and
+    `sessions_find`.
+    """
 
     key_methods = {
         "sessions_open": "enter",
@@ -52,7 +54,7 @@ class SessionsScreen(SessionsPage):
         super().__init__(context)
         self._renaming: Row | None = None
         self._comparing: Row | None = None
-        """The session to compare with the one that the user selects next."""
+        """The session to compare with the session that the user selects next; None if the user is not comparing."""
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -81,7 +83,7 @@ class SessionsScreen(SessionsPage):
             self.top.show()
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Type into the field, which holds the search text or a new name."""
+        """Type into the field, which is for the text of a search or for the new name of a session."""
         is_typed = self.top.typing and self.top.field.type_key(key, character)
         if is_typed and self._renaming is None:
             self.show_typed()
@@ -97,7 +99,7 @@ class SessionsScreen(SessionsPage):
         super().move_page(direction)
 
     def switch_folder(self) -> None:
-        """Switch between the sessions of this folder and all sessions."""
+        """Switch between the sessions of the work folder and all sessions."""
         self.here_only = not self.here_only
         self.show_keys()
         self.show_lines()
@@ -123,7 +125,7 @@ class SessionsScreen(SessionsPage):
             self.leave()
 
     def sort_by(self, sort: Sort | None = None) -> None:
-        """Sort by the property `sort`; by default, by the property that follows the current one."""
+        """Sort by the property `sort`; without it, by the property that comes after the current one."""
         self.table.sort = sort or SORTS[(SORTS.index(self.table.sort) + 1) % len(SORTS)]
         self.show_lines()
         self.say(f"Sorted by {self.table.sort}.")
@@ -162,14 +164,14 @@ class SessionsScreen(SessionsPage):
         open_live_replay(self.context, Path(row.path))
 
     def _compare(self, row: Row) -> None:
-        """Let the user choose a session to compare with this one."""
+        """Let the user choose another session to compare with the one in `row`."""
         self._comparing = row
         self.show_head()
         open_key, leave_key = map(self.key_map.key_of, ("sessions_open", "sessions_leave"))
         self.say(f"Choose the other session; {open_key} compares, {leave_key} cancels.")
 
     def _run(self, task: str, *words: str, then: Callable[[], None]) -> None:
-        """Run a command of `tui-agent`, then call `then`, or show the error."""
+        """Run `tui-agent` with the arguments `words`, then call `then`; show an error instead if the command fails."""
 
         async def run() -> None:
             status, output = await self.context.ask(*words)
@@ -181,7 +183,7 @@ class SessionsScreen(SessionsPage):
         self.run_worker(run(), name=task, group="action", exit_on_error=False)
 
     def _say_anywhere(self, text: str, level: Level) -> None:
-        """Show a notice on this screen, or on the main screen if this one was closed."""
+        """Show a notice on this screen or, if this screen was closed, on the main screen."""
         (self if self.is_attached else self.context.app).say(text, level)
 
     def _fork(self, row: Row) -> None:
@@ -198,7 +200,7 @@ class SessionsScreen(SessionsPage):
         fork(self.context, point, report)
 
     def _export(self, row: Row) -> None:
-        """Export the session as HTML; this continues even if the list is closed meanwhile."""
+        """Export the session as HTML. Writing continues if the screen is closed meanwhile."""
         folder = self.context.work_folder
         words = "sessions", "export", row.id, "--format", "html", "--json", "--cwd", folder
 
@@ -209,7 +211,6 @@ class SessionsScreen(SessionsPage):
         self.context.worker(write(), "export")
 
     def _delete(self, row: Row) -> None:
-        """Delete the session, after asking."""
         if row.id == self.context.app.session_id:
             self.say("This session is open here. Open another one first, or use /new.", "warning")
             return
@@ -244,7 +245,7 @@ class SessionsScreen(SessionsPage):
         self.context.app.push_screen(sheet, delete)
 
     def _rename(self, row: Row) -> None:
-        """Let the user type a new name."""
+        """Open the field for the new name of the session."""
         top = self.top
         self._renaming = row
         top.field, top.label, top.typing, top.status = Field(row.title), "new name", True, ""
@@ -252,7 +253,7 @@ class SessionsScreen(SessionsPage):
         top.show()
 
     def end_renaming(self, keep: bool) -> None:
-        """Return the field to the search; if `keep` is set, rename the session first."""
+        """Rename the session if `keep` is set, and use the field for the search again."""
         row, top, title = self._renaming, self.top, self.top.field.text.strip()
         self._renaming = None
         top.field, top.label, top.typing = self.search_field, "", False

@@ -1,1 +1,1 @@
-"""The trace of the open session, span by span."""
+"""The screen with the trace of the open session: every call, with its time and cost."""

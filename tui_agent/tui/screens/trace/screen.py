@@ -1,4 +1,4 @@
-"""The full trace: every span with its measures and its time, filters, and the details of one span.
+"""The trace screen: every span (turn, iteration, call) with its measures and its time, filters, and details of a span.
 
 Invariant: only visible rows are drawn, so fifty thousand spans scroll like ten; the selection stays while new spans
 arrive.
@@ -25,7 +25,9 @@ FOLLOW_S = 0.25
 
 
 class TraceScreen(Page[int]):
-    """The trace screen. The items of its list are span indexes; its scope in the registry is `trace`."""
+    """The trace screen. The items of its list are indexes of spans; the registry lists its keys under the scope
+    `trace`.
+    """
 
     scope: ClassVar[Scope] = "trace"
     key_methods = {
@@ -46,7 +48,7 @@ class TraceScreen(Page[int]):
         self.listing = self.spans = SpanList(self.looks_of)
         self.head.columns = self._columns
         self._can_stop: bool | None = None
-        """True if the footer offers to stop the chosen subtask; None before the first drawing."""
+        """True if the footer shows the key that stops the selected subtask; None before the footer is drawn."""
 
     def on_mount(self) -> None:
         self.follow()
@@ -74,7 +76,7 @@ class TraceScreen(Page[int]):
         return any(delegate.agent == span.agent for delegate in self.context.state.delegates)
 
     def follow(self) -> None:
-        """Show the session's newest spans."""
+        """Update the screen if the session has new spans or a turn is running."""
         view, progress = self.context.views.trace.view(), self.context.sessions.load_progress
         if not self.is_changed(id(self.context.views), view.revision, progress) and not self.context.running:
             return
@@ -128,7 +130,7 @@ class TraceScreen(Page[int]):
         return self.spans.chosen_span
 
     def fold(self, direction: int = 0) -> None:
-        """Fold or unfold the selected span; without a direction, toggle it."""
+        """Fold the selected span (`direction` -1), unfold it (1), or switch between the two (0)."""
         self.spans.fold(folded=direction < 0 if direction else None)
 
     def _show_events(self, span: Span) -> None:
@@ -138,7 +140,7 @@ class TraceScreen(Page[int]):
         self.context.app.copy_text(plain_text(span, self.context))
 
     def _show_in_chat(self, span: Span) -> None:
-        """Show the span in the chat; if the terminal has no room for details, show its events."""
+        """Show the span in the chat; if the terminal has no room for the details pane, show the span's events."""
         if self.detail.display:
             self.leave()
             self.context.chat.show_seq(span.first_seq)
@@ -146,14 +148,13 @@ class TraceScreen(Page[int]):
             open_events(self.context, span)
 
     def _stop(self, span: Span) -> None:
-        """Stop only the subtask that the span belongs to."""
         if self._is_running(span):
             self.context.submit(Interrupt(scope="agent", agent=span.agent))
         else:
             self.say("That subtask is not running.", "warning")
 
     def show_only(self, index: int) -> None:
-        """Show only the spans of the filter with this index."""
+        """Set the filter with this index in `FILTERS`."""
         self.spans.set_filter(FILTERS[index])
         self.show_head()
         self.show_detail()

@@ -1,4 +1,7 @@
-"""The details of one span: times, tokens, decision, output. Invariant: reads only views, and cleans all text."""
+"""The details of one span in the trace: times, tokens, decision, output.
+
+Invariant: reads only views, and cleans all text.
+"""
 
 import json
 import time
@@ -54,7 +57,7 @@ def draw_span(facts: Facts, span: Span, view: TraceView, context: AppContext) ->
 
 
 def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str, str]]:
-    """Return the known facts as (name, value)."""
+    """Return the known facts about a span as (name, value)."""
     now = context.app.clock()
     started = time.strftime("%H:%M:%S", time.localtime(span.start)) + f".{int(span.start * 1000) % 1000:03d}"
     ancestors: list[str] = []
@@ -80,7 +83,7 @@ def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str
 
 
 def output_of(span: Span, context: AppContext) -> str:
-    """Return the end of a tool's output, as stored in the transcript."""
+    """Return the end of the output of a tool call, as stored in the transcript; empty for other spans."""
     if span.kind != "tool":
         return ""
     entry = context.chat.entry_at(span.first_seq)

@@ -1,6 +1,6 @@
-"""The rows of the trace screen: spans in columns, with a bar proportional to real time.
+"""The rows of the trace screen: spans in columns, with a bar for each span that is proportional to its duration.
 
-Invariant: a row is drawn only when it becomes visible; the order is the view's; a filter only hides rows.
+Invariant: a row is drawn only when it becomes visible; the order is that of the view; a filter only hides rows.
 """
 
 from collections.abc import Callable
@@ -32,10 +32,10 @@ Filter: TypeAlias = Literal["all", "model", "tools", "failed", "denied", "slow"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
 SLOW_S: Final = 5.0
 WATERFALL_FROM: Final = 96
-"""Width of the list in cells from which it shows bars."""
+"""Width of the list in cells from which the rows have bars."""
 NAME_CELLS: Final = 48
 LONG_S: Final = 59.5
-"""Seconds from which a duration has two units, which needs a wider column."""
+"""Seconds from which a duration has two units, e.g. `1 min 5 s`, which needs a wider column."""
 _BARS: Final[dict[str, Role]] = {"model": "accent", "tool": "success", "subtask": "accent"}
 _STATE_BARS: Final[dict[str, Role]] = {"failed": "error", "denied": "warning", "interrupted": "warning"}
 _LEGEND: Final[tuple[tuple[str, Role], ...]] = (
@@ -48,7 +48,7 @@ _LEGEND: Final[tuple[tuple[str, Role], ...]] = (
 
 
 def is_shown(span: Span, chosen: Filter) -> bool:
-    """Return True if the filter shows the span."""
+    """Return True if the filter `chosen` shows the span."""
     match chosen:
         case "all":
             return True
@@ -64,7 +64,10 @@ def is_shown(span: Span, chosen: Filter) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Widths in cells of the measures in a row; 0 for a column without room. `bar` is the waterfall."""
+    """Widths in cells of the columns after a span's name; 0 for a column without room.
+
+    `bar` is the column with bars on a common time scale.
+    """
 
     tokens: int
     time: int
@@ -73,7 +76,7 @@ class Columns:
 
     @classmethod
     def for_width(cls, width: int, *, long: bool) -> "Columns":
-        """Return the columns for a list of this width. `long` is True if a turn took a minute or more."""
+        """Return the widths for a list of this width. `long` is True if a turn took a minute or more."""
         tokens = 7 if width >= 72 else 0
         time = 12 if long else 9
         cost = 9 if width >= 60 else 0
@@ -81,14 +84,16 @@ class Columns:
         return cls(tokens, time, cost, width - measures - NAME_CELLS if width >= WATERFALL_FROM else 0)
 
     def cells(self, tokens_in: str, tokens_out: str, time: str, cost: str) -> list[str]:
-        """Return the texts of the columns, right-aligned and with a space between them."""
+        """Return the texts right-aligned in their columns, with a space between them; empty for a column without
+        room.
+        """
         widths = (self.tokens, self.tokens, self.time, self.cost)
         texts = (tokens_in, tokens_out, time, cost)
         return [f" {text}".rjust(cells) if cells else "" for text, cells in zip(texts, widths, strict=True)]
 
 
 class SpanList(ChoiceList[int]):
-    """The spans that pass the filter, as indexes into the view."""
+    """The list of spans that pass the filter; its items are indexes into the trace."""
 
     rows_below = 2
 
@@ -102,7 +107,7 @@ class SpanList(ChoiceList[int]):
     # -- content ---------------------------------------------------------------------------------------------------
 
     def set_view(self, view: TraceView, now: float) -> None:
-        """Show newer spans. The selection stays, except that a selected last row stays the last row."""
+        """Show newer spans. The selected span stays selected; if it was the last one, the new last span is selected."""
         was_last = self.index >= len(self.items) - 1
         self.view, self.now = view, now
         self._show_spans()
@@ -110,7 +115,7 @@ class SpanList(ChoiceList[int]):
             self.select(len(self.items))
 
     def set_filter(self, chosen: Filter) -> None:
-        """Show only the spans of this filter; if it is already set, show all."""
+        """Show only the spans that pass the filter `chosen`; if the filter is already set, show all."""
         self.filter = "all" if chosen == self.filter else chosen
         self._show_spans()
         self.select(len(self.items))
@@ -131,7 +136,7 @@ class SpanList(ChoiceList[int]):
 
     @property
     def chosen_span(self) -> Span | None:
-        """The span under the cursor."""
+        """The selected span."""
         return None if self.chosen is None else self.view.spans[self.chosen]
 
     def to_newest(self) -> None:
@@ -182,7 +187,7 @@ class SpanList(ChoiceList[int]):
 
     @property
     def columns(self) -> Columns:
-        """The columns of the measures, which are the same in every row."""
+        """The widths of the columns, which are the same in every row."""
         newest = self.view.spans[self.view.roots[-1]] if self.view.roots else None
         running = newest is not None and newest.end is None
         elapsed_ms = (self.now - newest.start) * 1000 if newest is not None and running else 0.0
@@ -219,7 +224,7 @@ class SpanList(ChoiceList[int]):
         ]
 
     def scale(self) -> tuple[float, float]:
-        """Return the start and end time of the selected span's turn, in seconds since the epoch."""
+        """Return the start and end time of the turn of the selected span, in seconds since the epoch."""
         span = self.chosen_span
         if span is None:
             return 0.0, 1.0
@@ -230,14 +235,17 @@ class SpanList(ChoiceList[int]):
     # -- moving ----------------------------------------------------------------------------------------------------
 
     def choose(self, index: int) -> None:
-        """Select this span; its turn sets the time scale."""
+        """Select the span in the row `index`; its turn sets the time scale of the bars."""
         scale = self.scale()
         super().choose(index)
         if self.scale() != scale:
             self.refresh()
 
     def fold(self, *, folded: bool | None) -> None:
-        """Fold or unfold the selected span; None toggles it. Folding a folded span or a leaf selects its parent."""
+        """Fold or unfold the selected span; None switches between the two.
+
+        Folding a span that is folded or has no children selects its parent.
+        """
         span = self.chosen_span
         if span is None:
             return
@@ -254,7 +262,7 @@ class SpanList(ChoiceList[int]):
             self.select(self.items.index(index), reveal=False)
 
     def on_click(self, event: events.Click) -> None:
-        """Fold or unfold the span whose mark was clicked; pass other clicks to the list."""
+        """Fold or unfold the span whose fold mark was clicked; pass other clicks to the list."""
         name, _, index = intent_of(event.style).partition(" ")
         if name == "fold":
             event.stop()

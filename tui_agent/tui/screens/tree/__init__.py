@@ -1,1 +1,1 @@
-"""The branches and forks of a session, and its checkpoints."""
+"""The screens with the branches and forks of a session, and with its checkpoints."""

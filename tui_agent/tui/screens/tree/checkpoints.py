@@ -1,4 +1,4 @@
-"""The checkpoints of the open session: what each changed, who changed it, and an action that reverts to it.
+"""The screen with the checkpoints of the open session: what each changed, and an action that reverts to a checkpoint.
 
 Invariant: moving through the list changes nothing; a revert asks first, as `/revert` does.
 """
@@ -28,7 +28,7 @@ Filter: TypeAlias = Literal["all", "agent", "command", "human"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
 FOLLOW_S = 1.0
 AUTHOR_FROM, PART_FROM, LINES_FROM = 44, 66, 54
-"""Width of the list in cells from which each of these columns is shown."""
+"""Width of the list in cells from which the author, the part and the line counts of a checkpoint are shown."""
 MAX_FILES = 20
 _AUTHORS: Final[dict[str, str]] = {
     "agent": "the agent's edit",
@@ -36,12 +36,14 @@ _AUTHORS: Final[dict[str, str]] = {
     "human": "you, between the agent's changes",
 }
 _SHORT_AUTHORS: Final[dict[str, str]] = {"human": "you"}
-"""Names of authors in the list, if they differ from those in the log."""
+"""Names of authors in the list that differ from the names in the log."""
 EMPTY = "No checkpoint yet. The first is taken before the first change of a file."
 
 
 class CheckpointsScreen(Page[Checkpoint]):
-    """The list of checkpoints, newest first; its scope in the registry is `checkpoints`."""
+    """The screen with the list of checkpoints, newest first. The registry lists its keys under the scope
+    `checkpoints`.
+    """
 
     scope: ClassVar[Scope] = "checkpoints"
     use_action = "checkpoint_go"
@@ -152,7 +154,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         self.context.rewind.go(checkpoint.seq, f"Revert to {target}", then=self.leave)
 
     def show_author(self, number: int) -> None:
-        """Show only the changes by this author; if they are shown already, show all."""
+        """Show only the checkpoints by the author with this index in `FILTERS`."""
         self.filter = FILTERS[number]
         self._show(EMPTY)
 
@@ -162,7 +164,7 @@ class CheckpointsScreen(Page[Checkpoint]):
 
 
 def _name(checkpoint: Checkpoint) -> str:
-    """Return a name for a checkpoint: its files, or the operation on them."""
+    """Return a name for a checkpoint: the files that it changed, or the operation on them."""
     count = len(checkpoint.files) + checkpoint.unlisted_count
     if checkpoint.restored:
         return f"restored {format_count(count, 'file')}"
@@ -177,7 +179,7 @@ def _blobs(file: PathChange) -> tuple[str | None, str | None]:
 
 
 def _has_content(file: PathChange) -> bool:
-    """Return True if the log holds the file's content before or after the change."""
+    """Return True if the log contains the file's content before or after the change."""
     return file.before is not None or file.after is not None
 
 
@@ -202,7 +204,7 @@ def _clock(checkpoint: Checkpoint, form: str) -> str:
 def _right_columns(
     width: int, author: str, part_number: str, lines: list[Part], clock: str, style: Style
 ) -> list[Part]:
-    """Return the right-hand columns, as many as fit in a list of this width."""
+    """Return the parts for the right edge of a checkpoint's row: as many columns as fit into the list."""
     parts: list[Part] = []
     if width >= AUTHOR_FROM:
         parts.append((author.rjust(8), style))

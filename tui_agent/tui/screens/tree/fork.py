@@ -1,6 +1,6 @@
-"""Forking at an event: the form, the command that creates the fork, and opening it.
+"""Forking a session at an event: the form, the command that creates the fork, and opening the fork.
 
-Invariant: while a session runs, the fork is created and its id is shown, but it is not opened.
+Invariant: while a turn runs, the fork is created and its id is shown, but it is not opened.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ StartFork: TypeAlias = Callable[[ForkPoint, Say], None]
 
 
 async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
-    """Return the fork point at an event of the open session; None if the session is not stored yet."""
+    """Return the fork point at the event `seq` of the open session; None if the session is not stored yet."""
     if not await asyncio.to_thread(is_session_stored, context.folder):
         return None
     branch = stretches(context.views.branches.view().moves, context.views.seq)
@@ -40,12 +40,12 @@ async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
 
 
 def fork(context: AppContext, point: ForkPoint, say: Say) -> None:
-    """Ask for the workplace of a fork, create the fork, and open it."""
+    """Ask in which folder a fork works, create the fork, and open it."""
     context.worker(_fork(context, point, say, is_what_if=False), "fork")
 
 
 def what_if(context: AppContext, point: ForkPoint, say: Say) -> None:
-    """Ask for the change and the workplace of a fork, create and open the fork, and let its agent continue."""
+    """Ask for a change and the folder of a fork, create and open the fork, and let the agent continue in it."""
     context.worker(_fork(context, point, say, is_what_if=True), "what if")
 
 

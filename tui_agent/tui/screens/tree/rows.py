@@ -1,4 +1,4 @@
-"""The rows of the tree, parsed from `sessions tree --json` and drawn in columns, and the details of one row.
+"""The rows of the tree of branches, parsed from `sessions tree --json` and drawn in columns, and the details of a row.
 
 Invariant: drawing and parsing are pure; a branch that does not have the expected form is left out.
 """
@@ -23,7 +23,7 @@ from tui_agent.units import format_age, format_cost, format_duration
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A state, and its description in words."""
+    """The outcome of a message or branch, e.g. `done`, and its description in words."""
 
     state: str = ""
     label: str = ""
@@ -31,7 +31,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a message, or of all messages of a branch. `time` is its start, in seconds since the epoch."""
+    """The result of one message, or of all messages on a branch. `time` is the start, in seconds since the epoch."""
 
     seq: int = 0
     last_seq: int = 0
@@ -50,9 +50,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch as printed by `sessions tree`. `at_seq` is the event after which it leaves its parent branch.
+    """A branch of a session, as printed by `sessions tree`.
 
-    `current` is True for the current branch of the open session.
+    `at_seq` is the event after which the branch leaves its parent. `current` is True for the current branch of the open
+    session.
     """
 
     session: str
@@ -74,13 +75,12 @@ class Branch:
 
     @property
     def name(self) -> str:
-        """The branch's name: `main`, `branch at 50`, `fork at 88`."""
         return self.kind if self.at_seq is None else f"{self.kind} at {self.at_seq}"
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A row: a branch, or (`is_message`) a message on it.
+    """A row of the tree: a branch, or (`is_message`) a message on a branch.
 
     Opening the row reverts to the event `result.last_seq`.
     """
@@ -89,11 +89,11 @@ class Node:
     result: Result
     is_message: bool = False
     repeated: str = ""
-    """For a message without text: the earlier message that is answered again."""
+    """For a message without text: the text of the earlier message that is answered again."""
 
     @property
     def key(self) -> tuple[str, int, bool]:
-        """A value that identifies the row after the tree is loaded again."""
+        """A value that identifies the same row after the tree is loaded again."""
         return self.branch.session, self.result.seq, self.is_message
 
     @property
@@ -104,7 +104,7 @@ class Node:
 
 
 def read_tree(output: str) -> list[Node]:
-    """Parse a tree into rows in drawing order."""
+    """Parse the output of `sessions tree --json` into rows, in the order in which they are drawn."""
     nodes: list[Node] = []
     for branch in read_rows(Branch, output):
         texts = {node.result.seq: node.result.text for node in nodes if node.is_message}
@@ -115,7 +115,7 @@ def read_tree(output: str) -> list[Node]:
 
 
 def _sum_results(branch: Branch) -> Result:
-    """Return the sum of the results of a branch's messages, with the newest answer and the newest test counts."""
+    """Return the sum of the results of all messages on a branch, with the newest answer and the newest test counts."""
     prompts = branch.prompts
     files: dict[str, FileCounts] = {}
     for file in (file for prompt in prompts for file in prompt.files):
@@ -148,21 +148,21 @@ CONTINUED = "continued without a message"
 
 
 def _right_columns(width: int, turns: str, cost: str, age: str) -> str:
-    """Return the right-hand columns, as many as fit in a list of this width."""
+    """Return the text for the right edge of a row: as many of turns, cost and age as fit into the list."""
     shown = turns.rjust(6) if width >= TURNS_FROM else ""
     shown += cost.rjust(9) if width >= COST_FROM else ""
     return shown + age.rjust(8)
 
 
 def column_names(width: int, looks: Looks) -> Strip:
-    """Return the row above the list."""
+    """Return the row with the column names above the list."""
     quiet = looks.palette.rich("t3", "s0")
     names = _right_columns(width, "turns", "cost", "age")
     return row(width, [("    branches and messages", quiet)], [(names, quiet)], fill=quiet)
 
 
 def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) -> Strip:
-    """Return the row of a branch, or of a message on it."""
+    """Draw the row of a branch, or of a message on a branch."""
     line, symbols = list_pen(looks, chosen), looks.symbols
     branch, result = node.branch, node.result
     elbow = "- " if symbols.name == "ascii" else "└ "
@@ -182,7 +182,7 @@ def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) 
 
 
 def _branch_parts(branch: Branch, room: int, line: Pen, symbols: Symbols) -> list[Part]:
-    """Return the branch's name and mark, and as much of its changes and outcome as fits."""
+    """Return the name and mark of a branch, and as much of its changes and outcome as fits."""
     parts: list[Part] = [(branch.name, line.style(bold=True))]
     if branch.current:
         parts.append(("  here", line.style("accent", bold=True)))
@@ -195,7 +195,7 @@ def _branch_parts(branch: Branch, room: int, line: Pen, symbols: Symbols) -> lis
 
 
 def draw_node(facts: Facts, node: Node, parent: Node | None) -> None:
-    """Add the details of a row. `parent` is the message after which its branch begins."""
+    """Add the details of a row of the tree. `parent` is the message after which the row's branch begins."""
     result = node.result
     facts.gap()
     name = (result.text or node.title) if node.is_message else node.branch.name
@@ -244,12 +244,11 @@ def _describe_tests(result: Result) -> str:
 
 
 def _describe_tools(calls: Mapping[str, int]) -> str:
-    """Return the calls by tool as `read_file 3, edit_file 2`, the most used first."""
     return ", ".join(f"{name} {count}" for name, count in Counter(calls).most_common())
 
 
 def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """Return the message of this row, or the newest message of its branch; None if that has no text."""
+    """Return the message of a row, or the newest message of its branch; None if that message has no text."""
     if node.is_message:
         return node if node.result.text else None
     own = [other for other in nodes if other.is_message and other.branch is node.branch]
@@ -257,7 +256,7 @@ def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
 
 
 def parent_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """Return the newest message before the event at which the row's branch leaves its parent branch."""
+    """Return the newest message before the event at which the branch of a row leaves its parent branch."""
     at_seq, depth = node.branch.at_seq, node.branch.depth
     if at_seq is None or node.is_message:
         return None

@@ -1,4 +1,4 @@
-"""The tree of a session: its branches and related sessions, their messages, and actions that open them.
+"""The screen with the tree of a session: its branches and forks, their messages, and actions that open them.
 
 Invariant: moving through the tree changes nothing; a revert asks first, as `/revert` does.
 """
@@ -33,7 +33,7 @@ EMPTY = "No messages yet. Your first message starts the first branch."
 
 
 class TreeScreen(Page[Node]):
-    """The tree screen; its scope in the registry is `tree`."""
+    """The screen with the tree of a session. The registry of actions lists its keys under the scope `tree`."""
 
     scope: ClassVar[Scope] = "tree"
     use_action = "tree_go"
@@ -121,7 +121,7 @@ class TreeScreen(Page[Node]):
             self.context.act("compare", f"{node.branch.session}@{node.result.last_seq}")
 
     def _fork_point(self, node: Node) -> ForkPoint:
-        """Return the fork point at the last event of this row."""
+        """Return the fork point at the last event of a row of the tree."""
         settings = self.context.state.settings
         message = last_message(self.listing.items, node)
         point = ForkPoint(
@@ -144,7 +144,7 @@ class TreeScreen(Page[Node]):
         return point
 
     def _what_if(self, node: Node) -> None:
-        """Answer the newest message of this row again, with one thing changed."""
+        """Create a fork in which the newest message of a row is answered again with one thing changed."""
         message = last_message(self.listing.items, node)
         key = self.key_map.key_of("tree_what_if")
         if message is None:
