@@ -22,13 +22,13 @@ if TYPE_CHECKING:  # only the writer needs a redactor, and it is slow to load
     from tui_agent.store.redaction.redactor import Redactor
 
 MAX_INLINE_TEXT_BYTES = 8 * 1024
-"""Maximum bytes of UTF-8 of a text that is stored inside its event."""
+"""Maximum bytes of UTF-8 of a text that is stored inside its event. Longer texts are stored as blobs."""
 PREVIEW_CHARS = 1_024
 
 TEXT_MARKER = frozenset(("blob_sha256", "size", "preview"))
-"""Fields of the JSON object that replaces a long string."""
+"""The fields of the JSON object that replaces a long string in an event."""
 CONTAINER_MARKER = frozenset(("blob_json", "size", "preview"))
-"""Fields of the JSON object that replaces a large object or list."""
+"""The fields of the JSON object that replaces a large object or list in an event."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -127,7 +127,7 @@ class BlobStore:
         return text if isinstance(text, str) else self.read(text.blob_sha256).decode("utf-8", "replace")
 
     def resolve(self, data: JsonMap) -> JsonMap:
-        """Return JSON with every marker replaced by the string, object or list that it refers to."""
+        """Return an event's JSON with every reference to a blob replaced by the string, object or list in that blob."""
         resolved = self._resolve_value(data)
         if not isinstance(resolved, dict):
             raise BlobNotFound(
@@ -203,7 +203,7 @@ def fits_bytes(text: str, limit: int) -> bool:
 
 
 def replace_lone_surrogates(text: str) -> str:
-    """Replace every lone surrogate so that the text can be written as UTF-8."""
+    """Replace every lone surrogate in a text so that it can be written as UTF-8."""
     if text.isascii():
         return text
     try:

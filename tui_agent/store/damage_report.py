@@ -22,9 +22,9 @@ from tui_agent.store.log_scan import intact_seq, split_lines
 _BLOB_FIELDS = re.compile(rb'"(?:blob_sha256|blob_json|payload_blob)":"([0-9a-f]{64})"')
 
 _MAX_LISTED = 10
-"""Maximum number of line numbers listed in one sentence."""
+"""Maximum number of line numbers listed in one sentence of the report."""
 Check = Callable[[Path], list[str]]
-"""Checks another part of a session's folder and returns its problems."""
+"""Checks a part of a session's folder other than the log, and returns the problems found."""
 
 
 def verify_session(folder: Path, *others: Check) -> list[str]:
@@ -46,7 +46,7 @@ def verify_session(folder: Path, *others: Check) -> list[str]:
 
 
 def _check_versions(folder: Path) -> Iterator[str]:
-    """Report events of another log version, own or inherited."""
+    """Report events that were written with another version of the log format, including inherited ones."""
     versions = [line_version(line) for line, _ in iterate_history(folder)]
     foreign = [version for version in versions if version != SCHEMA_VERSION]
     if foreign:
@@ -58,7 +58,7 @@ def _check_versions(folder: Path) -> Iterator[str]:
 
 
 def _check_lines(folder: Path) -> Iterator[str]:
-    """Report bytes of the session's own log that are not events. Lines appended during the check are ignored.
+    """Report lines of the session's own log that are not events. Lines appended during the check are ignored.
 
     An incomplete last line is reported only if the log did not grow during the check.
     """
@@ -78,7 +78,11 @@ def _check_lines(folder: Path) -> Iterator[str]:
 
 
 def _check_numbers(folder: Path, *, is_complete: bool) -> Iterator[str]:
-    """Report missing seqs. The part that a fork inherited may have gaps where the head was moved."""
+    """Report event numbers (`seq`) that are missing between other events.
+
+    `is_complete` is False if events of a fork's parents are missing. The inherited part of a fork's log may have gaps
+    where the user moved to an earlier event, because the events after that are not inherited.
+    """
     known: set[int] = set()
     last, head_gaps = -1, list[str]()
     for _, record in iterate_history(folder):
@@ -118,7 +122,7 @@ def _check_blobs(folder: Path) -> Iterator[str]:
 
 
 def referenced_blobs(line: bytes, record: Record) -> set[str]:
-    """Return the blobs that an event needs."""
+    """Return the digests of the blobs that an event refers to."""
     digests = {digest.decode() for digest in _BLOB_FIELDS.findall(line)}
     if isinstance(record, Envelope) and isinstance(record.payload, FileChanged):
         digests |= {digest for digest in (record.payload.before, record.payload.after) if digest}
@@ -126,7 +130,10 @@ def referenced_blobs(line: bytes, record: Record) -> set[str]:
 
 
 def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
-    """Return one sentence for each problem of a session; `records` are its readable records. Raises `OSError`."""
+    """Return one sentence for each problem of a session; `records` are the session's readable records.
+
+    Raises `OSError`.
+    """
     history = load_lineage(folder)
     problems: list[str] = []
     version = SCHEMA_VERSION
@@ -149,7 +156,10 @@ def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
 
 
 def _scan_part(part: HistoryPart) -> tuple[list[int], int]:
-    """Return the numbers of the part's damaged lines, and the log version of its lines."""
+    """Return the numbers of the damaged lines in one part of a session's history.
+
+    The second value is the log version of the other lines.
+    """
     damaged: list[int] = []
     version, number = SCHEMA_VERSION, 0
     for piece in read_chunks(part.folder):

@@ -23,9 +23,10 @@ _CALLED = re.compile(rb',"call_id":"([^"]{1,200})","name":"([^"]{1,200})"')
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """One decision with its context. `workspace` and `tool` are empty if they are not in the log.
+    """A permission decision in a log, with its context.
 
-    `granted` are the rules that the user had already allowed in this session and not revoked.
+    `workspace` and `tool` are empty if the log does not have them. `granted` are the rules that the user had allowed in
+    this session by then, and not revoked.
     """
 
     seq: int
@@ -37,7 +38,7 @@ class DecisionRecord:
 
 
 def find_decisions(folder: Path) -> Iterator[DecisionRecord]:
-    """Yield the decisions of one log. Raises `OSError`."""
+    """Yield the permission decisions in the log of a session. Raises `OSError`."""
     tools: dict[bytes, bytes] = {}
     workspace, sandboxed, granted = "", False, dict[str, None]()
     for piece in read_chunks(folder):

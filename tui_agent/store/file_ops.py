@@ -25,7 +25,7 @@ class FileOps(Protocol):
     def rename(self, source: Path, target: Path) -> None: ...
     def unlink(self, path: Path) -> None: ...
     def is_current(self, fd: int, path: Path) -> bool:
-        """Return True if the open file is still the one at `path`."""
+        """Return True if the open file `fd` is the one that now has the name `path`."""
         ...
 
 
@@ -42,7 +42,7 @@ class SystemFiles:
         return os.write(fd, data)
 
     def sync(self, fd: int) -> None:
-        """Bring the content, and the metadata needed to read it, to stable storage."""
+        """Bring the content of an open file, and the metadata needed to read it, to stable storage."""
         getattr(os, "fdatasync", os.fsync)(fd)
 
     def truncate(self, fd: int, size: int) -> None:
@@ -79,7 +79,10 @@ _ADVICE = {
 
 
 def is_disk_fault(fault: OSError) -> bool:
-    """Return True if the disk is full or failing, False if the folder is set up wrongly."""
+    """Return True if a file operation failed because the disk is full or failing.
+
+    False means that the folder is set up wrongly.
+    """
     return fault.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) or fault.errno not in _ADVICE
 
 

@@ -1,4 +1,4 @@
-"""Cache of a fold beside its log, so that a long log need not be read from the start.
+"""Cache of the state computed from a session's log (a *fold*), so that a long log need not be read from the start.
 
 Invariant: the cache is derived data and can be deleted. It contains the offset, `seq` and checksum of the last line
 that was folded, and is ignored if the log has another line at that offset or if a byte of the cache is wrong.
@@ -31,13 +31,13 @@ from tui_agent.store.log_scan import (
 
 CACHE_FILE: Final = "fold.json"
 MIN_EVENTS: Final = 20_000
-"""Minimum number of events for which caching a fold is worthwhile."""
+"""Minimum number of events in a log for which caching the computed state is worthwhile."""
 _HEAD_BYTES: Final = 4_096
 _MOVED: Final = b'"payload":{"kind":"session.head_moved"'
 
 
 class LinePosition(NamedTuple):
-    """The end of a line of the log: event `seq` with its checksum, byte `offset` and line number `lines`."""
+    """The position after a line of the log: event `seq` with its checksum, byte `offset` and number of lines."""
 
     seq: int
     offset: int
@@ -56,10 +56,10 @@ class _Head:
     size: int
     crc: int
     own: int = 0
-    """Checksum of this line, computed with 0 in this field."""
+    """Checksum of this first line, computed with 0 in this field."""
 
     def checksum(self) -> int:
-        """Return the expected value of `own`."""
+        """Return the checksum that the field `own` should have."""
         return zlib.crc32(to_json(asdict(replace(self, own=0))))
 
 
@@ -67,9 +67,10 @@ _HEAD_ADAPTER = TypeAdapter(_Head)
 
 
 def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: FileOps) -> None:
-    """Write a fold of the log up to one line, replacing the previous one.
+    """Write the state computed from the log up to the line at `place`, replacing the cached state.
 
-    Raises `OSError`; the old cache then stays, or there is none.
+    `data` is the state and `format` the version of its format. Raises `OSError`; the old cache then stays, or there is
+    none.
     """
     head = _Head(__version__, format, folder.name, place, len(data), zlib.crc32(data))
     head = replace(head, own=head.checksum())
@@ -77,7 +78,10 @@ def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: 
 
 
 def load_survey(folder: Path) -> Survey:
-    """Return a survey of the log up to the line of the cached fold; `EMPTY_SURVEY` without a matching cache."""
+    """Return the results of checking the log up to the line of the cached state.
+
+    Without a cache that matches the log, return `EMPTY_SURVEY`.
+    """
     try:
         with (folder / CACHE_FILE).open("rb") as file:
             head = _read_head(file, folder)
@@ -89,7 +93,10 @@ def load_survey(folder: Path) -> Survey:
 
 
 def load_fold(folder: Path, format: int) -> tuple[LinePosition, bytes] | None:
-    """Return the cached fold and its position in the log, or None if the cache is missing or does not match."""
+    """Return the cached state and its position in the log.
+
+    Return None if the cache is missing, does not match the log, or has another format.
+    """
     try:
         with (folder / CACHE_FILE).open("rb") as file:
             head = _read_head(file, folder)
@@ -113,7 +120,7 @@ def _read_head(file: BinaryIO, folder: Path) -> _Head | None:
 
 
 def _matches_log(folder: Path, place: LinePosition) -> bool:
-    """Return True if the log has exactly this line at this offset."""
+    """Return True if the line of the log that ends at this position has the number and checksum given there."""
     with (folder / EVENTS_FILE).open("rb") as log:
         start = max(0, place.offset - MAX_LINE_BYTES)
         log.seek(start)
@@ -125,10 +132,10 @@ def _matches_log(folder: Path, place: LinePosition) -> bool:
 
 
 def read_records_after(folder: Path, place: LinePosition, size: int) -> Iterator[Record] | None:
-    """Return the records after a line up to byte `size`, without the deltas of finished requests.
+    """Return the records after a position of the log up to byte `size`, without the deltas of finished requests.
 
-    Returns None if one of these records moved the head, because the cached fold is then not on the current branch.
-    Raises `OSError`.
+    Returns None if one of these records moved the session to an earlier event, because events of the cached state may
+    then be undone. Raises `OSError`.
     """
     ended: set[bytes] = set()
     for piece in read_chunk_range(folder, place.offset, size):

@@ -31,9 +31,10 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 
 
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
-    """Return the payload for a fork at an event of a session. Raises `StoreError` if there is no such event.
+    """Return the payload of the event that begins a fork, for a fork at event `at_seq` of a session.
 
-    The payload's `parent_session` is the session in whose log the event is, which may be a parent of this session.
+    The payload's `parent_session` is the session in whose log that event is, which may be a parent of this session.
+    Raises `StoreError` if there is no such event.
     """
     history = load_lineage(folder)
     if history.fault is not None:
@@ -53,7 +54,10 @@ def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
 
 
 def write_fork(folder: Path, forked: SessionForked, at: float, shrinker: Shrinker, ops: FileOps) -> None:
-    """Write the log of a fork; the caller holds the lock of `folder`. Raises `OSError`, `StoreFull`."""
+    """Write the first event to the log of a new fork; the caller holds the lock of `folder`.
+
+    Raises `OSError`, `StoreFull`.
+    """
     sync_path(ops, folder.parent / forked.parent_session / EVENTS_FILE)
     raw = shrinker.prepare(forked, _MAX_PAYLOAD_BYTES)
     agent, name = to_json(MAIN_AGENT), to_json(folder.name)
@@ -90,7 +94,7 @@ def copy_inherited(folder: Path, ops: FileOps) -> None:
 
 
 def _inherited_lines(folder: Path) -> Iterator[bytes]:
-    """Yield the lines that a fork inherits from its parents, unchanged."""
+    """Yield the lines of the log that a fork inherits from its parents, unchanged."""
     last = -1
     for part in load_lineage(folder).ancestors:
         for piece in read_chunks(part.folder, after=last):
@@ -116,7 +120,7 @@ def _copy_blob(digest: str, ancestors: list[Path], own: Path, ops: FileOps) -> N
 
 
 def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
-    """Return the digests in a log's bytes and in payloads that are stored as blobs.
+    """Return the digests of blobs in the bytes of a log, and in payloads that are stored as blobs in `folder`.
 
     Everything that looks like a digest is included, because an unneeded blob does no harm.
     """
@@ -131,7 +135,10 @@ def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """A session that is related by forks. `origin` is its fork point, or None if it is not a fork."""
+    """A session that has a common ancestor with another session through forks.
+
+    `origin` is the event at which it was forked, or None if it is not a fork.
+    """
 
     folder: Path
     origin: Origin | None

@@ -25,22 +25,25 @@ if TYPE_CHECKING:
     from tui_agent.store.redaction.redactor import Redactor
 
 MAX_SEQ: Final = 1 << 62
-"""A number greater than any event's seq."""
+"""A number greater than the `seq` of any event."""
 
 CRC_SLICE = slice(-10, -2)
-"""Position of the checksum in a line without its newline."""
+"""Position of the checksum in a line of the log without its newline."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryPart:
-    """One part of a history: the events of the log in `folder` that are in `stretches` (None: all events)."""
+    """A part of a session's history: some events of the log in `folder`.
+
+    `stretches` are the ranges of event numbers that belong to the history (None: all events).
+    """
 
     folder: Path
     stretches: tuple[Stretch, ...] | None = None
 
     @property
     def last(self) -> int:
-        """The seq of this part's newest event."""
+        """The `seq` of the newest event in this part of the history."""
         return self.stretches[-1].last if self.stretches else MAX_SEQ
 
 
@@ -53,21 +56,21 @@ class Lineage:
 
     parts: tuple[HistoryPart, ...]
     head_moves: tuple[HeadMove, ...] = ()
-    """Moves of the head in the inherited parts, without moves on other branches."""
+    """The events in the inherited parts that moved the session to an earlier event, without those on other branches."""
     fault: StoreError | None = None
 
     @property
     def own(self) -> HistoryPart:
-        """The part in the session's own log."""
+        """The part of the history in the session's own log."""
         return self.parts[-1]
 
     @property
     def ancestors(self) -> tuple[HistoryPart, ...]:
-        """The parts in the logs of the session's parents."""
+        """The parts of the history in the logs of the session's parents, oldest first."""
         return self.parts[:-1]
 
     def current_branch(self, size: int | None = None) -> tuple[Stretch, ...] | None:
-        """Return the stretches of the current branch; None if all events are on it.
+        """Return the ranges of event numbers on the current branch; None if no event was undone.
 
         At most `size` bytes of the session's own log are read. Raises `OSError`.
         """
@@ -78,7 +81,7 @@ class Lineage:
 class Origin:
     """The origin of a fork: event `at_seq` of the session `parent`, whose log is in `folder`.
 
-    `crc` is the checksum of that event's line.
+    `crc` is the checksum of the line with that event.
     """
 
     folder: Path
@@ -88,7 +91,7 @@ class Origin:
 
 
 def read_origin(folder: Path) -> Origin | None:
-    """Return the origin of a session, or None if it is not a fork."""
+    """Return the event at which a session was forked, or None if it is not a fork."""
     try:
         payload = decode_payload(read_first_line(folder))
     except OSError:
@@ -101,9 +104,9 @@ def read_origin(folder: Path) -> Origin | None:
 
 
 def find_head_moves(folder: Path, *, size: int | None = None) -> list[HeadMove]:
-    """Return every move of the head in one log, up to byte `size`. Raises `OSError`.
+    """Return every event in one log, up to byte `size`, that moved the session to an earlier event. Raises `OSError`.
 
-    Moves are found by searching the bytes, so that the rest of the log need not be parsed.
+    These events are found by searching the bytes, so that the rest of the log need not be parsed.
     """
     lines = b"".join(line + b"\n" for line in find_lines(folder, payload_mark(SessionHeadMoved), size=size))
     records = (record for _, record in filter_lines(lines, None, NO_FILTER))
@@ -111,7 +114,10 @@ def find_head_moves(folder: Path, *, size: int | None = None) -> list[HeadMove]:
 
 
 def stretches_of_branch(head_moves: Sequence[HeadMove], last: int = MAX_SEQ) -> tuple[Stretch, ...] | None:
-    """Return the stretches of the branch that ends at `last`, or None if every event up to `last` is on it."""
+    """Return the ranges of event numbers on the branch that ends at event `last`.
+
+    Return None if every event up to `last` is on that branch. `head_moves` are the moves to earlier events.
+    """
     return stretches(head_moves, last) if any(move.seq <= last for move in head_moves) else None
 
 
@@ -143,14 +149,20 @@ def has_event(folder: Path, seq: int) -> bool:
 
 
 def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...]:
-    """Return the stretches up to `last`: after the fork, the parent may use the same seqs for other events."""
+    """Cut ranges of event numbers so that they end at `last`.
+
+    In a parent's log, numbers after the fork may belong to other events.
+    """
     return tuple(
         Stretch(stretch.first, min(stretch.last, last)) for stretch in stretches if stretch.first <= last
     )
 
 
 def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
-    """Return the origins of a session, its parent's first, and the reason if an older parent is wrong or missing."""
+    """Return the origins of a session, its parent's first.
+
+    The second value is the reason if an older parent is wrong or missing, else None.
+    """
     chain: list[Origin] = []
     child, previous_seq = folder, None
     while (origin := read_origin(child)) is not None:
@@ -163,9 +175,10 @@ def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
 
 
 def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
-    """Return the reason why an origin is invalid, or None if it is valid.
+    """Return the reason why the origin of a fork is invalid, or None if it is valid.
 
-    A parent must have been forked before its child, so that no chain is endless.
+    A parent must have been forked before its child, so that no chain is endless. `previous_seq` is the event at which
+    the child's own fork was made, or None.
     """
     parent = origin.parent
     if not is_session_id(parent) or (previous_seq is not None and origin.at_seq >= previous_seq):
@@ -190,7 +203,7 @@ def _origin_error(child: Path, parent: str, why: str) -> StoreError:
 
 
 def ancestor_blob_folders(folder: Path) -> Sequence[Path]:
-    """Return the blob folders of a session's parents."""
+    """Return the folders with the blobs of a session's parents."""
     chain, _ = _origin_chain(folder)
     return [origin.folder / "blobs" for origin in chain]
 

@@ -14,7 +14,7 @@ from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import lines_with, read_seq, split_lines
 
 CHUNK_BYTES = 256 * 1024
-"""Bytes of one chunk, small enough for the processor's cache, which makes scanning a third faster."""
+"""Size of one chunk: small enough for the processor's cache, which makes scanning a third faster."""
 _PROBE_BYTES = 2 * MAX_LINE_BYTES
 
 
@@ -66,7 +66,7 @@ def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
 
 
 def _find_line_after(log: BinaryIO, offset: int, end: int) -> tuple[int, int] | None:
-    """Return (offset, `seq`) of the first intact line that begins after an offset; None if there is none."""
+    """Return (offset, `seq`) of the first intact line of the log that begins after an offset; None if there is none."""
     while offset < end:
         log.seek(offset)
         data = log.read(_PROBE_BYTES)
@@ -80,7 +80,10 @@ def _find_line_after(log: BinaryIO, offset: int, end: int) -> tuple[int, int] | 
 
 
 def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterator[bytes]:
-    """Yield the lines that contain `mark`, without their newlines, by searching the bytes instead of parsing."""
+    """Yield the lines of a log that contain `mark`, without their newlines.
+
+    The bytes are searched and not parsed.
+    """
     for piece in read_chunks(folder, size=size):
         yield from lines_with(piece, mark)
 

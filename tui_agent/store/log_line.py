@@ -1,4 +1,4 @@
-"""Encoding and decoding of one event as one line.
+"""Encoding and decoding of one event as one line of the log.
 
 Invariant: a line ends in `,"crc":"xxxxxxxx"}` and a newline; the eight hex digits are the CRC-32 of all bytes before
 this field. Bytes that do not match their checksum are never decoded as an event.
@@ -18,7 +18,7 @@ from tui_agent.protocol.ids import AgentId
 from tui_agent.store.blobs import BlobStore
 
 MAX_LINE_BYTES = 64 * 1024
-"""Maximum bytes of a line, including its newline."""
+"""Maximum bytes of a line of the log, including its newline."""
 
 _CRC_LENGTH = len(b',"crc":"00000000"}')
 _LINE_START = b'{"v":'
@@ -57,23 +57,23 @@ def seal_line(unsealed: bytes) -> bytes:
 
 
 def payload_mark(payload_class: type[Payload]) -> bytes:
-    """Return the bytes that every line with this class of payload contains, for a search without parsing."""
+    """Return bytes that are in every line with this class of payload, for searching a log without parsing."""
     return b'"payload":{"kind":"%b"' % payload_class.model_fields["kind"].default.encode()
 
 
 def is_intact(line: bytes) -> bool:
-    """Return True if a line (without its newline) matches its checksum."""
+    """Return True if a line of the log (without its newline) matches its checksum."""
     body, crc = line[:-_CRC_LENGTH], line[-_CRC_LENGTH:]
     return crc == b',"crc":"%08x"}' % zlib.crc32(body)
 
 
 def parse_event(line: bytes) -> Envelope:
-    """Parse a line whose checksum is known to match. Raises pydantic's `ValidationError`."""
+    """Parse a line of the log whose checksum is known to match. Raises pydantic's `ValidationError`."""
     return _adapter().validate_json(line, extra="ignore")
 
 
 def decode_line(line: bytes, blobs: BlobStore | None = None) -> Record | None:
-    """Return the record of a line without its newline; None if it is damaged.
+    """Return the record in a line of the log without its newline; None if the line is damaged.
 
     An intact line of an unknown kind, another version or an unexpected shape becomes an `UnknownEvent`. Payloads that
     were too long for the log are read from `blobs`.
@@ -88,13 +88,13 @@ def decode_line(line: bytes, blobs: BlobStore | None = None) -> Record | None:
 
 
 def decode_payload(line: bytes, blobs: BlobStore | None = None) -> Payload | None:
-    """Return the payload of a line's event; None if it is damaged or unknown."""
+    """Return the payload of the event in a line of the log; None if the line is damaged or its kind unknown."""
     record = decode_line(line, blobs)
     return record.payload if isinstance(record, Envelope) else None
 
 
 def line_version(line: bytes) -> int:
-    """Return the log version of an intact line; the current version if it has none."""
+    """Return the version of the log format of an intact line; the current version if the line has none."""
     match = _VERSION.match(line)
     if match:
         return int(match.group(1))
@@ -103,7 +103,10 @@ def line_version(line: bytes) -> int:
 
 
 def pick_foreign_version(versions: Iterable[int]) -> int:
-    """Return the highest of these log versions that this release cannot read; the current version if it reads all."""
+    """Return the highest of these versions of the log format that this release cannot read.
+
+    If it can read all, return the current version.
+    """
     return max((version for version in versions if version != SCHEMA_VERSION), default=SCHEMA_VERSION)
 
 
@@ -133,7 +136,7 @@ def _json_object(line: bytes) -> dict[str, JsonValue] | None:
 
 
 def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
-    """Return the event of a line whose whole payload is a blob (see `store.payload_shrinker`)."""
+    """Return the event in a line of the log whose whole payload is a blob (see `store.payload_shrinker`)."""
     raw = _json_object(line)
     payload = None if raw is None else raw.get("payload")
     if raw is None or blobs is None or not isinstance(payload, dict):
@@ -149,9 +152,10 @@ def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
 
 
 def salvage_lines(line: bytes) -> Iterator[bytes]:
-    """Yield the intact events inside a damaged line, such as events after NUL bytes or around an overwritten newline.
+    """Yield the intact events inside a damaged line of the log.
 
-    At most `_SALVAGE_TRIES` positions are tried, so that a malicious line takes bounded time.
+    These are events after NUL bytes, or around an overwritten newline. At most `_SALVAGE_TRIES` positions are tried, so
+    that a malicious line takes bounded time.
     """
     position, tries = 0, 0
     while tries < _SALVAGE_TRIES:

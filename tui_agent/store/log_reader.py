@@ -40,7 +40,7 @@ _LIFECYCLE = (
     EnvStopped,
     AgentStateChanged,
 )
-"""Events that are recorded when a session is only opened and closed."""
+"""Kinds of events that are recorded when a session is only opened and closed."""
 _MARKS = (
     b'"payload":{"kind":"session.head_moved"',
     b'"payload":{"kind":"user.message"',
@@ -64,8 +64,8 @@ def read_records(
     """Return at most `limit` records with `seq` > `after`, in order. Raises `SessionNotFound`.
 
     `skip_deltas` leaves out the deltas of finished requests; without them, folds give the same views except for the
-    `seq` and `time` of streamed entries. `current_branch_only` returns only the records that
-    `folds.base.current_branch` returns. `size` limits the bytes read of the session's own log.
+    `seq` and `time` of streamed entries. `current_branch_only` leaves out undone events, like
+    `folds.base.current_branch`. `size` limits the bytes read of the session's own log.
     """
     collected: list[Record] = []
     if limit is not None and limit <= 0:
@@ -89,8 +89,8 @@ def iterate_records(
 ) -> Iterator[Record]:
     """Yield the records with `seq` > `after`, without the deltas of finished requests.
 
-    `current_branch_only` yields only records of the current branch, `stretches` only those of the given branch. Records
-    appended during the iteration may be included. Raises `SessionNotFound`.
+    `current_branch_only` yields only records of the current branch. `stretches` yields only those of another branch,
+    given as ranges of event numbers. Records appended during the iteration may be included. Raises `SessionNotFound`.
     """
     return _iterate(
         folder, _log_size(folder), after, skip_deltas=True, branch=current_branch_only, on=stretches
@@ -100,7 +100,7 @@ def iterate_records(
 def read_marks(folder: Path) -> list[Record]:
     """Return the events of all branches that the folds `Branches` and `Commits` need.
 
-    These are moves of the head, starts of turns, and checkpoints. They are found by searching the bytes, without
+    These are moves to earlier events, starts of turns, and checkpoints. They are found by searching the bytes, without
     parsing other events. Raises `SessionNotFound`.
     """
     size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
@@ -135,7 +135,7 @@ def read_stored_lines(folder: Path, after: int = -1) -> Iterator[tuple[int, str]
 
 
 def iterate_history(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Record]]:
-    """Yield (line, record) for every record of a session's history, in order. Raises `SessionNotFound`."""
+    """Yield (line of the log, record) for every record of a session's history, in order. Raises `SessionNotFound`."""
     size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
     last = after
     for part in history.parts:
@@ -180,9 +180,9 @@ def _iterate(
 def _intersect(
     inherited: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
 ) -> tuple[Stretch, ...] | None:
-    """Return the stretches that are in both arguments (None: all events).
+    """Return the ranges of event numbers that are in both arguments (None: all events).
 
-    The branch contains all inherited stretches, and may continue after them.
+    The branch contains all inherited ranges, and may continue after them.
     """
     if branch is None or inherited is None:
         return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))
@@ -192,7 +192,10 @@ def _intersect(
 def _ended_requests(
     history: Lineage, selected: Sequence[Sequence[Stretch] | None], size: int, after: int
 ) -> frozenset[bytes]:
-    """Return the ids of the requests that ended in the stretches to be read."""
+    """Return the ids of the requests that ended in the events to be read.
+
+    `selected` are the ranges of event numbers to be read in each part of the history.
+    """
     request_ids: set[bytes] = set()
     for part, stretches in zip(history.parts, selected, strict=True):
         for piece in _part_chunks(part, history, after, size):
@@ -201,7 +204,10 @@ def _ended_requests(
 
 
 def _part_chunks(part: HistoryPart, history: Lineage, after: int, size: int) -> Iterator[bytes]:
-    """Yield a part's chunks, which start shortly before event `after`. A parent's chunks end shortly after the fork."""
+    """Yield the chunks of one part of a session's history, from shortly before event `after`.
+
+    A parent's chunks end shortly after the fork.
+    """
     if part is history.own:
         yield from read_chunks(part.folder, after=after, size=size)
     elif after < part.last:
@@ -239,7 +245,6 @@ def read_end(folder: Path, count: int) -> list[Record]:
 
 
 def _inherited_end(part: HistoryPart) -> int:
-    """Return an offset in a parent's log shortly after the last inherited line."""
     with (part.folder / EVENTS_FILE).open("rb") as log:
         return find_offset_before(log, os.fstat(log.fileno()).st_size, part.last) + _LOOKAHEAD_BYTES
 
@@ -287,7 +292,7 @@ class LogTail:
 
 
 def read_tail_bytes(path: Path, size: int) -> bytes:
-    """Return the last `size` bytes of a log, from the start of a line."""
+    """Return the last `size` bytes of a log, without the incomplete line at their start."""
     end = path.stat().st_size
     return read_span(path, end - size, end)
 

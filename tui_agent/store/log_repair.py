@@ -1,4 +1,4 @@
-"""Opening a log under its lock, and moving it to a new file when its disk fails.
+"""Opening a session's log under its lock, and moving the log to a new file when its disk fails.
 
 Invariant: before bytes are cut off, they are saved in a side file. Whole lines are never moved or changed.
 """
@@ -38,9 +38,9 @@ class OpenedLog:
 def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> OpenedLog:
     """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`.
 
-    A log written by another version raises `SessionVersionError` and stays unchanged. `repair` is the event that the
-    caller must record; every opening returns it until it is in the log. Lines that `known` covers are not checked
-    again.
+    A log written by another version raises `SessionVersionError` and stays unchanged. `repair` of the result is an
+    event about repaired lines that the caller must record; every opening returns it until it is in the log. Lines that
+    `known` covers are not checked a second time.
     """
     path = folder / EVENTS_FILE
     try:
@@ -98,7 +98,10 @@ def require_known_version(folder: Path, version: int) -> None:
 
 
 def read_log_version(folder: Path) -> int:
-    """Return the version that this release cannot read, if any line has one; else the current one. Raises `OSError`."""
+    """Return the version of the log format that a session's log has.
+
+    If some lines have a version that this release cannot read, return that one. Raises `OSError`.
+    """
     return survey_lines(_file_lines(folder / EVENTS_FILE)).version
 
 
@@ -118,7 +121,7 @@ def create_log(folder: Path, ops: FileOps) -> OpenedLog:
 
 
 def copy_to_new_file(folder: Path, end: int, ops: FileOps) -> int:
-    """Copy the first `end` bytes to a new file that replaces the log, and open it.
+    """Copy the first `end` bytes of a log to a new file that replaces it, and return the new file's descriptor.
 
     Needed after a failed sync: pages of the old file may be lost even if the next sync reports success.
     """
@@ -186,7 +189,7 @@ def _read_from(path: Path, end: int) -> bytes:
 
 
 def _read_reported(path: Path) -> tuple[set[int], set[str]]:
-    """Return the bad lines and the side files listed in the log's `log.repaired` events."""
+    """Return the bad lines and the side files that the log's `log.repaired` events list."""
     bad_lines, side_files = set[int](), set[str]()
     for line in _file_lines(path):
         if b'"log.repaired"' in line:
@@ -198,8 +201,9 @@ def _read_reported(path: Path) -> tuple[set[int], set[str]]:
 
 
 def _is_still_in_log(side_file: Path, torn: bytes) -> bool:
-    """Return True if the log still ends with the side file's bytes: an earlier opening failed before it truncated them.
+    """Return True if the torn end of a log begins with the bytes of a side file.
 
-    The caller then counts these bytes with the log's end, not with the side file.
+    An earlier opening of the log then failed after saving these bytes, before it cut them off. The caller counts them
+    with the end of the log, not with the side file.
     """
     return torn.startswith(side_file.read_bytes())

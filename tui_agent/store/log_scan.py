@@ -25,11 +25,11 @@ _REQUEST_ENDS = (b'{"kind":"model.responded",', b'{"kind":"model.failed",')
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Result of checking a log's checksums.
+    """The result of checking the checksums of a log's lines.
 
     `good_end` is the offset after the last intact line, `lines` the number of lines before it, and `bad_lines` the
-    numbers (from 1) of the damaged lines among them. `version` is a log version that this release cannot read, if any
-    intact line has one.
+    numbers (from 1) of the damaged lines among them. `version` is a version of the log format that this release cannot
+    read, if any intact line has one.
     """
 
     good_end: int
@@ -43,7 +43,7 @@ EMPTY_SURVEY = Survey(0, -1, ())
 
 
 def split_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset after the line, line without its newline) of every whole line."""
+    """Yield every whole line as (offset after the line, line without its newline)."""
     start = 0
     while (end := data.find(b"\n", start)) >= 0:
         yield end + 1, data[start:end]
@@ -51,12 +51,15 @@ def split_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def survey_bytes(data: bytes) -> Survey:
-    """Check every line's checksum."""
+    """Check the checksum of every line in the bytes of a log."""
     return survey_lines(line for _, line in split_lines(data))
 
 
 def survey_lines(checked_lines: Iterable[bytes], known: Survey = EMPTY_SURVEY) -> Survey:
-    """Check the checksum of every line (without newlines). `known` is the survey of all earlier lines."""
+    """Check the checksum of every line of a log (given without newlines).
+
+    `known` is the result for all earlier lines.
+    """
     good_end, last_seq, good_lines = known.good_end, known.last_seq, known.lines
     bad_lines: list[int] = []
     settled, end = 0, good_end
@@ -77,13 +80,16 @@ def survey_lines(checked_lines: Iterable[bytes], known: Survey = EMPTY_SURVEY) -
 
 
 def read_seq(line: bytes) -> int | None:
-    """Return the `seq` of a line in this product's layout, or None for another layout."""
+    """Return the `seq` of a line of the log that has the current layout, or None for another layout."""
     match = _SEQ.match(line)
     return int(match.group(1)) if match else None
 
 
 def find_end_offset(path: Path, seq: int) -> int:
-    """Return the offset after the line of event `seq`, or of the last event before it, by bisection; 0 if none."""
+    """Return the offset after the line of event `seq` in a log, by bisection.
+
+    If the event is not there, return the offset after the last event before it, or 0 if there is none.
+    """
     size = path.stat().st_size
     if size == 0:
         return 0
@@ -99,7 +105,6 @@ def find_end_offset(path: Path, seq: int) -> int:
 
 
 def _next_line_start(data: mmap.mmap, offset: int) -> int:
-    """Return the start of the first line at or after an offset; the end of the data if there is none."""
     end = data.find(b"\n", offset - 1) if offset else -1
     return 0 if not offset else end + 1 if end >= 0 else len(data)
 
@@ -114,12 +119,12 @@ def _is_later(data: mmap.mmap, start: int, seq: int) -> bool:
 
 
 def intact_seq(line: bytes) -> int | None:
-    """Return the `seq` of an intact line; None for a damaged line."""
+    """Return the `seq` of an intact line of the log; None for a damaged line."""
     return _decoded_seq(line) if is_intact(line) else None
 
 
 def _decoded_seq(line: bytes) -> int | None:
-    """Return the `seq` of an intact line, even of another version with another layout."""
+    """Return the `seq` of an intact line of the log, even of another version with another layout."""
     seq = read_seq(line)
     if seq is None and (record := decode_line(line)) is not None:
         seq = record.seq
@@ -128,13 +133,16 @@ def _decoded_seq(line: bytes) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """A filter that excludes deltas of requests in `ended_requests`, and records outside `stretches`."""
+    """A filter for records of a log.
+
+    It excludes deltas of the requests in `ended_requests`, and events outside the number ranges `stretches`.
+    """
 
     ended_requests: frozenset[bytes] = frozenset()
     stretches: Sequence[Stretch] | None = None
 
     def skips(self, line: bytes, after: int) -> bool:
-        """Return True if the filter excludes this line, or if its `seq` is at most `after`."""
+        """Return True if the filter excludes this line of the log, or if its `seq` is at most `after`."""
         if self.ended_requests and _is_delta(line) and _request_id(line, _DELTA) in self.ended_requests:
             return True
         if after < 0 and self.stretches is None:
@@ -143,7 +151,7 @@ class RecordFilter:
         return seq is not None and (seq <= after or not self.includes(seq))
 
     def includes(self, seq: int) -> bool:
-        """Return True if this `seq` is in the filter's stretches."""
+        """Return True if an event with this number lies in the ranges of the filter."""
         return self.stretches is None or is_on_branch(seq, self.stretches)
 
 
@@ -208,7 +216,7 @@ def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) ->
 
 
 def lines_with(data: bytes, mark: bytes) -> Iterator[bytes]:
-    """Yield the whole lines that contain `mark`."""
+    """Yield the whole lines of a log's bytes that contain `mark`."""
     position = data.find(mark)
     while position >= 0 and (end := data.find(b"\n", position)) >= 0:
         yield data[data.rfind(b"\n", 0, position) + 1 : end]
@@ -220,10 +228,10 @@ def _is_delta(line: bytes) -> bool:
 
 
 def _request_id(line: bytes, kind: bytes) -> bytes | None:
-    """Return the request id of a line whose payload begins with `kind`; None for other lines.
+    """Return the request id in a line of the log whose payload begins with `kind`; None for other lines.
 
-    Quotes inside strings are escaped and the envelope's fields come before any JSON value, so the first match
-    is the payload's own field.
+    Quotes inside strings are escaped and the envelope's fields come before any JSON value, so the first match is the
+    payload's own field.
     """
     start = line.find(_PAYLOAD) + len(_PAYLOAD)
     if start < len(_PAYLOAD) or not line.startswith(kind, start):

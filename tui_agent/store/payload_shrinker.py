@@ -1,4 +1,5 @@
-"""Preparation of a payload for its line: redacted, without lone surrogates, with long texts as blobs.
+"""Preparation of an event's payload for its line in the log: redacted, without lone surrogates, with long texts as
+blobs.
 
 Invariant: nothing is lost, except that texts above 8 KB in fields that cannot be blobs are cut, with a note of their
 length.
@@ -33,12 +34,12 @@ _VERBATIM = frozenset(
     """kind blob_sha256 digest before after commit prefix_digest call_id request_id question_id queue_id run_id
     provider_id parent_crc session""".split()  # noqa: SIM905 - read as prose
 )
-"""Fields that are copied unchanged: identifiers and hashes."""
+"""Fields of payloads that are copied unchanged: identifiers and hashes."""
 _UNREDACTED = frozenset(("signature", "opaque"))
-"""Fields that a provider needs back unchanged: never redacted, and moved to a blob if long."""
+"""Fields of payloads that a provider needs back unchanged: never redacted, and moved to a blob if long."""
 
 _TEXT_LIMITS = (MAX_INLINE_TEXT_BYTES, 2_048, 512, 128)
-"""Byte limits for texts inside the event, tried in this order until the line is short enough."""
+"""Byte limits for texts inside an event, tried in this order until the line is short enough."""
 _CUT_NOTE_BYTES = 80
 
 
@@ -72,7 +73,7 @@ class Shrinker:
         return self._redactor.suspects(raw) or b'"blob_sha256"' in raw or b'"blob_json"' in raw
 
     def _store_payload(self, kind: str, raw: bytes) -> bytes:
-        """Store the whole payload as a blob, and return a reference. Needed for payloads with very many small parts."""
+        """Store the whole payload as a blob, and return the JSON of a reference. Needed for very many small parts."""
         return to_json({"kind": kind, "payload_blob": self._blobs.put_bytes(raw), "size": len(raw)})
 
     def _shrink_model(self, model: ModelT, walk: "_Walk") -> ModelT:
@@ -102,7 +103,7 @@ class Shrinker:
         return self._shrink_value(value, walk)
 
     def _redact_arguments(self, text: str) -> str:
-        """Redact a call's arguments as parsed JSON, because rules do not match text with JSON escapes."""
+        """Redact the arguments of a tool call as parsed JSON, because rules do not match text with JSON escapes."""
         try:
             arguments: JsonValue = from_json(text)
         except ValueError:
@@ -158,7 +159,7 @@ class Shrinker:
         return {"blob_json": self._blobs.put_bytes(raw), "size": len(raw), "preview": preview}
 
     def _is_marker(self, value: dict[str, JsonValue]) -> bool:
-        """Return True if an object is a marker of a blob that this store has, not data that only looks like one."""
+        """Return True if an object refers to a blob that this store has, and does not only look like a reference."""
         digest = value.get("blob_sha256") if value.keys() == TEXT_MARKER else value.get("blob_json")
         if value.keys() not in (TEXT_MARKER, CONTAINER_MARKER) or not isinstance(digest, str):
             return False
@@ -170,7 +171,7 @@ class Shrinker:
 class _Walk:
     """Settings of one pass over a payload.
 
-    Texts above `limit` bytes are moved to blobs; with `containers`, also objects and lists above 8 KB.
+    Texts above `limit` bytes are moved to blobs. If `containers` is True, objects and lists above 8 KB are moved too.
     """
 
     limit: int
@@ -201,7 +202,7 @@ def cut_text(text: str) -> str:
 
 @cache
 def _long_fields(model: type[FrozenModel]) -> frozenset[str]:
-    """Return the fields of a model that accept a `BlobText`."""
+    """Return the fields of a model whose text may be a blob (`BlobText`)."""
     return frozenset(
         name for name, field in model.model_fields.items() if BlobText in _alternatives(field.annotation)
     )

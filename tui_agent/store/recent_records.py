@@ -11,11 +11,11 @@ from tui_agent.protocol.envelope import Record
 
 MAX_RECORDS: Final = 1_000
 MAX_BYTES: Final = 2_000_000
-"""Limits in records and bytes. Followers that lag behind read older records from the file."""
+"""Limits for the records in memory, in number and bytes. Followers that lag behind read older records from the file."""
 
 
 class RecentRecords:
-    """The newest records, oldest first."""
+    """The newest records of a session's log, oldest first."""
 
     def __init__(self) -> None:
         self._records: list[Record] = []
@@ -47,7 +47,7 @@ class RecentRecords:
         return index < len(self._records) and self._records[index].seq == seq
 
     def records_after(self, seq: int, limit: int | None = None) -> Sequence[Record]:
-        """Return the records with a greater `seq`, at most `limit`."""
+        """Return the records in memory with a greater `seq`, at most `limit`."""
         start = self._find_index(seq)
         return self._records[start : None if limit is None else start + limit]
 

@@ -20,14 +20,14 @@ from tui_agent.store.log_line import decode_line
 from tui_agent.store.log_scan import split_lines
 
 MAX_MESSAGE_CHARS, MAX_TOOL_CHARS = 16_000, 2_000
-"""Maximum characters searched of a message, and of a tool's target or result."""
+"""Limits for the characters that can be searched in a message, and in a tool's target or result."""
 _PAYLOAD = b'"payload":{"kind":"'
 _KINDS = (b"user.message", b"model.responded", b"tool.called", b"tool.finished", b"session.titled")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchText:
-    """The text of one event."""
+    """The searchable text of one event."""
 
     seq: int
     time: float
@@ -36,7 +36,7 @@ class SearchText:
 
 
 def extract_texts(piece: bytes, folder: Path) -> Iterator[SearchText]:
-    """Yield the texts in the whole lines of a session's log."""
+    """Yield the searchable texts in a piece of a session's log that consists of whole lines."""
     blobs = open_blobs(folder)
     for _, line in split_lines(piece):
         start = line.find(_PAYLOAD) + len(_PAYLOAD)

@@ -30,13 +30,13 @@ INDEX_FILE = "index.sqlite"
 VERSION = 7
 BUSY_MS = 2_000
 MIN_SESSIONS = 50
-"""Minimum number of sessions for which a list creates an index."""
+"""Minimum number of sessions for which listing sessions creates an index."""
 _BATCH = 100
 """Number of sessions that are read in one transaction."""
 
 
 def _ignore_stale() -> None:
-    """Do nothing. Default of `on_stale`."""
+    """Ignore that the index is not up to date; the default of `on_stale`."""
 
 
 class SessionIndex:
@@ -47,7 +47,7 @@ class SessionIndex:
 
     @contextmanager
     def _open(self, *, wait_ms: int = BUSY_MS) -> Iterator[sqlite3.Connection]:
-        """Open the index; recreate one that is damaged or of another version. Raises `sqlite3.Error`, `OSError`."""
+        """Open the index. Recreate one that is damaged or of another version. Raises `sqlite3.Error`, `OSError`."""
         try:
             db = self._connect(wait_ms)
         except sqlite3.OperationalError:
@@ -116,14 +116,16 @@ class SessionIndex:
         return summaries[0]
 
     def _delete_if_damaged(self, fault: Exception) -> None:
-        """Delete a damaged index. Keep one that is only locked or read-only."""
         if isinstance(fault, sqlite3.DatabaseError) and not isinstance(fault, sqlite3.OperationalError):
             self.delete()
 
     def refresh(
         self, states: Sequence[LogState], progress: Callable[[int], None] = lambda done: None
     ) -> None:
-        """Update the index, reading only new lines of each log. Raises `sqlite3.Error`, `OSError`."""
+        """Update the index, reading only new lines of each log.
+
+        `progress` is called with the number of sessions that are done. Raises `sqlite3.Error`, `OSError`.
+        """
         with self._open() as db:
             known = {
                 name: (stamp, read_to)
@@ -149,7 +151,10 @@ class SessionIndex:
     def rebuild(
         self, states: Sequence[LogState], progress: Callable[[int], None] = lambda done: None
     ) -> None:
-        """Recreate the index from the logs. Raises `sqlite3.Error`, `OSError`."""
+        """Recreate the index from the logs.
+
+        `progress` is called with the number of sessions that are done. Raises `sqlite3.Error`, `OSError`.
+        """
         self.delete()
         self.refresh(states, progress)
 
@@ -182,7 +187,10 @@ class SessionIndex:
         *,
         on_stale: OnStale = _ignore_stale,
     ) -> list[SearchHit]:
-        """Return the newest hit of each session, among the newest `MAX_HITS` hits. Otherwise like `search`."""
+        """Return the newest hit of each session, among the newest `MAX_HITS` hits.
+
+        In all other respects like `search`.
+        """
         hits = self._query(states, lambda db: session_search.find_sessions(db, text, workspace), on_stale)
         if hits is None:
             hits = session_search.newest_per_session(scan_logs(states, split_words(text), workspace))
@@ -213,7 +221,7 @@ class SessionIndex:
         return None
 
     def _refresh_if_free(self, states: Sequence[LogState]) -> bool:
-        """Update the index; return False if another process is already doing it."""
+        """Update the index; return False if another process is already updating it."""
         try:
             self.refresh(states)
         except sqlite3.OperationalError:

@@ -1,7 +1,7 @@
 """Tables of the session index, and the code that adds logs to them.
 
-Invariant: a row equals `summarise_session` of the log at the time of the update. Each text is added once; an update
-starts where the previous update stopped.
+Invariant: a row of `sessions` equals `summarise_session` of the log at the time of the update. Each text is added once;
+an update starts where the previous update stopped.
 """
 
 import os
@@ -48,7 +48,7 @@ _SELECT = (
     " FROM sessions JOIN places ON places.number = sessions.place"
 )
 _END_BYTES = 24
-"""Bytes of a line's end that are stored to recognise the line; they include its checksum."""
+"""Number of bytes before the indexed end of a log that are stored to recognise it; they include a checksum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class LogState:
 
     @classmethod
     def read(cls, folder: str) -> "LogState | None":
-        """Return the current state; None if there is no log."""
+        """Return the current state of the log in a folder; None if there is no log."""
         try:
             status = os.stat(f"{folder}/{EVENTS_FILE}")  # noqa: PTH116 - thousands at once
         except OSError:
@@ -73,7 +73,10 @@ class LogState:
 def known_rows(
     db: sqlite3.Connection, states: Iterable[LogState]
 ) -> tuple[list[SessionSummary], list[tuple[LogState, SessionStats | None]]]:
-    """Return the summaries that are current, and (log, its previous counts) for each log that must be read."""
+    """Return the summaries that are current, and the logs that must be read.
+
+    Each log is returned with its counts from the last update, from which counting can continue (None: start from 0).
+    """
     rows = {row["name"]: row for row in _select(db)}
     current: list[SessionSummary] = []
     stale: list[tuple[LogState, SessionStats | None]] = []
@@ -87,7 +90,7 @@ def known_rows(
 
 
 def _select(db: sqlite3.Connection, name: str | None = None) -> Iterator[sqlite3.Row]:
-    """Yield the rows of all sessions, or of one."""
+    """Yield the rows of all sessions, or only of the session `name`."""
     cursor = db.cursor()
     cursor.row_factory = sqlite3.Row
     condition, values = ("", ()) if name is None else (" WHERE name = ?", (name,))
@@ -95,18 +98,23 @@ def _select(db: sqlite3.Connection, name: str | None = None) -> Iterator[sqlite3
 
 
 def _known_stats(state: LogState, row: sqlite3.Row | None) -> SessionStats | None:
-    """Return the counts from which to continue, or None if the log must be read from its start."""
+    """Return the counts of a session from which counting can continue, or None if its log must be read from the
+    start.
+    """
     return _stats(row) if row is not None and _is_extended(state, row) else None
 
 
 def _is_extended(state: LogState, row: sqlite3.Row) -> bool:
-    """Return True if a log only grew since its row was saved: after a crash, the log's end may be different."""
+    """Return True if a log only grew since its row was saved.
+
+    After a crash, the end of the log may be different.
+    """
     known_to: int = row["known_to"]
     return row["file"] == state.file and known_to <= state.size and _read_end(state, known_to) == row["ends"]
 
 
 def _read_end(state: LogState, known_to: int) -> bytes:
-    """Return the bytes before an offset of a log; empty if the log is gone."""
+    """Return the last bytes before an offset of a log; empty if the log is gone."""
     try:
         with (state.folder / EVENTS_FILE).open("rb") as log:
             log.seek(max(0, known_to - _END_BYTES))
@@ -131,7 +139,10 @@ def _summary(folder: Path, row: sqlite3.Row) -> SessionSummary:
 
 
 def save_summary(db: sqlite3.Connection, state: LogState, summary: SessionSummary) -> None:
-    """Save a session's list row. Delete its texts if its log is another file or was rewritten."""
+    """Save a session's list row in the index.
+
+    The session's texts are deleted if its log is another file or was rewritten.
+    """
     old = next(_select(db, summary.id), None)
     if old is not None and not _is_extended(state, old):
         delete_session(db, summary.id)
@@ -144,13 +155,12 @@ def save_summary(db: sqlite3.Connection, state: LogState, summary: SessionSummar
 
 
 def _save_end(db: sqlite3.Connection, state: LogState, name: str) -> None:
-    """Save the bytes before the last known offset of a log."""
     row = next(_select(db, name))
     db.execute("UPDATE sessions SET ends = ? WHERE name = ?", (_read_end(state, row["known_to"]), name))
 
 
 def delete_session(db: sqlite3.Connection, name: str) -> None:
-    """Delete a session's row and texts."""
+    """Delete a session's row and texts from the index."""
     row = db.execute("SELECT number FROM sessions WHERE name = ?", (name,)).fetchone()
     if row is not None:
         db.execute("DELETE FROM words WHERE rowid IN (SELECT number FROM texts WHERE session = ?)", row)

@@ -35,20 +35,23 @@ from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.writer_lock import WriterLock
 
 _ENVELOPE_ROOM = 1_024
-"""Bytes of a line reserved for the envelope around the payload."""
+"""Number of bytes of a line that are reserved for the envelope around the payload."""
 QUIET_KINDS: Final = frozenset(
     """session.started run.started run.finished settings.changed command.rejected agent.state_changed
     plugin.loaded plugin.failed env.started env.stopped hook.ran""".split()  # noqa: SIM905 - read as prose
 )
-"""Kinds of events that can occur in a session without any message. A lazy log with only these is not written."""
+"""Kinds of events that can occur in a session without any message.
+
+A log opened with `lazy` is not written while it has only such events.
+"""
 OpenLog = Callable[[], tuple[WriterLock, OpenedLog]]
-"""Acquire the session's lock and open (or create) its log."""
+"""Acquires a session's lock and opens (or creates) its log."""
 MAX_BATCH = 2_000
 """Maximum number of records that one `next_batch` returns, so that a long history does not block the event loop."""
 
 
 class WallClock(Protocol):
-    """Source of `time`, in seconds since the epoch."""
+    """The source of the time of events, in seconds since the epoch."""
 
     def now(self) -> float: ...
 
@@ -63,7 +66,10 @@ class LogFollower:
         self._closed = False
 
     async def next_batch(self) -> Sequence[Record]:
-        """Wait for the next records and return at least one; empty once the log or the follower is closed."""
+        """Wait for the next records and return at least one.
+
+        The result is empty once the log or the follower is closed.
+        """
         while not self._closed:
             batch = self._source.next_after(self._cursor, MAX_BATCH)
             if batch:
@@ -120,11 +126,11 @@ class SessionLog:
         self.repair: LogRepaired | None = None
         self._fd, self._end, self._last_seq, self._lines = -1, 0, -1, 0
         self.place: LinePosition | None = None
-        """End of the newest event in the file; None until this run has written an event."""
+        """The end of the newest event in the file; None until this process has written an event."""
         if not lazy:
             self._open_file()
         self.previous_last_seq = self._last_seq
-        """The last event of earlier runs; -1 in a new session."""
+        """The `seq` of the last event that an earlier process recorded; -1 in a new session."""
         self._recent = RecentRecords()
         self._has_torn_end = False
         self._synced = 0
@@ -148,7 +154,7 @@ class SessionLog:
 
     @property
     def is_closed(self) -> bool:
-        """True after `close`."""
+        """True after `close` was called."""
         return self._closed
 
     def _open_file(self) -> None:
@@ -226,10 +232,12 @@ class SessionLog:
             ) from cause
 
     def repair_file(self) -> LogRepaired | None:
-        """Rewrite the log if its file was removed or replaced. Return the event to record, or None.
+        """Rewrite the log if its file was removed or replaced.
+
+        Return an event about this, which the caller records, or None.
 
         Usually costs two stat calls. Nothing that was appended is lost. Raises `StoreError` on failure; the next call
-        tries again.
+        tries once more.
         """
         if self._lock is None or self._closed or self.ops.is_current(self._fd, self.folder / EVENTS_FILE):
             return None
@@ -249,7 +257,7 @@ class SessionLog:
         return LogRepaired(moved_bytes=0, side_file=side_file, rewritten=True)
 
     def _switch_to(self, fd: int) -> None:
-        """Use a new, synced file from now on, and close the old file."""
+        """Write to a new, synced file from now on, and close the old file."""
         old_fd, self._fd = self._fd, fd
         self._synced = self._end
         self._has_failed_sync = self._has_torn_end = False
@@ -296,7 +304,9 @@ class SessionLog:
                 ) from fault
 
     def _move_to_new_file(self) -> None:
-        """Copy the log to a new file after a failed sync, because the old file's pages may be lost without an error."""
+        """Copy the log to a new file after a failed sync, which may have lost pages of the old file without an
+        error.
+        """
         with self._file_guard:
             self._switch_to(copy_to_new_file(self.folder, self._end, self.ops))
 
@@ -307,7 +317,8 @@ class SessionLog:
         return self._recent.records_after(after)
 
     def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
-        """Return the records after `after` on the current branch, or on the branch given by `stretches`.
+        """Return the records with `seq` > `after` on the current branch, or on the branch with the event ranges
+        `stretches`.
 
         Reads the file and leaves out the deltas of finished requests.
         """
@@ -331,20 +342,19 @@ class SessionLog:
         return self._recent.has(seq)
 
     def next_after(self, seq: int, limit: int) -> Sequence[Record]:
-        """Return the next records after `seq`, at most `limit`."""
+        """Return the next records with a greater `seq`, at most `limit`."""
         if self._needs_file(seq):
             return read_records(self.folder, seq, limit, size=self._end)
         return self._recent.records_after(seq, limit)
 
     def _needs_file(self, after: int) -> bool:
-        """Return True if records after `after` are no longer in memory and must be read from the file."""
         if after >= self._last_seq or not self._end:
             return False
         first = self._recent.first_seq
         return first is None or first > after + 1
 
     def follow(self, after: int = -1) -> LogFollower:
-        """Return a follower that starts after `after`."""
+        """Return a follower that returns the records with `seq` > `after`."""
         follower = LogFollower(self, after)
         self._followers.add(follower)
         return follower

@@ -15,7 +15,10 @@ from tui_agent.store.session_index_rows import LogState
 from tui_agent.store.session_summary import summarise_session
 
 MAX_HITS = 100_000
-"""Maximum number of newest hits from which sessions are taken. Very common words have more hits."""
+"""Maximum number of newest hits from which a search for sessions takes its results.
+
+Very common words have more hits.
+"""
 MAX_SNIPPETS = 500
 _SEARCH_SESSIONS = """
 SELECT sessions.name, sessions.title, places.workspace, texts.seq, texts.at, texts.kind, texts.number, grouped.places
@@ -36,7 +39,7 @@ WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """An event that matches a search. `snippet` is the text around the match.
+    """An event that matches a search. `snippet` is the part of its text around the match.
 
     A search for sessions returns the newest match of each session, with the session's number of matches in `hit_count`.
     """
@@ -52,7 +55,7 @@ class SearchHit:
 
 
 def _match_expression(db: sqlite3.Connection, text: str, workspace: str | None) -> str:
-    """Return the FTS query for a text; empty if nothing can match."""
+    """Return the query of SQLite's full-text search for some words; empty if nothing can match."""
     query = " ".join(f'text:"{word}"*' for word in split_words(text))
     if workspace is None or not query:
         return query
@@ -68,7 +71,7 @@ def find_events(db: sqlite3.Connection, text: str, workspace: str | None, limit:
 
 
 def find_sessions(db: sqlite3.Connection, text: str, workspace: str | None) -> list[SearchHit]:
-    """Return one hit per session from the index. SQLite's `snippet` would be slow here, so this cuts the snippets."""
+    """Return one hit per session from the index, with snippets cut here because SQLite's `snippet` would be slow."""
     query = _match_expression(db, text, workspace)
     rows = db.execute(_SEARCH_SESSIONS, (query, MAX_HITS)).fetchall() if query else []
     hits: list[SearchHit] = []
@@ -91,7 +94,10 @@ def newest_per_session(hits: Iterable[SearchHit]) -> list[SearchHit]:
 
 
 def _find_word(text: str, words: Sequence[str]) -> int:
-    """Return the position of the first of these words; 0 if the text has the words only with other accents."""
+    """Return the position in a text of the first of these words.
+
+    The result is 0 if the text has the words only with other accents.
+    """
     folded = text.casefold()
     return max(
         0, min((position for word in words if (position := folded.find(word.casefold())) >= 0), default=0)

@@ -30,7 +30,7 @@ from tui_agent.store.log_line import decode_line, decode_payload, is_intact
 from tui_agent.store.log_scan import read_seq, split_lines
 
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
-"""State of a session's newest turn. `open`: no end is recorded; `waiting`: the user must answer; "": unknown."""
+"""State of a session's newest turn. `open`: the log has no end of it; `waiting`: the user must answer; "": unknown."""
 
 MAX_BYTES: Final = 8 * 1024 * 1024
 """Maximum bytes that are counted for a list; the rest of a longer log is counted when the index is updated."""
@@ -50,7 +50,7 @@ _OUTCOMES: Final[dict[TurnEnd, Outcome]] = {
     "model_error": "failed",
     "error": "failed",
 }
-"""Outcome by the reason of a turn's end; any other reason means `stopped`."""
+"""Maps the reason of a turn's end to the state of the turn; any other reason means `stopped`."""
 _SETTLED = (b"permission.decided", b"question.answered")
 _REQUESTS = (b"permission.requested", b"question.asked")
 _IN_TURN = (b"iteration.", b"user.message")
@@ -58,9 +58,10 @@ _IN_TURN = (b"iteration.", b"user.message")
 
 @dataclass(frozen=True, slots=True)
 class SessionStats:
-    """Counts of a log's first `read_to` bytes. `cost_usd` is None if no price was known.
+    """Counts of the first `read_to` bytes of a session's log. `cost_usd` is None if no price was known.
 
-    `workspace` is the folder that the session moved to or was forked into; empty if it still has its first folder.
+    `workspace` is the folder that the session moved to or was forked into; empty if the session stayed in its first
+    folder.
     """
 
     turns: int = 0
@@ -72,7 +73,7 @@ class SessionStats:
 
 
 def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> SessionStats:
-    """Return `previous` with the next whole lines of the log (`piece`) added."""
+    """Return the counts `previous` with those of the next whole lines of the log (`piece`) added."""
     turns, cost, title, workspace = previous.turns, previous.cost_usd, previous.title, previous.workspace
     start, size = 0, len(piece)
     model_lines: list[bytes] = []
@@ -108,7 +109,10 @@ def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> Sessi
 def count_log(
     folder: Path, size: int, blobs: BlobStore, known: SessionStats | None = None
 ) -> SessionStats | None:
-    """Count a log of `size` bytes, continuing from `known`. Return None if more than `MAX_BYTES` must be read."""
+    """Count the first `size` bytes of a session's log, continuing from the counts `known`.
+
+    Return None if more than `MAX_BYTES` must be read.
+    """
     counts = known or SessionStats()
     if counts.read_to > size:
         counts = SessionStats()
@@ -135,7 +139,10 @@ def _read_workspace(line: bytes, blobs: BlobStore) -> str:
 
 
 def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
-    """Return the cost of an answer. The cost is the last field of that name, after the model's text."""
+    """Return the cost in a line with an answer of a model, or None.
+
+    The last field of that name is the right one, because the model's text comes before.
+    """
     position = line.rfind(b'"cost_usd":')
     match = _COST.match(line, position) if position >= 0 else None
     if match is not None:
@@ -147,10 +154,10 @@ def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
 
 
 def read_outcome(data: bytes, blobs: BlobStore, *, is_complete: bool) -> tuple[Outcome, int | None]:
-    """Return a session's state, computed from its last lines, and the `seq` to which the head was moved, or None.
+    """Return the state of a session's newest turn, computed from the last lines of its log.
 
-    The state is empty if these lines do not determine it. `is_complete` is True if `data` is the whole log. Undone
-    turns are ignored.
+    The second value is the `seq` to which the last of these lines moved the session, or None. The state is empty if
+    these lines do not determine it. `is_complete` is True if `data` is the whole log. Undone turns are ignored.
     """
     later, branch_end = _LaterLines(), None
     for _, line in reversed(list(split_lines(data))):
@@ -178,10 +185,10 @@ def _head_target(line: bytes, blobs: BlobStore, branch_end: int | None) -> int |
 
 @dataclass(slots=True)
 class _LaterLines:
-    """State collected from the lines after the current one.
+    """Facts from the lines of a log after the current line, while the log is read backwards.
 
     `settled` are the ids of requests and questions that were decided; `has_content` is True if these lines belong to a
-    turn. `ended` is the outcome of an interrupted turn, unless an earlier line has a request that still waits.
+    turn. `ended` is the outcome of an interrupted turn, unless an earlier line has a request that nobody answered.
     """
 
     settled: set[str] = field(default_factory=set)
@@ -190,7 +197,7 @@ class _LaterLines:
 
 
 def _line_outcome(line: bytes, start: int, later: _LaterLines, blobs: BlobStore) -> Outcome:
-    """Return the session's state if this line and the lines after it determine it; otherwise an empty string."""
+    """Return the state of a session's newest turn if this line and the lines after it determine it; otherwise ""."""
     if line.startswith(b"turn.started", start):
         return later.ended or "open"
     if line.startswith((b"turn.finished", *_SETTLED, *_REQUESTS), start) or (

@@ -42,11 +42,11 @@ from tui_agent.store.session_summary import SessionSummary
 from tui_agent.store.writer_lock import WriterLock
 
 REMOVED_PREFIX = ".removed-"
-"""Name prefix of a folder that is being deleted. Cleanup removes what an interrupted deletion left."""
+"""Prefix of the name of a session's folder that is being deleted. Cleanup removes what an interrupted deletion left."""
 Detach = Callable[[Path, Path], None]
-"""Copies files from a session's folder (first) to a fork's folder (second): all that the fork uses, except the log.
+"""Copies files from a session's folder (first) to a fork's folder (second), so that the first can be deleted.
 
-Raises `OSError`.
+All files that the fork uses are copied, except the log. Raises `OSError`.
 """
 _RUN_ID = re.compile(r"run_[0-9a-f]{12}")
 _MOVE_HINT = ", or move the data folder with --data-dir"
@@ -110,9 +110,9 @@ class SessionStore:
             raise _creation_error(folder, fault) from fault
 
     def open(self, session_id: str, wait_s: float = 2.0) -> SessionLog:
-        """Lock and open an existing session. Waits for a process that is about to release it.
+        """Lock and open an existing session. Blocks up to `wait_s` seconds if another process is about to release it.
 
-        Raises `SessionNotFound`, `SessionLocked`, `StoreError`. Blocks up to `wait_s` seconds.
+        Raises `SessionNotFound`, `SessionLocked`, `StoreError`.
         """
         folder = self.folder(session_id)
         self._require_session(folder)
@@ -242,7 +242,7 @@ class SessionStore:
 
     @property
     def index(self) -> SessionIndex:
-        """The index of all sessions; its file may not exist yet."""
+        """Return the index of all sessions; its file may not exist yet."""
         return SessionIndex(self.root)
 
     def log_states(self) -> Sequence[LogState]:
@@ -257,15 +257,19 @@ class SessionStore:
         return [state for state in states if state is not None]
 
     def latest(self, workspace: str | None) -> SessionId | None:
-        """Return the last used session of a workspace (None: of any), preferably with messages, or None."""
+        """Return the last used session of a workspace (None: of any workspace), preferably one with messages.
+
+        Return None if there is no session.
+        """
         sessions = [summary for summary in self.list(workspace) if workspace in (None, summary.workspace)]
         with_messages = [session for session in sessions if session.title]
         return next((session.id for session in with_messages or sessions), None)
 
     def resolve(self, name: str) -> SessionId:
-        """Return the id of the only session whose id starts with `name`, or of the last used one for `latest`.
+        """Return the id of the only session whose id starts with `name`.
 
-        Raises `SessionNotFound`, or `UsageError` if several sessions match.
+        For the name `latest`, this is the last used session. Raises `SessionNotFound`, or `UsageError` if several
+        sessions match.
         """
         if name == "latest":
             latest = self.latest(None)
@@ -306,7 +310,7 @@ class SessionStore:
         return self.folder(self.resolve(name))
 
     def folders(self) -> Sequence[Path]:
-        """Return the folder of every session."""
+        """Return the folders of all sessions."""
         try:
             return [
                 folder

@@ -60,7 +60,7 @@ class SessionSummary:
 
     @property
     def state(self) -> str:
-        """The outcome, with an open turn shown as `running`, or `stopped` after a crash."""
+        """The state of the newest turn for a list. An unfinished turn is `running`, or `stopped` after a crash."""
         return self.outcome if self.outcome != "open" else "running" if self.is_locked else "stopped"
 
 
@@ -129,14 +129,14 @@ def _is_other_version(record: Record | None) -> TypeGuard[UnknownEvent]:
 
 
 def _foreign_field(record: UnknownEvent | None, field: str) -> str:
-    """Return a field of another version's first line, if this version knows the field."""
+    """Return a field of the first line of a log, written by another version, if this version knows the field."""
     payload = record.raw.get("payload") if record is not None else None
     value = payload.get(field) if isinstance(payload, dict) else None
     return value if isinstance(value, str) else ""
 
 
 def _find_workspace(path: Path) -> str:
-    """Return the workspace from any event that contains it."""
+    """Return the workspace of a session from any event in its log that contains the workspace."""
     started = (start.workspace for start in _search_backwards(path, SessionStarted))
     environments = _search_backwards(path, EnvStarted)
     roots = (environment.root for environment in environments if environment.environment == "local")
@@ -149,7 +149,7 @@ def _first_event(folder: Path) -> Envelope | None:
 
 
 def _initial_values(folder: Path, start: Envelope | None) -> tuple[str, str]:
-    """Return workspace and first title from the first line, or from the parents of a fork."""
+    """Return workspace and first title of a session from the first line of its log, or from the parents of a fork."""
     match start and start.payload:
         case SessionStarted(workspace=workspace, title=title):
             if start is not None and start.session != folder.name:
@@ -176,7 +176,7 @@ def _inherited_workspace(parents: Sequence[HistoryPart]) -> str:
 
 
 def _moved_workspace(path: Path, stretches: Sequence[Stretch] | None) -> str:
-    """Return the folder to which a parent had moved by the time of the fork, or an empty string."""
+    """Return the folder to which a parent session had moved by the time of the fork, or an empty string."""
     moves = _search_backwards(path, WorkspaceMoved, stretches)
     return next((move.workspace for move in moves), "")
 
@@ -191,7 +191,10 @@ def _inherited_title(parents: Sequence[HistoryPart]) -> str:
 
 
 def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, Outcome]:
-    """Return the last whole record and the session's state. Reads as little of the log's end as possible."""
+    """Return the last whole record of a log and the state of the session's newest turn.
+
+    Reads as little of the log's end as possible.
+    """
     last: Record | None = None
     data, moved_to = b"", None
     for max_bytes in (_TAIL_BYTES, _LONG_TAIL_BYTES):
@@ -205,7 +208,7 @@ def _read_end(path: Path, size: int, blobs: BlobStore) -> tuple[Record | None, O
 
 
 def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobStore) -> Outcome:
-    """Return the state of a session whose head was moved to event `moved_to`, which is before `data`."""
+    """Return the state of a session that was moved back to event `moved_to`, which is before `data` in the log."""
     state: Outcome = ""
     visited: set[int] = set()
     while moved_to is not None and moved_to not in visited and len(visited) < _MAX_HEAD_MOVES:
@@ -219,7 +222,7 @@ def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobSt
 
 
 def _last_record(data: bytes, blobs: BlobStore) -> Record | None:
-    """Return the last whole record in these bytes; an incomplete line may follow it."""
+    """Return the last whole record in these bytes of a log; an incomplete line may follow that record."""
     for _, line in reversed(list(split_lines(data))):
         if read_seq(line) is None:
             continue
@@ -230,13 +233,12 @@ def _last_record(data: bytes, blobs: BlobStore) -> Record | None:
 
 
 def _newest_title(path: Path, stretches: Sequence[Stretch] | None) -> str:
-    """Return the newest title in a log, of the events in these stretches (None: all)."""
+    """Return the newest title in a log, of the events in these ranges of numbers (None: all)."""
     titles = _search_backwards(path, SessionTitled, stretches)
     return next((titled.title for titled in titles), "")
 
 
 def _fork_workspace(path: Path) -> str:
-    """Return the workspace in a log's newest `session.forked` events; empty if they contain none."""
     workspaces = (fork.changes.workspace for fork in _search_backwards(path, SessionForked))
     return next(filter(None, workspaces), "")
 
@@ -244,7 +246,10 @@ def _fork_workspace(path: Path) -> str:
 def _search_backwards(
     path: Path, payload_class: type[PayloadT], stretches: Sequence[Stretch] | None = None
 ) -> Iterator[PayloadT]:
-    """Yield the payloads of this class, newest first, of events in these stretches (None: all)."""
+    """Yield the payloads of a class in a log, newest first.
+
+    Only events in the number ranges `stretches` are included (None: all).
+    """
     if not path.stat().st_size:
         return
     mark = payload_mark(payload_class)

@@ -25,7 +25,7 @@ _BLOB_NAME = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Waste:
-    """Files that can be removed. `paths` are files, or the folder of a whole session.
+    """Files of the session store that can be removed. `paths` are files, or the folder of a whole session.
 
     `kind`: `empty` and `old` sessions; `texts` that no event refers to; `draft` for unfinished files; `rest` for the
     remains of an interrupted removal.
@@ -38,7 +38,10 @@ class Waste:
 
 
 def find_waste(store: SessionStore, *, unused_since: float | None = None) -> Iterator[Waste]:
-    """Yield everything that can be removed, including sessions last used before `unused_since`, in epoch seconds."""
+    """Yield everything in the store that can be removed.
+
+    This includes sessions last used before `unused_since`, in epoch seconds.
+    """
     folders = list(store.folders())
     for remnant in sorted(store.root.glob(f"{REMOVED_PREFIX}*")):
         yield Waste("rest", remnant.name.removeprefix(REMOVED_PREFIX), (remnant,), measure_path(remnant))
@@ -95,7 +98,9 @@ def measure_path(path: Path) -> int:
 
 
 def remove_waste(store: SessionStore, item: Waste, detach: Detach | None = None) -> None:
-    """Remove waste. Texts and unfinished files are removed only if they are still waste.
+    """Remove the files of one item that `find_waste` found.
+
+    Texts and unfinished files are removed only if still unused.
 
     `detach` is passed to `SessionStore.remove`. Raises `OSError`, `StoreError`, and `SessionLocked` if the session is
     in use by now.

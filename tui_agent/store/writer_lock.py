@@ -22,7 +22,10 @@ class WriterLock:
     """The exclusive lock of a session, held from construction to `release`."""
 
     def __init__(self, path: Path, *, wait_s: float, pause: Callable[[float], None] = time.sleep) -> None:
-        """Wait up to `wait_s` seconds, then raise `SessionLocked`."""
+        """Acquire the lock, waiting up to `wait_s` seconds.
+
+        Raises `SessionLocked` if another process still holds it.
+        """
         self._path = path
         self._fd: int | None = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
         try:
@@ -48,7 +51,7 @@ class WriterLock:
             pause(_PAUSE_S)
 
     def reacquire(self) -> "WriterLock":
-        """Return this lock, or a new lock if the file was removed.
+        """Return this lock, or a new lock if the lock file was removed.
 
         Raises `SessionLocked` if another process holds the lock on the new file.
         """
@@ -69,7 +72,7 @@ class WriterLock:
 
 
 def _describe_holder(content: bytes) -> str:
-    """Return the holder from the file's content, such as `process 4711 since 14:02`."""
+    """Return a description of the lock's holder from the file's content, such as `process 4711 since 14:02`."""
     pid, _, since = content.decode("ascii", "replace").strip().partition(" ")
     if not pid.isdigit():
         return "another process"
@@ -81,7 +84,7 @@ def _describe_holder(content: bytes) -> str:
 
 
 def is_locked(path: Path | str) -> bool:
-    """Return True if a process holds the lock now. Does not block."""
+    """Return True if a process holds the session's lock now. Does not block."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

@@ -40,7 +40,6 @@ def _quote(candidate: Candidate) -> str:
 
 
 def _sign(candidate: Candidate) -> str:
-    """Return the text between the name and its value."""
     return candidate.lead[len(candidate.name) :]
 
 
@@ -124,7 +123,10 @@ def _is_short_name_secret(candidate: Candidate) -> bool:
 
 
 def _is_configured(candidate: Candidate) -> bool:
-    """Return True if a plain word assigned to a password's name is the password. In code it would be a variable."""
+    """Return True if a plain word assigned to a password's name is the password.
+
+    In code the word would be a variable.
+    """
     value, sign = candidate.value, _sign(candidate)
     if len(value) < 6 or '"' in sign or "'" in sign or value.isupper() or has_shape(value, "state"):
         return False

@@ -1,6 +1,6 @@
-"""The candidate: a match of a rule's pattern, with the text around it.
+"""The candidate for redaction: a match of a rule's pattern, with the text around it.
 
-Invariant: at most `BEFORE` and `AFTER` bytes around it are examined, however long the text is.
+Invariant: at most `BEFORE` and `AFTER` bytes around the match are examined, however long the text is.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,11 @@ class Candidate:
     __slots__ = ("_groups", "_match_start", "_span", "end", "raw", "start", "value")
 
     def __init__(self, match: "re2._Match[bytes]", groups: Mapping[str, int]) -> None:
-        """`groups` maps the pattern's named groups to their numbers.
+        """Examine a match of a rule's pattern; `groups` maps the pattern's named groups to their numbers.
 
-        The secret is the group whose name begins with `secret` (the last one that matched), or the whole match if the pattern has
-        no such group. The secret is extended to whole UTF-8 characters. It is empty if no such group matched.
+        The secret is the group whose name begins with `secret` (the last one that matched), or the whole match if the
+        pattern has no such group. The secret is extended to whole UTF-8 characters. It is empty if no such group
+        matched.
         """
         self.raw: bytes = match.string
         self._span = span = match.span
@@ -38,17 +39,19 @@ class Candidate:
         self.value = self.raw[start:end].decode("utf-8", "replace")
 
     def span_of(self, name: str) -> tuple[int, int]:
-        """Return the first byte of a group and the one after it; (-1, -1) if it does not exist or did not match."""
+        """Return the first byte of a group and the byte after it; (-1, -1) if the group does not exist or did not
+        match.
+        """
         return self._span(self._groups[name]) if name in self._groups else (-1, -1)
 
     def group(self, name: str) -> str:
-        """Return the text of a group, or "" if it does not exist or did not match."""
+        """Return the text of a group, or "" if the group does not exist or did not match."""
         start, end = self.span_of(name)
         return self.raw[start:end].decode("latin-1") if start >= 0 else ""
 
     @property
     def name(self) -> str:
-        """The complete name before the secret."""
+        """The complete name before the secret, such as `db_password` in `db_password = …`."""
         return self.group("name") + self.group("rest")
 
     def nearest(self, count: int = BEFORE) -> str:
@@ -67,7 +70,7 @@ class Candidate:
 
     @property
     def lead(self) -> str:
-        """The match up to the secret."""
+        """The part of the match before the secret."""
         return self.raw[self._match_start : self.start].decode("latin-1")
 
     @property

@@ -21,13 +21,13 @@ from tui_agent.store.redaction.values import (
 
 
 def is_given(candidate: Candidate) -> bool:
-    """Return True unless the value is a placeholder, a template, a variable or another option."""
+    """Return True unless the candidate's value is a placeholder, a template, a variable or another option."""
     value = candidate.value.strip()
     return not has_shape(value, "placeholder", "template", "reference") and not _is_quoted_message(candidate)
 
 
 def is_chosen(candidate: Candidate) -> bool:
-    """Return True if the value looks like a password or a generated key."""
+    """Return True if the candidate's value looks like a password or a generated key."""
     return looks_chosen(candidate.value) and not _is_quoted_message(candidate)
 
 
@@ -37,7 +37,7 @@ def _is_quoted_message(candidate: Candidate) -> bool:
 
 
 def is_address_login(candidate: Candidate) -> bool:
-    """Return True unless it is the default login of a local test server (`postgres:postgres@localhost`)."""
+    """Return True unless the candidate is the default login of a local test server (`postgres:postgres@localhost`)."""
     return candidate.group("user") != candidate.value or not has_shape(candidate.behind, "own-host")
 
 
@@ -50,7 +50,7 @@ def is_statement_password(candidate: Candidate) -> bool:
 
 
 def is_mailgun_key(candidate: Candidate) -> bool:
-    """Return True unless the line shows that `key-…` names a path, a cache entry or an element of a page."""
+    """Return True unless the line shows that the match `key-…` names a path, a cache entry or an element of a page."""
     return not has_shape(candidate.line_before(80) + candidate.lead, "thing-before")
 
 
@@ -68,7 +68,7 @@ def is_block_text(candidate: Candidate) -> bool:
 
 
 def is_login_argument(candidate: Candidate) -> bool:
-    """Return True for the second of two text arguments of a call that signs in."""
+    """Return True for the second of two text arguments of a call that signs in (`login("ada", "…")`)."""
     value = candidate.value
     if looks_random(value, 20):
         return True

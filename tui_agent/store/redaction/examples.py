@@ -1,4 +1,4 @@
-"""The check of a rule's examples: returns the first that fails, with the reason.
+"""The check of a redaction rule's examples: returns the first that fails, with the reason.
 
 Invariant: an example is processed like a real text: keywords first, then the pattern and the checks.
 """
@@ -41,12 +41,14 @@ def _example_fault(rule: Rule, text: str) -> str:
 
 
 def _covered(rule: Rule, raw: bytes) -> str:
-    """Return the texts that a rule redacts, for a message."""
     return ", ".join(repr(raw[start:end].decode()[:60]) for start, end in rule.spans(raw))[:200]
 
 
 def example_text(example: str, seed: str) -> str:
-    """Replace each `{{a-z0-9 20}}` by that many characters of its ranges alternately, drawn from `seed`."""
+    """Replace each `{{a-z0-9 20}}` in an example by 20 characters, alternately from its ranges.
+
+    The characters are drawn from `seed`, so an example always gives the same text.
+    """
     source = random.Random(seed)
 
     def draw(match: re.Match[str]) -> str:

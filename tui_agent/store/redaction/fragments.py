@@ -1,4 +1,4 @@
-"""The building blocks of rules and checks: named pattern fragments, and the files in `rules`.
+"""The building blocks of redaction rules and checks: named pattern fragments, and the files in `rules`.
 
 Invariant: a pattern that names an unknown fragment is refused.
 """
@@ -16,17 +16,17 @@ _NAMED = re.compile(r"\{\{(\w+)\}\}")
 
 @cache
 def rules_table(name: str) -> Mapping[str, Any]:
-    """Return the content of a bundled file, given without its extension."""
+    """Return the content of a bundled TOML file of rules, given by its name without extension."""
     return tomllib.loads(read_rules_file(name))
 
 
 def read_rules_file(name: str) -> str:
-    """Return the text of a bundled file, given without its extension."""
+    """Return the text of a bundled file of rules, given by its name without extension."""
     return (_RULES / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def expand(pattern: str) -> str:
-    """Replace each `{{name}}` in a pattern by that fragment. Raises `ValueError` for an unknown name."""
+    """Replace each `{{name}}` in a pattern by the fragment of that name. Raises `ValueError` for an unknown name."""
     pieces = rules_table("fragments")["fragments"]
 
     def fill(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The bundled rules, and the search for those that may match a text.
+"""The bundled redaction rules, and the search for those that may match a text.
 
 Invariant: no file is read before the first text is examined; a pattern is compiled when one of its keywords occurs.
 """
@@ -30,7 +30,7 @@ def bundled_rules(*, with_examples: bool = False) -> tuple[Rule, ...]:
 
 
 class KeywordIndex:
-    """Finds the rules that have a keyword in a text."""
+    """Finds the redaction rules that have a keyword in a text."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = tuple(rules)
@@ -43,14 +43,14 @@ class KeywordIndex:
         self._searches = [_WordSearch(within, ""), _WordSearch(begun, expand("{{edge}}"))]
 
     def may_match(self, raw: bytes) -> bool:
-        """Return False only if no rule matches."""
+        """Return False only if no rule matches a text."""
         low = raw.lower()
         if low.count(_COUNTED) > low.count(_COUNTS):
             return True
         return any(search.uncounted.search(raw) for search in self._searches)
 
     def candidates(self, raw: bytes) -> list[Rule]:
-        """Return the rules that may match, in order."""
+        """Return the rules that may match a text, in order."""
         low = raw.lower()
         numbers = {number for search in self._searches for number in search.rules_of(raw, low)}
         return [self._rules[number] for number in sorted(numbers)]
@@ -66,7 +66,7 @@ class _WordSearch:
         self.uncounted = _words_pattern(edge, self._all - {_COUNTED})
 
     def rules_of(self, raw: bytes, low: bytes) -> set[int]:
-        """Return the numbers of the rules whose words occur in a text. `low` is the text in lower case."""
+        """Return the numbers of the rules whose words occur in a text. `low` is that text in lower case."""
         found: set[bytes] = set()
         at, hits = 0, 0
         pattern = _words_pattern(self._edge, self._all)

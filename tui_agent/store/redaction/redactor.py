@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 MIN_TEXT = 8
-"""Minimum characters of a text that is searched by rules."""
+"""Minimum number of characters of a text that is searched by rules."""
 MAX_REMEMBERED_LENGTH = 200
-"""Maximum characters of a text that is cached as free of secrets."""
+"""Maximum number of characters of a text that is cached as free of secrets."""
 MAX_REMEMBERED = 4_096
 """Maximum number of cached texts."""
 MIN_SECRET = 8
@@ -32,19 +32,19 @@ MIN_SECRET = 8
 _BINARY_HEAD = 8_192
 """Content with a NUL in this many first bytes is binary."""
 _LINE_END = r"(?:[ \t]*\\\r?\n|[ \t]+\\{3}(?:r\\)?n)"
-"""A backslash and a newline, as such or escaped in JSON."""
+"""Matches a backslash and a newline, as such or escaped in JSON."""
 _CONTINUATION = rf"{_LINE_END}+[ \t]*"
 _CONTINUED_LINE = rf"(?:[^\n]*{_LINE_END})+[^\n]*"
 _BLANK_OR_QUOTE = re.compile(rb"[\s\"'`]")
-"""Characters that do not end a word when words are given separately."""
+"""Characters that do not end a word when the words of a command are given separately."""
 _SCRIPT_OPTION = re.compile(rb"-\w*c")
-"""A shell's option before a script; the script contains several words."""
+"""Matches a shell's option before a script (`-c`); the script contains several words."""
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A secret that was found: its bytes, the rule that found it, and its description."""
+    """A secret that was found in a text: its position, the rule that found it, and its description."""
 
     start: int
     end: int
@@ -115,7 +115,10 @@ class Redactor:
         return text
 
     def words(self, words: Sequence[str]) -> list[str]:
-        """Return a command's words without secrets. Earlier words often show that one is a secret (`curl -u bob:…`)."""
+        """Return a command's words without secrets.
+
+        An earlier word often shows that a word is a secret (`curl -u bob:…`).
+        """
         raw = [word.encode("utf-8", "surrogatepass") for word in words]
         whole = [
             word if _SCRIPT_OPTION.fullmatch(before) else _BLANK_OR_QUOTE.sub(b"!", word)
@@ -129,7 +132,11 @@ class Redactor:
         ]
 
     def hits(self, raw: bytes, *, only_given: bool = False) -> list[Hit]:
-        """Return the secrets in order, without overlaps. Overlapping ones are merged and named by the first rule."""
+        """Return the secrets in a text in order, without overlaps.
+
+        Overlapping ones are merged and named by the first rule. With `only_given`, only values of variables are
+        searched for.
+        """
         found = list(self._given_hits(raw))
         if not only_given:
             found += [*self._rule_hits(raw), *self._continued_hits(raw)]
@@ -177,14 +184,15 @@ class Redactor:
 
 @lru_cache(maxsize=4)
 def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex:
-    """Return the keyword index of a set of rules. It is cached, because building it takes some milliseconds."""
+    """Return the index of some rules by keyword. It is cached, because building it takes some milliseconds."""
     return KeywordIndex([rule for rule in (*rules, *bundled_rules()) if rule.id not in disabled])
 
 
 def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[int]]]:
-    """Yield each line that is continued by a backslash, joined as the shell does.
+    """Yield each line of a text that is continued by a backslash, joined as the shell does.
 
-    Also yields the offset of each piece in the joined line, and the shift from there to the piece's offset in `raw`.
+    The other values are the offset of each piece in the joined line, and the shift from there to the piece's offset in
+    `raw`.
     """
     if b"\\" not in raw:
         return
@@ -200,7 +208,7 @@ def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[i
 
 
 def merged(hits: list[Hit]) -> list[Hit]:
-    """Return hits in order, with overlapping ones merged. The first of them in `hits` names the result."""
+    """Return hits in order, with overlapping ones merged. The hit that comes first in `hits` names the result."""
     merged: list[tuple[int, Hit]] = []
     for order, hit in sorted(enumerate(hits), key=lambda numbered: numbered[1].start):
         if merged and hit.start < merged[-1][1].end:

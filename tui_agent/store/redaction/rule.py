@@ -18,7 +18,7 @@ from tui_agent.store.redaction.fragments import expand, rules_table
 from tui_agent.store.redaction.shapes import has_shape
 
 MAX_PATTERN = 4_000
-"""Limit for the characters of a pattern, before fragments are expanded."""
+"""Limit for the number of characters of a pattern, before fragments are expanded."""
 MAX_SKIPPED = 200
 """Limit for the characters of a rejected value that is searched again, because it may contain another secret."""
 Keyword = Annotated[str, StringConstraints(pattern=r"^\^?[^A-Z^]{1,40}$")]
@@ -43,10 +43,12 @@ def _known_shape(name: str) -> str:
 
 
 class Rule(BaseModel):
-    """One kind of secret. The group `secret` (or `secret2`, or the whole match) is covered.
+    """A redaction rule for one kind of secret.
 
-    `keywords` are in lower case; every text that the pattern matches contains one of them. A keyword after `^` must begin a
-    word. In `examples` the secret is between `[[` and `]]`; `{{a-z0-9 20}}` is replaced by 20 such characters.
+    The group `secret` of a match (or `secret2`, or the whole match) is covered.
+
+    `keywords` are in lower case; every text that the pattern matches contains one of them. A keyword after `^` must
+    begin a word. In `examples` the secret is between `[[` and `]]`; `{{a-z0-9 20}}` is replaced by 20 such characters.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -57,7 +59,7 @@ class Rule(BaseModel):
     keywords: Annotated[tuple[Keyword, ...], Field(min_length=1, max_length=60)]
     checks: tuple[Annotated[str, AfterValidator(_known_check)], ...] = ()
     unless: tuple[tuple[_Part, Annotated[str, AfterValidator(_known_shape)]], ...] = ()
-    """Parts of a candidate, each with a shape. A candidate is rejected if the part has that shape."""
+    """Maps parts of a candidate (such as `secret`) to shapes. A candidate is rejected if a part has the given shape."""
     entropy: Annotated[float, Field(ge=0, le=8)] | None = None
     """The minimum entropy of the secret, in bits per character."""
     examples: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
@@ -69,11 +71,11 @@ class Rule(BaseModel):
         return pattern, {name.decode(): number for name, number in pattern.groupindex.items()}
 
     def spans(self, raw: bytes) -> Iterator[tuple[int, int]]:
-        """Yield the byte range of each secret, in order."""
+        """Yield the byte range of each secret that the rule finds in a text, in order."""
         return ((found.start, found.end) for found, refusal in self.judge_matches(raw) if not refusal)
 
     def judge_matches(self, raw: bytes) -> Iterator[tuple[Candidate, str]]:
-        """Yield each match, in order, with the reason why it is not a secret; "" if it is one."""
+        """Yield each match of the pattern, in order, with the reason why it is not a secret; "" if it is one."""
         pattern, groups = self._compiled
         at = 0
         while at <= len(raw) and (match := pattern.search(raw, at)):

@@ -1,4 +1,4 @@
-"""The named shapes of texts that checks compare with; `rules/shapes.toml` explains the fields.
+"""The named shapes of texts that redaction checks compare with; `rules/shapes.toml` explains the fields.
 
 Invariant: a pattern is compiled when it is first needed.
 """

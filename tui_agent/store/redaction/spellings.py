@@ -1,6 +1,6 @@
-"""The encodings in which programs write the value of a variable.
+"""The encodings in which programs write the value of a secret variable.
 
-Invariant: the value itself comes first.
+Invariant: the unencoded value comes first.
 """
 
 import base64

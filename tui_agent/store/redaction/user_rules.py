@@ -1,4 +1,4 @@
-"""The user's own rules, allow list and disabled rules, from `[redaction]` in the configuration.
+"""The user's own redaction rules, allow list and disabled rules, from `[redaction]` in the configuration.
 
 Invariant: user rules pass the same validation as bundled ones, and their examples are checked before any rule is used.
 """
@@ -33,7 +33,7 @@ _REASONS = {
 
 
 class UserRule(Rule):
-    """A rule that must prove itself: RE2 accepts its pattern, and there is an example."""
+    """A redaction rule of the user, which must prove itself: RE2 accepts its pattern, and there is an example."""
 
     examples: Annotated[tuple[Text, ...], Field(min_length=1, max_length=50)]
 
@@ -87,7 +87,10 @@ def _checked_rules(tables: Sequence[Mapping[str, object]]) -> list[UserRule]:
 
 
 def _allow_list(entries: Iterable[str]) -> Callable[[bytes], bool]:
-    """Return a predicate for the allow list, whose entries are plain texts or patterns between slashes."""
+    """Return a predicate that is True for a secret on the user's allow list.
+
+    The entries of the list are plain texts or patterns between slashes.
+    """
     patterns: list[re2._Regexp[bytes]] = []
     for entry in entries:
         is_pattern = len(entry) > 2 and entry.startswith("/") and entry.endswith("/")

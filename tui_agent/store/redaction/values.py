@@ -40,7 +40,7 @@ def looks_random(value: str, least: int = 16) -> bool:
 
 
 def looks_issued(value: str) -> bool:
-    """Return True unless the key after its prefix is a single word or repeats a few characters."""
+    """Return True unless a key without its prefix (`sk-…`) is a single word or repeats a few characters."""
     rest = value[4:]
     return (
         (has_digit(rest) or (any(c.islower() for c in rest) and any(c.isupper() for c in rest)))
@@ -84,7 +84,7 @@ def is_random_letters(value: str) -> bool:
 
 
 def is_secret_in_pieces(value: str) -> bool:
-    """Return True if pieces joined by dots are one secret (`Xy7.kL9.pQ2w`).
+    """Return True if the pieces of a text joined by dots are one secret (`Xy7.kL9.pQ2w`).
 
     Several pieces have digits, before letters or in mixed case, unlike module names and hosts.
     """
