@@ -81,7 +81,7 @@ def test_two_actions_can_swap_their_keys() -> None:
         ({"tree_fork": "pagedown"}, "PgDn would mean both tree_fork and page_scroll. Give one of them another key."),
         ({"queue": "f1"}, "F1 would mean both help and queue. Give one of them another key."),
         ({"view_copy": "ctrl+c"}, "Ctrl+C would mean both copy_or_stop and view_copy. Give one of them another key."),
-        ({"view_close": ""}, "view_close: this action needs a key, or you could not close the screen."),
+        ({"view_close": ""}, "view_close: this action closes a screen, so it must keep at least one key."),
         ({"replay_event": "x"}, 'replay_event: this action needs 2 keys, one for each choice, as in ["left", "right"].'),
         ({"send": "x"}, "send: X is text where this action applies. Use a function key, or one with Ctrl or Alt."),
         ({"list_open": "space"}, "list_open: Space is text where this action applies. Use a function key, or one with Ctrl or Alt."),

@@ -1,4 +1,4 @@
-"""Automatic folding when a turn ends: successful output is folded, and long runs of reads become one row.
+"""Automatic folding of transcript entries when a turn ends: successful output is folded, many reads become one row.
 
 Invariant: entries that the user opened or folded, and entries in view, keep their state.
 """
@@ -18,18 +18,18 @@ from tui_agent.tui.transcript.tools import TIME_CELLS, is_quiet
 from tui_agent.units import format_duration
 
 QUIET_RUN: Final = 4
-"""A run of more than this many read-only calls folds into one row."""
+"""If more than this many read-only calls follow one another, they are folded into one row."""
 
 _NOUNS: Final = {"read": "read", "search": "search", "grep": "search", "find": "search", "glob": "search"}
 
 
 @dataclass(slots=True)
 class Slot:
-    """The rows and the fold state of one entry in the layout."""
+    """The rows of one transcript entry in the layout, and whether the entry is folded."""
 
     id: str
     count: int = 0
-    """Number of rows, without the gap."""
+    """Number of rows of the entry, without `gap`."""
     gap: int = 0
     """Number of empty rows before the entry."""
     has_gaps: bool = False
@@ -37,15 +37,17 @@ class Slot:
     exact: bool = False
     """False while `count` is an estimate."""
     opened: bool | None = None
-    """True if the user opened the entry, False if the user folded it, None if neither."""
+    """True if the user opened the entry, False if the user folded it, None if the user did neither."""
     past: bool = False
     """True once the entry's turn has ended."""
     active: bool = False
     """True while the cursor or the mouse is on the entry."""
     group: int = -1
-    """Index of the first slot in this entry's group; only that slot has a row. -1 outside a group."""
+    """Index of the first slot of the group of folded calls that this entry is in; only that slot has a row. -1 outside
+    a group.
+    """
     rows: list[Row] | None = None
-    """The drawn rows; None while they are not drawn."""
+    """The drawn rows of the entry; None if they are not drawn."""
     stream: MarkdownStream | None = None
 
 
@@ -61,7 +63,7 @@ class Slots(Protocol):
 
 
 class AutoFold:
-    """Tracks the current turn, and folds the previous one when a new turn begins."""
+    """Tracks the current turn, and folds the entries of the previous turn when a new turn begins."""
 
     def __init__(self, layout: Slots) -> None:
         self.deferred: set[int] = set()
@@ -77,7 +79,7 @@ class AutoFold:
         self._turn = self._turn_start = 0
 
     def truncate(self, count: int) -> None:
-        """Remove all but the first `count` entries; the newest turn among them becomes the current one."""
+        """Remove all but the first `count` entries; the newest turn among those becomes the current turn."""
         self.deferred = {index for index in self.deferred if index < count}
         if self._turn_start < count:
             return
@@ -95,21 +97,21 @@ class AutoFold:
         self._layout.touch(*range(start, count))
 
     def note_entry(self, index: int) -> None:
-        """Handle a new or changed entry: a sent message ends the previous turn."""
+        """Handle a new or changed entry: if it is a sent message, the previous turn has ended."""
         entry = self._layout.entry(index)
         if isinstance(entry, UserEntry) and entry.state == "sent" and entry.turn > self._turn:
             self._fold_turn(self._turn_start, index)
             self._turn, self._turn_start = entry.turn, index
 
     def fold_deferred(self) -> None:
-        """Fold the deferred slots of ended turns, which are no longer in view."""
+        """Fold the slots that were in view when their turn ended, and no longer are."""
         due = [index for index in self.deferred if index < self._turn_start]
         self.deferred.clear()
         if due:
             self._fold_turn(min(due), self._turn_start)
 
     def toggle(self, index: int) -> bool:
-        """Fold or unfold a slot, or open the group it belongs to; return False if it cannot be folded."""
+        """Fold or unfold the entry of a slot, or open the slot's group; return False if the entry cannot be folded."""
         layout = self._layout
         if layout.slots[index].group >= 0:
             self.open_group(layout.slots[index].group)
@@ -121,7 +123,7 @@ class AutoFold:
         return True
 
     def open_group(self, leader: int) -> None:
-        """Show a row for each entry of a group."""
+        """Show a row for each entry in the group that begins at slot `leader`."""
         slots = self._layout.slots
         self._open_groups.add(slots[leader].id)
         for index in self._group_range(leader):
@@ -129,7 +131,7 @@ class AutoFold:
             self._layout.touch(index)
 
     def group_members(self, leader: int) -> list[ToolEntry]:
-        """Return the calls of the group that starts at slot `leader`."""
+        """Return the tool calls in the group that begins at slot `leader`."""
         entries = map(self._layout.entry, self._group_range(leader))
         return [entry for entry in entries if isinstance(entry, ToolEntry)]
 
@@ -140,7 +142,9 @@ class AutoFold:
         return range(leader, end)
 
     def _fold_turn(self, start: int, end: int) -> None:
-        """Fold and group the slots from `start` up to `end`, because their turn has ended."""
+        """Fold the slots from `start` up to `end`, and group runs of read-only calls, because the slots' turn has
+        ended.
+        """
         run: list[int] = []
         for index in range(start, end + 1):
             entry, slot = self._layout.entry(index), self._layout.slots[index]
@@ -165,7 +169,7 @@ class AutoFold:
 
 
 def group_row(members: Sequence[ToolEntry], look: Look) -> Row:
-    """Return the row of a group: `▸ 7 reads, 2 searches 0.1 s`."""
+    """Return the row that stands for a group of calls: `▸ 7 reads, 2 searches 0.1 s`."""
     counts = Counter(_NOUNS.get(entry.verb, "look") for entry in members)
     words = ", ".join(
         format_count(counts[noun], noun, many)

@@ -1,7 +1,7 @@
-"""Rows for display blocks: the body below the head row of a tool call or a notice.
+"""Rows for display blocks: the body below the head row of a tool call or a notice in the transcript.
 
-Invariant: every kind of block has rows; `limit` hides only whole rows and shows how many. A text that is not loaded
-shows its preview.
+Invariant: every kind of block has rows; `limit` hides only whole rows and shows how many. For a text that is not
+loaded, a preview is shown.
 """
 
 import json
@@ -40,14 +40,17 @@ OUTPUT_ROWS: Final = 8
 LIVE_ROWS: Final = 6
 DIFF_ROWS: Final = 12
 ROW_LIMIT: Final = 5_000
-"""Maximum number of rows of an opened body; the whole text is in the file or the session's blob."""
+"""Maximum number of rows of an unfolded body; the whole text is in the file or in the session's store."""
 
 Reader = Callable[[LongText], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The settings for drawing a body. `read` reads long texts; `limit` is the maximum number of rows, None for all."""
+    """Settings for drawing the body of a transcript entry.
+
+    `read` reads long texts; `limit` is the maximum number of rows, None for all.
+    """
 
     look: Look
     read: Reader
@@ -57,29 +60,28 @@ class Body:
 
     @property
     def max_rows(self) -> int:
-        """The maximum number of rows to draw."""
+        """The maximum number of rows of the body."""
         return ROW_LIMIT if self.limit is None else self.limit
 
     def row(self, *runs: Run) -> Row:
-        """Return a row that starts with the rail."""
+        """Return a row of the body, which begins with the gutter and the rail (a vertical line)."""
         return self.look.row(*self.prefix(), *runs)
 
     def prefix(self) -> list[Run]:
-        """Return the gutter and the rail."""
+        """Return the gutter and the rail, with which each row of the body begins."""
         return self.look.rail(self.rail)
 
     def count_hidden(self, rows: list[Row], hidden: int, unit: str = "line") -> list[Row]:
-        """Return the rows, followed by a count of the hidden ones if there are any."""
+        """Return the rows, followed by a row such as `12 more lines` if `hidden` is positive."""
         return [*rows, self.row(self.look.hint(format_count(hidden, f"more {unit}")))] if hidden > 0 else rows
 
 
 def body_rows(blocks: Sequence[DisplayBlock], body: Body) -> list[Row]:
-    """Return the rows of all blocks, from top to bottom."""
     return [row for block in blocks for row in block_rows(block, body)]
 
 
 def block_rows(block: DisplayBlock, body: Body) -> list[Row]:
-    """Return the rows of one block."""
+    """Draw one display block as rows of the body."""
     match block:
         case TerminalBlock():
             return tail_rows(body.read(block.text), block.omitted, body)
@@ -105,7 +107,7 @@ def block_rows(block: DisplayBlock, body: Body) -> list[Row]:
 
 
 def line_count(block: DisplayBlock, read: Reader) -> int:
-    """Count the lines of a folded block without drawing it."""
+    """Count the lines of a block that is folded, without drawing the block."""
     match block:
         case TerminalBlock():
             return block.omitted + _lines(block.text, read)
@@ -124,7 +126,7 @@ def line_count(block: DisplayBlock, read: Reader) -> int:
 
 
 def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
-    """Return the last lines of an output, below a row that counts the lines before them."""
+    """Draw the last lines of an output, below a row that counts the lines before them."""
     lines = text.removesuffix("\n").split("\n") if text else []
     last_lines = lines[-body.max_rows :]
     visible = len(last_lines)
@@ -141,13 +143,13 @@ def tail_rows(text: str, omitted: int, body: Body) -> list[Row]:
 
 
 def head_rows(lines: Sequence[Sequence[Run]], body: Body) -> list[Row]:
-    """Return the first lines of a text, above a row that counts the lines after them."""
+    """Draw the first lines of a text, above a row that counts the lines after them."""
     rows = output_rows(lines[: body.max_rows], body.prefix(), body.look)
     return body.count_hidden(rows, len(lines) - body.max_rows)
 
 
 def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list[Row]:
-    """Return sentences to the right of the rail, wrapped at words."""
+    """Draw a text, wrapped at words, on the right side of the rail."""
     rows: list[Row] = []
     for line in clean(text).split("\n"):
         runs = [Run(line, body.look.s(role, bold=bold), LITERAL)]
@@ -156,7 +158,7 @@ def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list
 
 
 def user_words_rows(text: str, look: Look) -> list[Row]:
-    """Return a text of the user below a call, in the look of the user's messages."""
+    """Draw a text of the user below a tool call, in the look of the user's messages."""
     prefix = [look.gutter(), Run(look.symbols.bar, look.s("accent", "s2")), Run(" ", look.s("t1", "s2"))]
     style = look.s("t1", "s2", bold=True)
     return [
@@ -167,7 +169,10 @@ def user_words_rows(text: str, look: Look) -> list[Row]:
 
 
 def _last_rows(rows: list[Row], limit: int) -> list[Row]:
-    """Return the last `limit` rows, or fewer so that they start with a whole line; at least half of `limit`."""
+    """Return at most the last `limit` rows, beginning with the first row of a line if possible.
+
+    At least half of `limit` rows are returned.
+    """
     start = len(rows) - limit
     while start < len(rows) - limit // 2 and rows[start].joined:
         start += 1
@@ -184,7 +189,7 @@ def _diff(block: DiffBlock, body: Body) -> list[Row]:
 
 
 def markdown_rows(text: str, body: Body) -> list[Row]:
-    """Return Markdown to the right of the rail."""
+    """Draw a Markdown text on the right side of the rail."""
     prefix = tuple(body.prefix())
     stream = MarkdownStream(body.look, Place(prefix, prefix, role="t2"))
     stream.update(text, done=True)
@@ -193,7 +198,7 @@ def markdown_rows(text: str, body: Body) -> list[Row]:
 
 
 def literal_rows(rows: Iterable[Row]) -> list[Row]:
-    """Return Markdown rows that are copied as they are shown, because the entry has no source text for them."""
+    """Change Markdown rows so that they are copied as they are shown, because the entry has no source text for them."""
     return [
         Row([run._replace(src=LITERAL) if run.src >= 0 else run for run in row.runs], row.ground, row.joined)
         for row in rows
@@ -223,7 +228,7 @@ def _text_rows(text: str, body: Body) -> list[Row]:
 
 
 def tree_lines(nodes: Sequence[TreeNode]) -> list[str]:
-    """Return the labels of a tree, indented by their depth."""
+    """Return the labels in a tree as lines, indented by their depth."""
     lines: list[str] = []
     pending = [(node, 0) for node in reversed(nodes)]
     while pending:

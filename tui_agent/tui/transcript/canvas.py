@@ -1,4 +1,4 @@
-"""Drawing of the transcript widget: views in, strips out.
+"""Drawing of the transcript widget: views of the transcript in, strips (Textual's screen rows) out.
 
 Invariant: only visible rows become strips, and only rows that changed are painted. The widget's size never depends on
 its content, so new content never causes a layout.
@@ -34,24 +34,23 @@ from tui_agent.tui.transcript.viewport import Line, Viewport
 
 _MAX_STRIPS: Final = 400
 TAIL_S: Final = 1 / 30
-"""Minimum seconds to the next frame after one that changed some rows."""
+"""Minimum seconds between a frame that changed some rows and the next frame."""
 SCROLL_S: Final = 1 / 12
-"""Minimum seconds to the next frame after one that moved all rows, which sends about 10 KB to the terminal."""
+"""Minimum seconds between a frame that moved all rows and the next frame; such a frame sends about 10 KB."""
 
 
 class Pace:
-    """A limit on the frames per second while a text grows."""
+    """Limits the frames per second while a text in the transcript grows."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._next = 0.0
 
     def note_frame(self, *, scrolled: bool) -> None:
-        """Record that a frame was painted."""
         self._next = self._clock() + (SCROLL_S if scrolled else TAIL_S)
 
     def wait_s(self) -> float:
-        """Return the seconds until the next frame is allowed; 0 or less if it is allowed now."""
+        """Return the seconds until the next frame is allowed; 0 or less if a frame is allowed now."""
         return self._next - self._clock()
 
 
@@ -71,14 +70,14 @@ def _is_growing(entry: Entry) -> bool:
 
 
 class _Painted(NamedTuple):
-    """The painted state of one screen line: its row and the highlights over it."""
+    """The painted state of one screen line: the row and the highlights over it."""
 
     row: Row | None = None
     cursor: bool = False
     selected: tuple[int, int] | None = None
     needle: str = ""
     current: tuple[int, int] | None = None
-    """The bounds of the current match of the search, if it is in this row."""
+    """The bounds of the current match of the search if the match is in this row."""
 
 
 class TranscriptCanvas(ScrollView, can_focus=True):
@@ -95,7 +94,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     """
 
     anchored: reactive[bool] = reactive(True, repaint=False)
-    """True while the view scrolls along with new rows."""
+    """True while the view follows the end of the transcript when new rows come."""
     new_rows: reactive[int] = reactive(0, repaint=False)
     """Number of rows added below the view while it was scrolled up."""
     find_place: reactive[str] = reactive("", repaint=False)
@@ -120,14 +119,14 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._symbols = symbols
         self._resolve = resolve
         self._requested: set[str] = set()
-        """Digests of the long texts that were requested and are not loaded yet."""
+        """Digests of the long texts that were requested but are not loaded yet."""
         self._actions = actions
         self.viewport = Viewport(Layout(Look(palette, symbols, 80, actions=actions), self._read, now))
         self._frame: list[Line] = []
         self._painted: list[_Painted] = []
         self._strips: dict[int, tuple[Row, Strip]] = {}
         self._unfinished: set[int] = set()
-        """Indexes of the calls that have not ended."""
+        """Indexes of the tool calls that have not ended."""
         self._entries: Sequence[Entry] = ()
         self._changed: set[int] = set()
         self._delayed: Timer | None = None
@@ -139,7 +138,9 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     # Views
 
     def set_view(self, view: TranscriptView, changed: Sequence[int] = ()) -> None:
-        """Show a newer view; `changed` are the indexes of entries that differ (new entries may be left out)."""
+        """Show a newer view of the transcript; `changed` has the indexes of entries that differ, perhaps without new
+        entries.
+        """
         self._entries = view.entries
         self._changed.update(changed)
         wait_s = self._pace.wait_s()
@@ -153,7 +154,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             self._apply_view()
 
     def show_more(self, view: TranscriptView) -> None:
-        """Show the same view with more entries at its beginning, without moving the visible rows."""
+        """Show the same transcript with more entries at its beginning, without moving the visible rows."""
         self.selection = None
         self._entries, self._changed = view.entries, set(range(len(view.entries)))
         self._apply_view()
@@ -161,7 +162,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             self.finder.search(self.finder.text, self.viewport.layout, self._known)
 
     def _apply_view(self) -> None:
-        """Show the newest view now."""
+        """Show the newest view now, without waiting for the next frame."""
         if self._delayed is not None:
             self._delayed.stop()
             self._delayed = None
@@ -183,7 +184,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._pace.note_frame(scrolled=self.viewport.y != y)
 
     def set_look(self, palette: Palette, symbols: Symbols) -> None:
-        """Draw with another theme or other symbols from now on; each entry is redrawn when it comes into view."""
+        """Draw with this palette and these symbols from now on; each entry is redrawn when it comes into view."""
         self._palette, self._symbols = palette, symbols
         self._strips.clear()
         self._painted = []
@@ -191,14 +192,14 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._style_scrollbar()
 
     def blob_loaded(self, blob: BlobText) -> None:
-        """Redraw, because a text requested with `BlobWanted` is available now."""
+        """Redraw the visible entries, because a long text requested with `BlobWanted` is available now."""
         self._requested.discard(blob.blob_sha256)
         self._redraw({line.slot for line in self._frame})
 
     # Painting
 
     def repaint(self) -> None:
-        """Match the screen to the viewport; paint only rows that differ."""
+        """Show the rows in the viewport, and paint only rows that differ from those on the screen."""
         self._sync()
         self._frame = self.viewport.lines()
         before, self._painted = self._painted, [self._overlay(line) for line in self._frame]
@@ -213,7 +214,6 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             self.refresh(*(Region(0, y, self.size.width, 1) for y in dirty))
 
     def _redraw(self, slots: Iterable[int]) -> None:
-        """Redraw these slots, and repaint."""
         with self.viewport.steady():
             self.viewport.layout.touch(*slots)
         self.repaint()
@@ -233,7 +233,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         """Return the strips of a region of the screen.
 
         Textual's own method builds new strips for all painted rows. Here an unchanged row keeps its strip object, and
-        with it the results that filters and the compositor cached in it.
+        with it the results that filters and the compositor cached in that object.
         """
         filters = [line_filter for line_filter in self.get_line_filters() if line_filter.enabled]
         background = self.background_colors[1]
@@ -293,7 +293,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     # Scrolling and size
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Follow a scroll by Textual (scrollbar, page keys), and draw the rows that came into view."""
+        """Scroll the viewport after Textual scrolled (scrollbar, page keys), and draw the rows that came into view."""
         if self.show_vertical_scrollbar:
             self.vertical_scrollbar.position = new_value
         # During a resize Textual clamps the scroll offset; the reading position must not follow that.
@@ -303,11 +303,9 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             self.repaint()
 
     def on_mount(self) -> None:
-        """Style the scrollbar."""
         self._style_scrollbar()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw for the new size; keep the reading position."""
         self._resize_viewport()
 
     def _resize_viewport(self) -> None:
@@ -319,7 +317,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             self.repaint()
 
     def _sync(self) -> None:
-        """Tell Textual the scroll offset and the virtual size, without a layout."""
+        """Tell Textual the scroll offset and the virtual size without causing a layout."""
         viewport = self.viewport
         self._moving = True
         try:
@@ -357,7 +355,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         return is_too_young(layout.entry(index), layout.now())
 
     def _show_quick(self) -> None:
-        """Show the calls that are still running after `QUICK_S`."""
+        """Show the calls that are running after `QUICK_S`."""
         # Rows of new calls are delayed, because most of these calls end before their row could be read.
         self._quick_timer = None
         self._redraw(self._unfinished)
@@ -368,12 +366,12 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._redraw({line.slot for line in self._frame} & self._unfinished)
 
     def _known(self, text: LongText) -> str:
-        """Return a text; while it is not fully loaded, its preview."""
+        """Return a text, or its preview if the text is not fully loaded."""
         whole = text if isinstance(text, str) else self._resolve(text)
         return text_preview(text) if whole is None else whole
 
     def _read(self, text: LongText) -> str:
-        """Return a text; while it is not loaded, request it and return its preview."""
+        """Return a text. If the text is not loaded, request it and return its preview."""
         if (
             not isinstance(text, str)
             and text.blob_sha256 not in self._requested

@@ -1,4 +1,4 @@
-"""Source code as styled runs, in the theme's five code roles.
+"""Source code as styled runs, in the five colour roles of the theme for code.
 
 Invariant: the same lines always give the same runs, streamed or at once: lines are highlighted in groups whose bounds
 depend only on the lines. Pygments is loaded on first use, because it would delay the first paint.
@@ -44,7 +44,7 @@ _PREFIXES: Final[tuple[tuple[str, Role], ...]] = (
 
 @lru_cache(maxsize=64)
 def lexer_for(language: str, path: str = "") -> "Lexer | None":
-    """Return the lexer for a language or a file name; None if there is none (the code stays plain)."""
+    """Return the lexer for a language or a file name; None if Pygments has no such lexer (the code stays plain)."""
     from pygments.lexers import (  # type: ignore[import-untyped]  # noqa: PLC0415 - slow, after first paint
         get_lexer_by_name,
         get_lexer_for_filename,
@@ -60,7 +60,7 @@ def lexer_for(language: str, path: str = "") -> "Lexer | None":
 
 
 def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
-    """Return the tokens of each line; all lines are lexed as one piece of code."""
+    """Return the tokens of each line, for which all lines are lexed together as one piece of code."""
     if lexer is None or any(len(line) > _LONG_LINE for line in lines):
         return [[(line, "t1")] if line else [] for line in lines]
     token_lines: list[list[Token]] = [[]]
@@ -83,7 +83,10 @@ def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
 
 
 def colored(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> list[Run]:
-    """Return one line of tokens as runs, with tabs expanded to the next multiple of 4 columns."""
+    """Convert one line of tokens to runs, with tabs expanded to the next multiple of 4 columns.
+
+    `src` is the offset of the line in the source.
+    """
     runs: list[Run] = []
     column = 0
     for text, role in line:
@@ -97,9 +100,9 @@ def colored(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> 
 
 
 def group_ends(lines: Sequence[str], language: str) -> bool:
-    """Return True if a group of these lines is complete, so that its colours are final.
+    """Return True if these lines are a complete group, so that their colours are final.
 
-    A group ends at an empty line outside of strings and comments, or after `GROUP_MAX` lines.
+    A group ends at an empty line outside strings and comments, or after `GROUP_MAX` lines.
     """
     if len(lines) >= GROUP_MAX:
         return True
@@ -112,7 +115,7 @@ def group_ends(lines: Sequence[str], language: str) -> bool:
 
 
 def groups(lines: Sequence[str], language: str) -> Iterator[tuple[int, int]]:
-    """Yield the (start, end) line bounds of each highlighting group of complete lines."""
+    """Yield the (start, end) bounds of each group of lines that is highlighted as a whole."""
     start = 0
     for end in range(1, len(lines) + 1):
         if group_ends(lines[start:end], language):
@@ -123,7 +126,7 @@ def groups(lines: Sequence[str], language: str) -> Iterator[tuple[int, int]]:
 
 
 def split_tabs(text: str) -> Iterator[str]:
-    """Yield the parts of a text, with each tab as a part of its own."""
+    """Yield the parts of a text, with each tab as a separate part."""
     for number, piece in enumerate(text.split("\t")):
         if number:
             yield "\t"
@@ -133,7 +136,9 @@ def split_tabs(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4)
 def _lexed(text: str, lexer: "Lexer") -> tuple[tuple[object, str], ...]:
-    """Return Pygments' tokens, cached for the last few texts: `group_ends` lexes a group right before it is drawn."""
+    """Return Pygments' tokens, cached for the last few texts, because `group_ends` lexes a group just before it is
+    drawn.
+    """
     return tuple(lexer.get_tokens(text))
 
 

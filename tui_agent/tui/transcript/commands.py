@@ -1,4 +1,4 @@
-"""Operations that the app calls on the transcript: go to, fold, find, copy.
+"""Operations that the app calls on the transcript: go to an entry, fold, find, copy.
 
 Invariant: nothing here reads keys or the mouse.
 """
@@ -12,12 +12,12 @@ from tui_agent.tui.transcript.selection import selected_source
 
 
 class TranscriptCommands(TranscriptCanvas):
-    """The transcript with the operations that the app calls."""
+    """The transcript widget with the operations that the app calls, but without keys and mouse."""
 
     _hover = ""
 
     def take_layout(self, layout: Layout, view: TranscriptView) -> None:
-        """Replace the layout by one that was built separately, with the same entries and more before them."""
+        """Replace the layout by one that was built separately, with the same entries and older entries before them."""
         self.selection = None
         self._unfinished = set()
         self._entries = view.entries
@@ -35,7 +35,7 @@ class TranscriptCommands(TranscriptCanvas):
         return True
 
     def scroll_to_end(self) -> None:
-        """Scroll to the end and follow new rows again."""
+        """Scroll to the end of the transcript, and follow new rows."""
         self.viewport.scroll_to(self.viewport.layout.total)
         self.repaint()
 
@@ -51,9 +51,9 @@ class TranscriptCommands(TranscriptCanvas):
         return is_toggled
 
     async def find(self, text: str) -> int:
-        """Highlight a text, and go to its first match at or below the view.
+        """Highlight a text, and go to its first match at or below the visible rows.
 
-        Return the number of matches; 0 if a newer search replaced this one. Keys are handled during the search.
+        Return the number of matches; 0 if a newer search has begun meanwhile. Keys are handled during the search.
         """
         slices, layout = Slices(), self.viewport.layout
         for _ in self.finder.search_entries(text, layout, self._known):
@@ -63,7 +63,9 @@ class TranscriptCommands(TranscriptCanvas):
         return self.finder.count
 
     def find_next(self, direction: int) -> bool:
-        """Go to the next (`direction` 1) or previous (-1) match, unfolding its entry; return False if there is none."""
+        """Go to the next (`direction` 1) or previous (-1) match, and unfold its entry; return False if there is no
+        match.
+        """
         layout = self.viewport.layout
         start = self._frame[0].slot if self._frame else 0
         with self.viewport.steady():
@@ -75,14 +77,14 @@ class TranscriptCommands(TranscriptCanvas):
         return hit is not None
 
     def close_find(self) -> bool:
-        """Forget the search; return False if there was none."""
+        """End the search; return False if there was none."""
         was_open = bool(self.finder.text)
         self.finder.clear()
         self.repaint()
         return was_open
 
     def selected_text(self) -> str:
-        """Return the source text of the selection; empty without one."""
+        """Return the source text of the selection, e.g. Markdown; empty without a selection."""
         if self.selection is None:
             return ""
         start, end = self.selection
@@ -99,12 +101,11 @@ class TranscriptCommands(TranscriptCanvas):
         return "\n".join(part for part in parts if part.strip())
 
     def clear_selection(self) -> None:
-        """Clear the selection."""
         self.selection = None
         self.repaint()
 
     def activate(self, entry_id: str) -> None:
-        """Mark this entry, and the entry under the mouse, as active, so that their actions are shown."""
+        """Mark as active the entry with this id and the entry under the mouse, so that their actions are shown."""
         layout = self.viewport.layout
         indexes = (layout.index_of(name) for name in (entry_id, self._hover) if name)
         active = {index for index in indexes if index is not None}
@@ -115,7 +116,7 @@ class TranscriptCommands(TranscriptCanvas):
         self.repaint()
 
     def move_cursor(self, index: int) -> None:
-        """Put the cursor on a slot."""
+        """Move the cursor to the entry with this index."""
         layout = self.viewport.layout
         if 0 <= index < len(layout):
             self.cursor = layout.slots[index].id

@@ -1,7 +1,7 @@
-"""A unified diff as rows: line numbers, a sign column, code colours, changed words emphasised.
+"""A unified diff as rows: line numbers, a column of signs, code in colours, changed words emphasised.
 
-Invariant: every line of the diff is one logical row; colour is never the only difference, because sign and number
-show it too.
+Invariant: every line of the diff is one logical row; colour is never the only difference, because sign and number show
+the difference too.
 """
 
 import re
@@ -25,7 +25,7 @@ _LINE_LIMIT: Final = 4_000
 
 @dataclass(slots=True)
 class DiffLine:
-    """One line of a diff. `changed` holds the bounds of the words that differ from its partner line."""
+    """One line of a diff. `changed` has the bounds of the words that differ from the line that this one replaces."""
 
     sign: Literal[" ", "-", "+", "@"]
     number: int
@@ -36,7 +36,7 @@ class DiffLine:
 def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
     """Parse a unified diff (hunks only) into numbered lines with changed words marked.
 
-    Invisible characters become code points (`<U+202E>`); pass `reveal=False` if the caller already did that.
+    Invisible characters become code points (`<U+202E>`); pass `reveal=False` if the caller did that already.
     """
     lines: list[DiffLine] = []
     old = new = 1
@@ -60,7 +60,7 @@ def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
 
 
 def diff_rows(lines: Sequence[DiffLine], path: str, look: Look, *, dim: bool = False) -> list[Row]:
-    """Return the rows of a parsed diff. With `dim`, all text has the colour of hints: for a change that was denied."""
+    """Return the rows of a parsed diff. `dim` gives all text the colour of hints, for a change that was denied."""
     lexer = lexer_for("", path)
     after = iter(tokens([line.text for line in lines if line.sign in " +"], lexer))
     before = iter(tokens([line.text for line in lines if line.sign == "-"], lexer))

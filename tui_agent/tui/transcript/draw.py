@@ -1,4 +1,4 @@
-"""Drawing of any entry as rows, and a cheap estimate of their number.
+"""Drawing of any transcript entry as rows, and a cheap estimate of the number of rows.
 
 Invariant: rows depend only on the entry, the look and the `DisplayState`, so they can be cached under these three.
 """
@@ -39,12 +39,12 @@ from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.tools import is_hidden, is_open_by_default, tool_rows
 
 BODY_ROWS: Final = 3
-"""A block with more body rows than this has an empty row before and after it."""
+"""If the body of an entry has more rows than this, there is an empty row before and after the entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayState:
-    """The state that a drawing depends on, besides the entry and the look.
+    """The state that the drawing of an entry depends on, besides the entry and the look.
 
     `opened`: True or False if the user opened or folded the entry, else None. `past`: the entry's turn has ended.
     `active`: the cursor or the mouse is on the entry. `now`: the time in seconds.
@@ -59,7 +59,7 @@ class DisplayState:
 def draw(
     entry: Entry, state: DisplayState, look: Look, read: Reader, stream: MarkdownStream | None = None
 ) -> list[Row]:
-    """Return the rows of an entry. `stream` caches the finished rows of an answer that is still streaming."""
+    """Draw a transcript entry as rows. `stream` caches the finished rows of an answer that is streaming."""
     match entry:
         case UserEntry():
             return user_rows(entry, look, read, opened=state.opened, active=state.active)
@@ -82,12 +82,11 @@ def draw(
 
 
 def new_stream(look: Look) -> MarkdownStream:
-    """Return an empty Markdown stream for an answer."""
     return MarkdownStream(look, Place((look.gutter(),), (look.gutter(),)))
 
 
 def has_gaps(entry: Entry, rows: int) -> bool:
-    """Return True if the entry, drawn with this number of rows, has an empty row before and after it."""
+    """Return True if the entry, drawn with this number of rows, needs an empty row before and after it."""
     match entry:
         case UserEntry() | AnswerEntry() | TurnEntry() | QuestionEntry():
             return rows > 0
@@ -118,7 +117,7 @@ def guess_rows(entry: Entry, state: DisplayState, look: Look) -> int:
 
 
 def can_fold(entry: Entry) -> bool:
-    """Return True if the entry can be folded and unfolded."""
+    """Return True if the user can fold and unfold the entry."""
     match entry:
         case AnswerEntry() | UserEntry() | ReasoningEntry():
             return True
@@ -153,7 +152,7 @@ def is_open(entry: Entry, state: DisplayState) -> bool:
 
 
 def _texts(entry: Entry) -> list[LongText]:
-    """Return all texts that the entry shows when it is unfolded."""
+    """Return all texts that the entry shows if it is unfolded."""
     match entry:
         case UserEntry() | AnswerEntry() | ReasoningEntry():
             return [entry.text]
@@ -174,12 +173,12 @@ def _texts(entry: Entry) -> list[LongText]:
 
 
 def search_text(entry: Entry, read: Reader) -> str:
-    """Return the text that `find` searches: all texts that the entry shows when it is unfolded."""
+    """Return the text of an entry in which `find` searches: all texts that the entry shows if it is unfolded."""
     return clean("\n".join(map(read, _texts(entry))))
 
 
 def long_texts(entry: Entry) -> list[BlobText]:
-    """Return the texts of an entry that are stored outside of the log; `find` searches them too."""
+    """Return the texts of an entry that are stored outside the log; the search loads and searches these as well."""
     return [text for text in _texts(entry) if isinstance(text, BlobText)]
 
 

@@ -15,7 +15,11 @@ from tui_agent.tui.transcript.rows import Row
 
 
 class Hit(NamedTuple):
-    """A match: its slot, its number in the entry (from 0), its row in the slot, and its bounds in the row."""
+    """A match of the search in the transcript.
+
+    `slot` is the index of the entry, `number` counts the matches in the entry from 0, `row` is the row in the entry,
+    and the bounds are characters in the row.
+    """
 
     slot: int
     number: int
@@ -24,41 +28,40 @@ class Hit(NamedTuple):
 
 
 class Finder:
-    """The matches of one search text."""
+    """The search in the transcript: its text and the matches."""
 
     def __init__(self) -> None:
         self.text = ""
         self.current: Hit | None = None
         self._counts: dict[int, int] = {}
-        """The number of matches by slot, in order. Exact for an entry that was visited: its rows may repeat a text, or
-        break a match.
+        """The number of matches by index of the entry. After a visit of an entry, this is the number in its rows, which
+        may repeat a text or break a match.
         """
         self._pattern: re.Pattern[str] | None = None
 
     @property
     def count(self) -> int:
-        """The number of matches."""
+        """The number of matches in the transcript."""
         return sum(self._counts.values())
 
     @property
     def place(self) -> str:
-        """The place of the current match, such as `3 of 13`; empty if there is none."""
+        """The place of the current match, such as `3 of 13`; empty if there is no current match."""
         if self.current is None:
             return ""
         before = sum(count for slot, count in self._counts.items() if slot < self.current.slot)
         return f"{before + self.current.number + 1} of {self.count}"
 
     def clear(self) -> None:
-        """Forget the text and its matches."""
         self.text, self.current, self._pattern, self._counts = "", None, None, {}
 
     def search(self, text: str, layout: Layout, read: Reader) -> None:
-        """Search for a text. Only the part of a long text that `read` returns is searched."""
+        """Search for a text in all entries. Of a long text, search only the part that `read` returns."""
         for _ in self.search_entries(text, layout, read):
             pass
 
     def search_entries(self, text: str, layout: Layout, read: Reader) -> Iterator[None]:
-        """Search as `search` does, yielding after each entry."""
+        """Search for a text in all entries, and yield after each entry."""
         self.text, self.current = text, None
         self._pattern = pattern_of(text) if text else None
         self._counts = {}
@@ -76,8 +79,9 @@ class Finder:
         return [match.span() for match in self._pattern.finditer(row.text())]
 
     def step(self, layout: Layout, start: int, direction: int) -> Hit | None:
-        """Go to the next (`direction` 1) or previous (-1) match, wrapping around; without one, begin at slot
-        `start`.
+        """Go to the next (`direction` 1) or previous (-1) match, wrapping around.
+
+        Without a current match, begin at the entry with the index `start`. Return None if there is no match.
         """
         if not self._counts:
             return None
@@ -97,7 +101,7 @@ class Finder:
         return self.current
 
     def _open(self, layout: Layout, index: int) -> list[Row]:
-        """Return the rows of an entry, unfolding it if some of its matches are in the folded part."""
+        """Return the rows of an entry; unfold the entry first if some of its matches are in the folded part."""
         slot = layout.slots[index]
         if slot.group >= 0:
             layout.auto_fold.open_group(slot.group)

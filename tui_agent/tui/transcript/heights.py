@@ -1,4 +1,4 @@
-"""The heights of all entries in a Fenwick tree: updates, sums and searches cost O(log n).
+"""The heights of all transcript entries in a Fenwick tree: updates, sums and searches cost O(log n).
 
 Invariant: `top(i)` is the sum of all heights before `i`, in whatever order heights were set and appended.
 """
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class Heights:
-    """A growable list of heights in rows. Appending or changing one costs O(log n)."""
+    """A growable list of heights in rows. Appending or changing a height costs O(log n)."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
@@ -40,7 +40,7 @@ class Heights:
         self.total = self.top(len(self._heights))
 
     def set(self, index: int, height: int) -> int:
-        """Change a height; return new minus old height."""
+        """Change a height; return the new minus the old height."""
         change = height - self._heights[index]
         if change:
             self._heights[index] = height
@@ -60,7 +60,10 @@ class Heights:
         return rows
 
     def index_at(self, y: int) -> int:
-        """Return the index of the entry that contains row `y`: the last non-empty one that begins at or above it."""
+        """Return the index of the entry that contains row `y`.
+
+        Of several entries at that row, return the last that begins at or above `y`, so that empty entries are skipped.
+        """
         index, rest = 0, y
         bit = 1 << (len(self._heights).bit_length())
         while bit:

@@ -1,7 +1,7 @@
-"""Inline Markdown as styled runs with their offsets in the source.
+"""Inline Markdown, such as emphasis and links, as styled runs with their offsets in the source.
 
-Invariant: HTML, images and non-web addresses are never acted on. The full address of a link is shown next to its
-label, and only a web address can be clicked. Text from character entities is cleaned like all untrusted text.
+Invariant: HTML, images and non-web addresses are never acted on. The full address of a link is shown next to its label,
+and only a web address can be clicked. Text from character entities is cleaned like all untrusted text.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=1)
 def parser() -> "MarkdownIt":
-    """Return the parser: CommonMark with tables and strikethrough, without HTML and reference definitions.
+    """Return the Markdown parser: CommonMark with tables and strikethrough, without HTML and reference definitions.
 
     A reference definition at the end of a text would change links far above it, which a stream has already drawn.
     """
@@ -38,7 +38,7 @@ def parser() -> "MarkdownIt":
 
 
 class Inline:
-    """Converts inline tokens to lines of runs; a line ends at a hard break."""
+    """Converts inline tokens of the Markdown parser to lines of runs; a line ends at a hard break."""
 
     def __init__(self, look: Look, role: Role = "t1", *, bold: bool = False) -> None:
         self._look = look
@@ -46,7 +46,9 @@ class Inline:
         self._bold = bold
 
     def lines(self, token: "Token", locate: Callable[[int], int]) -> list[list[Run]]:
-        """Return the lines of one inline token; `locate` maps an offset in the token's content to one in the source."""
+        """Return the lines of one inline token; `locate` maps an offset in the token's content to an offset in the
+        source.
+        """
         content = token.content
         lines: list[list[Run]] = [[]]
         children = token.children or []

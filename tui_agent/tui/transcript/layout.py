@@ -1,7 +1,7 @@
 """Layout of the transcript: one slot for each entry, with an estimated height until the entry is drawn.
 
-Invariant: a slot's height is exact once it was drawn with the current look; only requested slots are drawn; the rows
-of slots that were not requested recently are dropped. A slot has the same index as its entry.
+Invariant: a slot's height is exact once it was drawn with the current look; only requested slots are drawn; the rows of
+slots that were not requested recently are dropped. A slot has the same index as its entry.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ MAX_DRAWN: Final = 256
 
 
 class Layout:
-    """The rows of a transcript in one look."""
+    """The rows of all transcript entries, laid out for one look (width, colours and symbols)."""
 
     def __init__(self, look: Look, read: Callable[[LongText], str], now: Callable[[], float]) -> None:
         self.look = look
@@ -38,26 +38,25 @@ class Layout:
 
     @property
     def total(self) -> int:
-        """Number of all rows, including estimated ones."""
+        """Number of rows of all entries, estimated for entries that are not drawn."""
         return self.heights.total
 
     def entry(self, index: int) -> Entry:
-        """Return the entry of a slot."""
         return self._entries[index]
 
     def index_of(self, entry_id: str) -> int | None:
-        """Return the index of an entry, or None."""
         return self._ids.get(entry_id)
 
     def display_state(self, index: int) -> DisplayState:
-        """Return the state that the drawing of a slot depends on."""
+        """Return the state that the drawing of the entry in a slot depends on."""
         slot = self.slots[index]
         return DisplayState(slot.opened, slot.past, slot.active, self.now())
 
     def set_entries(
         self, entries: Sequence[Entry], changed: Iterable[int], in_view: Iterable[int] = ()
     ) -> None:
-        """Use a newer view; `changed` are the indexes of entries that differ (new entries may be left out).
+        """Use a newer view of the transcript; `changed` has the indexes of entries that differ, perhaps without new
+        entries.
 
         Slots in `in_view` are not folded when their turn ends; `auto_fold.fold_deferred` does that later.
         """
@@ -76,7 +75,7 @@ class Layout:
         self.grow(entries, len(entries))
 
     def grow(self, entries: Sequence[Entry], count: int) -> bool:
-        """Append the next `count` of these entries; return False once all of them are appended."""
+        """Append the next `count` of these entries; return False if all entries are appended."""
         self._entries = entries
         end = min(len(entries), len(self.slots) + count)
         for index in range(len(self.slots), end):
@@ -84,7 +83,7 @@ class Layout:
         return end < len(entries)
 
     def set_look(self, look: Look) -> None:
-        """Use another width or theme from now on. If only colours change, heights stay exact."""
+        """Use another look, e.g. another width. If only colours change, heights stay exact."""
         same_shape = look.width == self.look.width and look.symbols == self.look.symbols
         same_shape = same_shape and look.palette.mode == self.look.palette.mode
         self.look = look
@@ -98,7 +97,9 @@ class Layout:
             self.heights = Heights(slot.gap + slot.count for slot in self.slots)
 
     def draw_between(self, y: int, end: int) -> bool:
-        """Draw every slot that intersects these rows. Return True if a height changed: then call this again."""
+        """Draw every slot with rows between `y` and `end`. Return True if a height changed; then call the method
+        again.
+        """
         if not self.slots:
             return False
         before = self.heights.total
@@ -114,21 +115,23 @@ class Layout:
         return changed or self.heights.total != before
 
     def rows(self, index: int) -> list[Row]:
-        """Return the rows of a slot, without its gap."""
+        """Return the rows of a slot, without the empty row before it."""
         self.draw_slot(index)
         return self.slots[index].rows or []
 
     def place(self, y: int) -> tuple[int, int]:
-        """Return (slot, row) for layout row `y`; the row is -1 for the slot's gap."""
+        """Return (slot, row in the slot) for row `y` of the layout; the row in the slot is -1 for the empty row
+        before it.
+        """
         index = self.heights.index_at(y)
         return index, y - self.heights.top(index) - self.slots[index].gap
 
     def top(self, index: int) -> int:
-        """Return the first row of a slot, after its gap."""
+        """Return the number of the slot's first row, which comes after its empty row."""
         return self.heights.top(index) + self.slots[index].gap
 
     def draw_slot(self, index: int) -> bool:
-        """Draw a slot unless it is drawn already; return True if its height changed."""
+        """Draw a slot unless it is drawn already; return True if the slot's height changed."""
         slot, entry = self.slots[index], self._entries[index]
         self._drawn.pop(index, None)
         self._drawn[index] = None
@@ -150,7 +153,7 @@ class Layout:
         self.touch(index)
 
     def set_active(self, index: int, active: bool) -> None:
-        """Mark the slot that has the cursor or the mouse."""
+        """Record whether the cursor or the mouse is on the slot."""
         slot = self.slots[index]
         if slot.active != active:
             slot.active = active
@@ -158,7 +161,7 @@ class Layout:
                 self.touch(index)
 
     def touch(self, *indexes: int) -> None:
-        """Redraw these slots when they are next seen, because something they depend on has changed."""
+        """Mark these slots to be redrawn when they are next seen, because something that they depend on has changed."""
         for index in indexes:
             slot = self.slots[index]
             slot.rows = None
@@ -178,7 +181,6 @@ class Layout:
                 self.set_opened(index, wanted)
 
     def _truncate(self, count: int) -> None:
-        """Keep only the first `count` slots, because the others were undone."""
         for slot in self.slots[count:]:
             del self._ids[slot.id]
         del self.slots[count:]
@@ -202,14 +204,16 @@ class Layout:
         )
 
     def _set_count(self, index: int, count: int) -> None:
-        """Set a slot's number of rows, and update the empty row before it."""
+        """Set a slot's number of rows, and decide whether an empty row comes before it."""
         slot = self.slots[index]
         slot.count = count
         slot.has_gaps = slot.group < 0 and has_gaps(self._entries[index], count)
         slot.gap = self._gap(index)
 
     def _resize(self, index: int, count: int) -> bool:
-        """Set the number of rows of slot `index`, and update the gaps around it; return True if a height changed."""
+        """Set the number of rows of slot `index`, and update the empty rows around it; return True if a height
+        changed.
+        """
         slot = self.slots[index]
         before = (slot.has_gaps, slot.count > 0)
         self._set_count(index, count)

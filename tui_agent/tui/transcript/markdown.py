@@ -26,38 +26,42 @@ CODE_PAD = 2
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The position of a block: the runs in front of its first and of its other rows, and the role of its text."""
+    """The position of a Markdown block.
+
+    `first` and `rest` are the runs in front of the block's first row and of its other rows, e.g. a list marker and an
+    indent; `role` is the colour role of its text.
+    """
 
     first: tuple[Run, ...]
     rest: tuple[Run, ...]
     role: Role = "t1"
 
     def inner(self, first: Sequence[Run], rest: Sequence[Run]) -> "Place":
-        """Return the position for a block nested in this one, after a marker."""
+        """Return the position for a block inside this one, with more runs in front, e.g. a list marker."""
         return replace(self, first=(*self.first, *first), rest=(*self.rest, *rest))
 
     def later(self) -> "Place":
-        """Return the position of the rows after the first one."""
+        """Return the position for the rows after the first row."""
         return replace(self, first=self.rest)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A sequence of source lines; `starts` are their offsets in the source."""
+    """A piece of Markdown as source lines; `starts` are the offsets of the lines in the source."""
 
     lines: Sequence[str]
     starts: Sequence[int]
 
 
 def render_piece(piece: Piece, place: Place, look: Look) -> list[Row]:
-    """Return all rows of one piece of Markdown."""
+    """Draw one piece of Markdown as rows."""
     return _Renderer(piece, look).blocks(parser().parse("\n".join(piece.lines)), place)
 
 
 def code_rows(
     lines: Sequence[str], starts: Sequence[int], language: str, place: Place, look: Look
 ) -> list[Row]:
-    """Return the rows of one highlighting group of code, in full width; continuation rows are indented by 2 cells."""
+    """Draw a group of code lines as rows of full width; continuation rows are indented by 2 cells."""
     ground = look.s("t1", "sunk")
     rows: list[Row] = []
     used = width_of(place.rest)
@@ -74,7 +78,7 @@ def code_rows(
 
 
 class _Renderer:
-    """Renders the tokens of one piece."""
+    """Draws the tokens of one piece of Markdown as rows."""
 
     def __init__(self, piece: Piece, look: Look) -> None:
         self._piece = piece
@@ -202,8 +206,9 @@ class _Renderer:
         return locate
 
     def _find(self, line: int, text: str) -> int:
-        """Return the source offset of a text on a line of the piece; the line's start if the parser changed
-        the text.
+        """Return the source offset of a text in a line of the piece.
+
+        If the parser changed the text, return the offset of the line's start.
         """
         if not 0 <= line < len(self._piece.lines):
             return DECOR
@@ -216,7 +221,7 @@ class _Renderer:
 
 
 def _split_blocks(block_tokens: Sequence["Token"]) -> Iterator[Sequence["Token"]]:
-    """Yield the tokens of each block, from its opening token to its closing one."""
+    """Yield the tokens of each block, from the opening token to the closing token."""
     start = depth = 0
     for index, token in enumerate(block_tokens):
         depth += token.nesting
@@ -226,7 +231,10 @@ def _split_blocks(block_tokens: Sequence["Token"]) -> Iterator[Sequence["Token"]
 
 
 def _pop_task_mark(inside: Sequence["Token"]) -> str:
-    """Remove the mark of a task item from its text, and return it: `x`, a space, or an empty string without a mark."""
+    """Remove the mark of a task item (`[x]`) from the item's text.
+
+    Return the mark's content: `x`, a space, or an empty string if there is no mark.
+    """
     if len(inside) < 2 or inside[1].type != "inline" or not inside[1].children:
         return ""
     first = inside[1].children[0]

@@ -1,7 +1,7 @@
-"""Splitting of Markdown into pieces, line by line.
+"""Splitting of Markdown into pieces (paragraphs, list items, fences and so on), line by line.
 
-Invariant: where one piece ends depends only on the lines before, not on how the text arrived, so a text gives the
-same rows whether it is streamed or complete.
+Invariant: where one piece ends depends only on the lines before, not on how the text arrived, so a text gives the same
+rows whether it is streamed or complete.
 """
 
 import re
@@ -31,7 +31,7 @@ _PIPE = re.compile(r"(?<!\\)\|")
 
 @dataclass(slots=True)
 class OpenPiece:
-    """The last piece, which may still grow. `blank_before` is True if an empty line precedes it."""
+    """The last piece of a Markdown text, which may grow. `blank_before` is True if an empty line comes before it."""
 
     kind: Kind
     blank_before: bool
@@ -41,18 +41,17 @@ class OpenPiece:
     """The opening marks of a fence, or the kind of a list item."""
     language: str = ""
     indent: int = 0
-    """The content column of an item, or the indent of a fence."""
+    """The column at which the content of a list item begins, or the indent of a fence."""
     blanks: int = 0
-    """Number of empty lines at the end. They belong to the piece only if it continues after them."""
+    """Number of empty lines at the end. They belong to the piece only if a line after them does."""
     size: int = 0
 
     @property
     def family(self) -> str:
-        """The kind of a list item; empty for other pieces. Items of the same kind have no empty row between them."""
+        """The kind of a list item, empty for other pieces. Items of the same kind have no empty row between them."""
         return self.marker if self.kind == "item" else ""
 
     def add(self, line: str, start: int) -> None:
-        """Add a line."""
         self.lines.append(line)
         self.starts.append(start)
         self.size += len(line) + 1
@@ -60,7 +59,7 @@ class OpenPiece:
 
 
 def open_piece(line: str, blank_before: bool) -> OpenPiece:
-    """Return the piece that starts with this non-empty line."""
+    """Return the piece that begins with this line, which is not empty."""
     if fence := _FENCE.match(line):
         indent = len(line) - len(line.lstrip(" "))
         language = next(iter(fence[2].split()), "")
@@ -74,7 +73,10 @@ def open_piece(line: str, blank_before: bool) -> OpenPiece:
 
 
 def continues(piece: OpenPiece, line: str) -> bool:
-    """Return True if a line belongs to the open piece. An empty line may belong to it, and is counted in `blanks`."""
+    """Return True if a line belongs to the open piece.
+
+    An empty line may belong to it, and is counted in `piece.blanks`.
+    """
     blank = not line.strip()
     match piece.kind:
         case "fence":
@@ -103,20 +105,23 @@ def ends_with(piece: OpenPiece, line: str) -> bool:
 
 
 def closes_fence(piece: OpenPiece, line: str) -> bool:
-    """Return True if the line is the closing fence."""
+    """Return True if the line is the closing line of a fence."""
     bare = line.strip()
     near = len(line) - len(line.lstrip(" ")) <= 3
     return near and len(bare) >= len(piece.marker) and not bare.strip(piece.marker[0])
 
 
 def may_close_fence(piece: OpenPiece, line: str) -> bool:
-    """Return True if an incomplete line may become the closing fence."""
+    """Return True if an incomplete line may become the closing line of a fence."""
     bare = line.strip()
     return bool(bare) and not bare.strip(piece.marker[0])
 
 
 def starts_table(piece: OpenPiece, line: str) -> bool:
-    """Return True if the line is the delimiter row of a table and the paragraph's last line is the table's header."""
+    """Return True if the paragraph and this line begin a table.
+
+    The line is then the delimiter row (`|---|---|`), and the paragraph's last line is the header.
+    """
     if piece.kind != "para" or "|" not in line + piece.lines[-1] or not _DELIMITER.match(line):
         return False
     return len(split_cells(line)) == len(split_cells(piece.lines[-1]))
@@ -139,7 +144,7 @@ def split_cells(line: str) -> list[tuple[str, int]]:
 
 
 def alignments(line: str) -> str:
-    """Return `l`, `r` or `c` for each column of a delimiter row."""
+    """Return `l`, `r` or `c` for each column in the delimiter row of a table, e.g. `lr` for `|---|--:|`."""
     return "".join(
         "c" if cell.startswith(":") and cell.endswith(":") else "r" if cell.endswith(":") else "l"
         for cell, _ in split_cells(line)
@@ -147,7 +152,7 @@ def alignments(line: str) -> str:
 
 
 def interrupts(line: str) -> bool:
-    """Return True if a line starts another block even directly after a paragraph line."""
+    """Return True if a line begins another block even directly after a line of a paragraph."""
     if _FENCE.match(line) or _HEADING.match(line) or _RULE.match(line) or _QUOTE.match(line):
         return True
     item = _ITEM.match(line)

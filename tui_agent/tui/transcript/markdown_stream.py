@@ -1,4 +1,4 @@
-"""Markdown that grows: finished pieces are rendered once; only the open piece is rendered again.
+"""Markdown text that grows while it is streamed: only the last piece of it, which is open, is drawn again.
 
 Invariant: after `update(text, done=True)` the rows are the same whatever updates came before. The cost of an update
 depends on the added text and the size of the open paragraph or item; fences and tables become final line by line.
@@ -35,7 +35,9 @@ from tui_agent.tui.transcript.table import Cell, column_widths, header_style, ta
 
 
 class MarkdownStream:
-    """One growing Markdown text as rows. `rows` holds `frozen` final rows, followed by the rows of the open piece."""
+    """One growing Markdown text as rows. The first `frozen` of the `rows` are final; the others are of the open
+    piece.
+    """
 
     def __init__(self, look: Look, place: Place) -> None:
         self.rows: list[Row] = []
@@ -46,7 +48,7 @@ class MarkdownStream:
         self._read_up_to = 0
         """Number of characters of the text whose lines were read."""
         self._size = 0
-        """Number of characters of the cleaned text that were read; the offsets of runs refer to the cleaned text."""
+        """Number of characters of the cleaned text that were read. The offsets in rows refer to the cleaned text."""
         self._open: OpenPiece | None = None
         self._fence: _Fence | None = None
         self._table: _Table | None = None
@@ -54,7 +56,7 @@ class MarkdownStream:
         self._family = ""
 
     def update(self, text: str, *, done: bool) -> None:
-        """Update the rows to this text; pass `done=True` when it is complete."""
+        """Update the rows to this text; pass `done=True` if the text is complete."""
         if not text.startswith(self._text):
             self.__init__(self._look, self._place)  # type: ignore[misc]
         self._text = text
@@ -111,7 +113,7 @@ class MarkdownStream:
         self._open.add(line, start)
 
     def _close(self) -> None:
-        """Render the open piece for the last time."""
+        """Draw the open piece for the last time."""
         piece = self._open
         if piece is None:
             return
@@ -150,7 +152,7 @@ class MarkdownStream:
             )
 
     def _draw_tail(self, rest: str) -> None:
-        """Draw the open piece and the incomplete last line below the frozen rows."""
+        """Draw the open piece and the incomplete last line below the final rows."""
         piece, start, family = self._open, self._size, self._family
         if self._fence is not None:
             shown = None if not rest or may_close_fence(self._fence.piece, rest) else rest
@@ -181,7 +183,7 @@ class MarkdownStream:
 
 
 def markdown_strips(text: str, looks: Looks, width: int, base: Role) -> list[Strip]:
-    """Return a complete text as strips of this width in cells, without the transcript's gutter."""
+    """Draw a complete Markdown text as strips of this width in cells, without the transcript's gutter."""
     look = Look(looks.palette, looks.symbols, width + MARGIN, base=base)
     stream = MarkdownStream(look, Place((), ()))
     stream.update(text, done=True)
@@ -189,7 +191,9 @@ def markdown_strips(text: str, looks: Looks, width: int, base: Role) -> list[Str
 
 
 class _Fence:
-    """An open fence: complete highlighting groups are final; the open group is highlighted again with each line."""
+    """A fenced code block that is open. Complete groups of lines are final; the last group is highlighted again with
+    each line.
+    """
 
     def __init__(self, piece: OpenPiece, place: Place, look: Look) -> None:
         self.piece = piece
@@ -200,12 +204,12 @@ class _Fence:
         self._starts: list[int] = []
 
     def add(self, line: str, start: int) -> list[Row]:
-        """Add a complete line; return the rows that became final."""
+        """Add a complete line; return the rows that are final now."""
         self._push(line, start)
         return self._flush() if group_ends(self._lines, self.piece.language) else []
 
     def tail(self, unfinished: str | None, start: int) -> list[Row]:
-        """Return the rows of the open group, including the incomplete line."""
+        """Return the rows of the last group of lines, with the incomplete line `unfinished` if it is not None."""
         if unfinished is not None:
             self._push(unfinished, start)
         rows = self._render()
@@ -214,7 +218,7 @@ class _Fence:
         return rows
 
     def close(self) -> list[Row]:
-        """Return the remaining rows. An empty fence has one empty row."""
+        """Return the remaining rows of the code block. An empty block has one empty row."""
         if not self._lines and not self.begun:
             self._push("", 0)
         return self._flush()
@@ -234,7 +238,7 @@ class _Fence:
 
 
 class _Table:
-    """An open table: column widths are provisional until it is closed."""
+    """A table that is open: its column widths may change until it is closed."""
 
     def __init__(self, align: str, place: Place, look: Look) -> None:
         self._align = align
@@ -244,15 +248,15 @@ class _Table:
         self._rows: list[Row] = []
         self._widths: list[int] = []
         self._measured = self._drawn = 0
-        """Number of lines when the widths were computed, and number of lines that have rows."""
+        """Number of lines when the column widths were computed, and number of lines that have rows."""
 
     def add(self, line: str, start: int) -> None:
-        """Add a complete line (the first is the header)."""
+        """Add a complete line of the table. The first line is the header."""
         cells = self._parse(line, start)
         self._cells.append(header_style(cells, self._look) if not self._cells else cells)
 
     def provisional(self) -> list[Row]:
-        """Return the rows so far. The widths are computed again only after the number of lines has doubled."""
+        """Return the rows so far. The column widths are computed again only after the number of lines has doubled."""
         if len(self._cells) >= 2 * self._measured:
             return self.final()
         self._rows.extend(self._draw(self._cells[self._drawn :]))
@@ -260,11 +264,11 @@ class _Table:
         return self._rows
 
     def line(self, line: str, start: int) -> list[Row]:
-        """Return an incomplete line as a row with the current widths."""
+        """Draw an incomplete line of the table as a row with the current column widths."""
         return self._draw([self._parse(line, start)])
 
     def final(self) -> list[Row]:
-        """Return all rows, with widths computed from all cells."""
+        """Return all rows of the table, with column widths computed from all cells."""
         room = self._look.right - width_of(self._prefix)
         self._widths = column_widths(self._cells, len(self._align), room)
         self._rows = self._draw(self._cells)

@@ -1,7 +1,7 @@
 """Textual messages that the transcript posts to the app.
 
-Invariant: a message says what the user did, never how to react. The address in `LinkClicked` is the real one, as
-shown on the screen.
+Invariant: a message says what the user did, never how to react. The address in `LinkClicked` is the real one, as shown
+on the screen.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tui_agent.protocol.base import BlobText
 
 @dataclass
 class EntryAction(Message):
-    """The user activated an action of an entry: `fork`, `revert`, `diff` or `undo`."""
+    """The user ran an action of a transcript entry: `fork`, `revert`, `diff` or `undo`."""
 
     entry_id: str
     action: str
@@ -21,20 +21,20 @@ class EntryAction(Message):
 
 @dataclass
 class LinkClicked(Message):
-    """The user clicked a link."""
+    """The user clicked a link in the transcript."""
 
     address: str
 
 
 @dataclass
 class BlobWanted(Message):
-    """A long text is visible but only its preview is loaded. Call `blob_loaded` once the rest can be read."""
+    """A long text is visible, but only its preview is loaded. The app reads the text and then calls `blob_loaded`."""
 
     blob: BlobText
 
 
 @dataclass
 class TextSelected(Message):
-    """The user released the mouse after selecting text; `text` is the source of the selection."""
+    """The user selected a text with the mouse; `text` is the source of the selection."""
 
     text: str

@@ -1,6 +1,6 @@
-"""Rows of messages, thinking and questions, and the row that ends a turn.
+"""Rows of messages, thinking and questions in the transcript, and the row that ends a turn.
 
-Invariant: a message of the user has its own background behind the bar; an answer has no symbol; no text is cut off.
+Invariant: a message of the user has a background of its own; an answer has no symbol; no text is cut off.
 """
 
 import time
@@ -40,14 +40,17 @@ _END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "e
 
 
 def is_long(entry: UserEntry) -> bool:
-    """Return True if a message, such as a long paste, is folded at first."""
+    """Return True if a message, such as a long paste, is folded unless the user opens it."""
     if not isinstance(entry.text, str):
         return True
     return entry.text.count("\n") + len(entry.text) // _ROW_CHARACTERS > MESSAGE_ROWS
 
 
 def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None, active: bool) -> list[Row]:
-    """Return a message of the user. With `active` (cursor or mouse on it), `fork revert` is shown if it fits."""
+    """Draw a message of the user.
+
+    With `active` (cursor or mouse on the message), the actions `fork revert` are shown if they fit.
+    """
     if entry.state in ("removed", "queued"):  # Queued messages are shown above the prompt.
         return []
     field, hint = look.s("t1", "s2"), look.s("t3", "s2")
@@ -83,7 +86,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
 
 
 def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
-    """Return rows of the mentioned files, each with the part that was sent, or the reason why nothing was sent."""
+    """Return rows with the files mentioned in a message, each with the part that was sent or why nothing was sent."""
     rows: list[list[Run]] = []
     for mention in entry.mentions:
         is_sent = mention.kind not in ("refused", "missing")
@@ -100,12 +103,12 @@ def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
 
 
 def answer_tail(entry: AnswerEntry, look: Look) -> list[Row]:
-    """Return the row below an answer that was stopped; an empty list for other answers."""
+    """Return the row below an answer that the user stopped; an empty list for other answers."""
     return [look.row(look.gutter(), Run("stopped here", look.s("t3")))] if entry.stopped else []
 
 
 def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Return the model's thinking: its last rows while it streams, and one row after that."""
+    """Draw the model's thinking: its last rows while it streams, and one row after that."""
     text = clean(read(entry.text)).strip("\n")
     if not text:
         return []
@@ -119,9 +122,7 @@ def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: b
 
 
 def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Return a question of the agent as Markdown, with its options or its answer; a plan is to the right of
-    the rail.
-    """
+    """Draw a question of the agent as Markdown, with its options or its answer; a plan has a rail on its left."""
     symbol, role, state_text = _question_state(entry, look)
     head = look.head(symbol, role, "plan" if entry.form == "plan" else "question")
     answer = None if entry.answer is None else read(entry.answer)
@@ -147,7 +148,7 @@ def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: boo
 
 
 def _question_state(entry: QuestionEntry, look: Look) -> tuple[str, Role, str]:
-    """Return the symbol, the colour role and the description of a question's state."""
+    """Return the symbol, the colour role and the description of the state of a question."""
     if entry.is_void:
         return look.symbols.stopped, "t3", "not answered"
     if entry.answer is None:
@@ -166,7 +167,7 @@ def _is_edited(entry: QuestionEntry, answer: str) -> bool:
 
 
 def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
-    """Return the row that ends a turn: time, iterations, files, cost, and available actions."""
+    """Draw the row that ends a turn: time, iterations, files, cost, and available actions."""
     dot = f" {look.symbols.dot} "
     tone = look.s("t3")
     facts = [f"turn {entry.turn}", format_duration(entry.duration_ms / 1000)]
@@ -196,7 +197,6 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
 
 
 def _pressable(actions: Sequence[str], style: Style, between: Style) -> list[Run]:
-    """Return the names of the actions as runs that can be clicked."""
     runs: list[Run] = []
     for name in actions:
         runs += [*([Run("  ", between)] if runs else []), Run(name, style, act=name)]
@@ -204,7 +204,7 @@ def _pressable(actions: Sequence[str], style: Style, between: Style) -> list[Run
 
 
 def fold_answer(rows: list[Row], look: Look) -> list[Row]:
-    """Return a folded answer: its first row, and a hint that there is more."""
+    """Shorten an answer to its first row, and a hint that there is more."""
     if len(rows) <= 1:
         return rows
     mark = look.hint(f" {look.symbols.ellipsis}")
@@ -213,7 +213,7 @@ def fold_answer(rows: list[Row], look: Look) -> list[Row]:
 
 
 def _message_lines(entry: UserEntry, read: Reader, style: Style) -> list[list[Run]]:
-    """Return the lines of a message, without trailing empty ones."""
+    """Return the lines of a message without empty lines at the end."""
     lines: list[list[Run]] = []
     offset = 0
     for line in clean(read(entry.text), tab=0).split("\n"):

@@ -1,4 +1,4 @@
-"""Rows of notices: retries, errors, compaction, the user's own shell commands.
+"""Rows of notices in the transcript: retries, errors, compaction, the user's own shell commands.
 
 Invariant: a notice says what happened, to what, what is kept, and what to do next, in this order.
 """
@@ -18,7 +18,6 @@ _ACTIONS: Final = " · "
 
 
 def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Return all rows of a notice."""
     if entry.kind == "shell":
         return _shell(entry, look, read, opened=opened)
     if entry.level == "error":
@@ -42,7 +41,7 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
 
 
 def _error(entry: NoticeEntry, look: Look, read: Reader) -> list[Row]:
-    """Return a head row that names the failed part; below it, the explanation and the keys to press."""
+    """Draw a row that names the failed part and, below it, the explanation and the keys to press."""
     verb = _VERBS.get(entry.kind, "error")
     head = look.head(look.symbols.failed, "error", verb)
     lines = [clean(line) for line in entry.lines] or ["Something failed."]
@@ -63,7 +62,7 @@ def _error(entry: NoticeEntry, look: Look, read: Reader) -> list[Row]:
 
 
 def _actions(line: str, body: Body) -> list[Row]:
-    """Return actions such as `Enter try again · /model use another model` as a small table of keys."""
+    """Draw actions such as `Enter try again · /model use another model` as a small table of keys."""
     look = body.look
     pairs = [part.strip().partition(" ") for part in line.split(_ACTIONS)]
     cells = max(width(key) for key, _, _ in pairs) + 3
@@ -77,7 +76,7 @@ def _actions(line: str, body: Body) -> list[Row]:
 
 
 def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Return a shell command that the user ran, drawn like a tool call."""
+    """Draw a shell command that the user ran, in the same way as a tool call."""
     symbol = look.symbols.done if entry.level == "info" else _symbol(entry.level, look)
     role: Role = "success" if entry.level == "info" else _LEVELS[entry.level]
     right = [Run(f"{clean_line(line)}   ", look.s("t3")) for line in entry.lines[1:]]

@@ -1,8 +1,8 @@
-"""Output of programs as rows: SGR colours are applied, all other control sequences are removed.
+"""Output of programs as rows: colours set by SGR sequences are applied, all other control sequences are removed.
 
-Invariant: a colour is either a role of the theme or a program's own colour with enough contrast; backgrounds,
-blinking and hidden text are dropped; the address of a link is shown after its text. A line that was overwritten
-(carriage return) shows its final content.
+Invariant: a colour is either a role of the theme or a program's own colour with enough contrast; backgrounds, blinking
+and hidden text are dropped; the address of a link is shown after its text. A line that was overwritten (carriage
+return) shows its final content.
 """
 
 import re
@@ -33,7 +33,7 @@ _NAMED: Final[tuple[Role, ...]] = ("t3", "error", "success", "warning", "accent"
 
 @dataclass(frozen=True, slots=True)
 class Pen:
-    """The text style set by SGR sequences. `color` is None, 0 to 255 or `#rrggbb`."""
+    """The text style that SGR sequences have set. `color` is None, 0 to 255 or `#rrggbb`."""
 
     color: int | str | None = None
     bold: bool = False
@@ -41,7 +41,7 @@ class Pen:
 
 
 def output_lines(text: str, look: Look) -> list[list[Run]]:
-    """Return the lines of a program's output as runs."""
+    """Convert a program's output to lines of runs."""
     pen = Pen()
     lines: list[list[Run]] = []
     for raw in text.removesuffix("\n").split("\n"):
@@ -52,7 +52,7 @@ def output_lines(text: str, look: Look) -> list[list[Run]]:
 
 
 def output_rows(lines: Sequence[Sequence[Run]], prefix: Sequence[Run], look: Look) -> list[Row]:
-    """Return rows that start with `prefix`, over the full width, with continuation rows indented by 2 cells."""
+    """Wrap lines to rows that begin with `prefix`, over the full width, with continuation rows indented by 2 cells."""
     room = max(look.right - width_of(prefix), 3)
     indented = [*prefix, Run("  ", look.ground)]
     rows: list[Row] = []
@@ -62,7 +62,7 @@ def output_rows(lines: Sequence[Sequence[Run]], prefix: Sequence[Run], look: Loo
 
 
 def show_addresses(raw: str) -> str:
-    """Add the address of each link in a line after its text, unless the text is the address."""
+    """Insert the address of each link after the link's text, unless the text is the address."""
     if "8;" not in raw:
         return raw
     pieces: list[str] = []
@@ -95,7 +95,7 @@ def _line(raw: str, pen: Pen, look: Look) -> tuple[list[Run], Pen]:
 
 
 def _split_codes(raw: str) -> Iterator[tuple[str, str | None]]:
-    """Yield (text, None) and ("", SGR parameters) in order; each tab is a text of its own."""
+    """Yield the parts of a line in order: (text, None) and ("", SGR parameters). Each tab is a separate text."""
     end = 0
     for match in _SGR.finditer(raw):
         yield from ((piece, None) for piece in split_tabs(raw[end : match.start()]))
@@ -129,7 +129,10 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
 
 
 def _extended_color(rest: Sequence[int]) -> tuple[int | str | None, int]:
-    """Return an indexed (256) or RGB colour, and the count of SGR numbers that specify it."""
+    """Return the colour that an SGR sequence sets after the number 38 or 48, and the count of numbers that specify it.
+
+    The colour is an index (0 to 255), `#rrggbb`, or None if the numbers are not valid.
+    """
     if len(rest) >= 2 and rest[0] == 5:
         return min(rest[1], 255), 2
     if len(rest) >= 4 and rest[0] == 2:

@@ -1,4 +1,4 @@
-"""Rows of the transcript: styled runs that know their source, line wrapping, and strips.
+"""Rows of the transcript, which consist of styled runs that know their source; wrapping, and conversion to strips.
 
 Invariant: the runs and strips of a row hold only cleaned text without line feeds or tabs. A run whose `src` is 0 or
 more shows the source text from that offset on; LITERAL text is its own source; DECOR (gutter, rail, numbers) is never
@@ -20,11 +20,14 @@ from tui_agent.tui.text import cell_text, take, width
 DECOR: Final = -1
 LITERAL: Final = -2
 _Break: TypeAlias = Callable[[str, int, int], tuple[int, int]]
-"""Takes a text, the start of a line and its maximum end; returns the line's end and the start of the next line."""
+"""Function that finds a line break in a text, given a line's start and maximum end.
+
+Returns the line's end and the start of the next line.
+"""
 
 
 class Run(NamedTuple):
-    """A styled piece of a row. `act` names the action of a click on it (`fold`, `link:<address>`, `diff`, ...)."""
+    """A styled piece of a row. `act` names the action of a click on the run (`fold`, `link:<address>`, `diff`, ...)."""
 
     text: str
     style: Style
@@ -34,14 +37,16 @@ class Run(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Row:
-    """One line of cells; `ground` fills it to the right edge. A `joined` row continues the line of the row above it."""
+    """One row of the transcript; `ground` fills the row to the right edge.
+
+    A `joined` row continues the line of the row above.
+    """
 
     runs: Sequence[Run]
     ground: Style
     joined: bool = False
 
     def text(self) -> str:
-        """The characters of the row, including its gutter."""
         return "".join(run.text for run in self.runs)
 
     def act_at(self, x: int) -> str:
@@ -55,7 +60,7 @@ class Row:
 
 
 def strip_of(runs: Iterable[Run], ground: Style, cells: int) -> Strip:
-    """Return the runs as a strip of exactly `cells` cells.
+    """Convert runs to a strip (Textual's screen row) of exactly `cells` cells.
 
     Neighbouring runs that look alike are merged into one segment, which sends fewer bytes to the terminal.
     """
@@ -83,7 +88,6 @@ def _looks_alike(before: Style, text: str, style: Style) -> bool:
 
 
 def width_of(runs: Iterable[Run]) -> int:
-    """Return the width of the runs in cells."""
     return sum(width(run.text) for run in runs)
 
 
@@ -107,7 +111,7 @@ def wrap(
 def frame(
     lines: Iterable[Sequence[Run]], ground: Style, first: Sequence[Run], rest: Sequence[Run] | None = None
 ) -> list[Row]:
-    """Return the wrapped lines as rows, with `first` in front of the first row and `rest` in front of the others."""
+    """Convert wrapped lines to rows, with `first` in front of the first row and `rest` in front of the others."""
     rest = first if rest is None else rest
     return [
         Row([*(rest if number else first), *line], ground, joined=number > 0)
@@ -154,7 +158,7 @@ def _at_edge(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _at_word(text: str, start: int, end: int) -> tuple[int, int]:
-    """Cut in the second half of the line, after a space or between a word and punctuation; or else at the edge."""
+    """Break a line in its second half, after a space or between a word and punctuation; otherwise at `end`."""
     least = start + (end - start) // 2
     if text[end] == " " and text[end - 1] != " ":
         return end, end
@@ -171,7 +175,9 @@ def _in_word(character: str) -> bool:
 
 
 def _break_at(text: str, start: int, end: int) -> tuple[int, int]:
-    """Cut at the last space, and start the next line after all spaces there; without a space, cut at the edge."""
+    """Break a line at the last space, and begin the next line after all spaces there; without a space, break at
+    `end`.
+    """
     if text[end] != " " and (_wide(text[end]) or _wide(text[end - 1])):
         return end, end
     space = text.rfind(" ", start + 1, end + 1)

@@ -1,7 +1,7 @@
-"""A selection over the rows of entries, and its source text.
+"""A selection over rows of the transcript, and the source text of the selection.
 
-Invariant: its ends are (slot, row, character), so new rows above do not move them. Only source text is copied, never
-the gutter, the rail or line numbers.
+Invariant: the ends of a selection are (slot, row, character), so new rows above do not move them. Only source text is
+copied, never the gutter, the rail or line numbers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from tui_agent.tui.transcript.rows import DECOR, Row, Run
 
 
 class Point(NamedTuple):
-    """A position in the transcript: slot, row within the slot, character within the row."""
+    """A position in the transcript: index of the entry, row within the entry, character within the row."""
 
     slot: int
     row: int
@@ -20,7 +20,7 @@ class Point(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The selected range from `start` up to, but not including, `end`; `start` comes first."""
+    """The selected range of the transcript, from `start` up to, but not including, `end`; `start` comes first."""
 
     start: Point
     end: Point
@@ -31,7 +31,9 @@ class Selection(NamedTuple):
         return cls(min(first, second), max(first, second))
 
     def on_row(self, slot: int, row: int, length: int) -> tuple[int, int] | None:
-        """Return the (start, end) bounds of the selected characters in a row; None if there are none."""
+        """Return the (start, end) bounds of the selected characters in a row of `length` characters; None if there
+        are none.
+        """
         position = (slot, row)
         if not (self.start[:2] <= position <= self.end[:2]):
             return None
@@ -41,12 +43,12 @@ class Selection(NamedTuple):
 
 
 def char_at(row: Row, x: int) -> int:
-    """Return the index of the character in column `x`."""
+    """Return the index of the character in column `x` of a row."""
     return len(take(row.text(), max(x, 0))[0])
 
 
 def word_at(row: Row, char: int) -> tuple[int, int]:
-    """Return the bounds of the word at a character."""
+    """Return the (start, end) bounds of the word at a character."""
     text = row.text()
     if char >= len(text) or text[char].isspace():
         return char, char
@@ -80,7 +82,7 @@ def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None
 
 
 def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[Run, int, int]]:
-    """Yield the selected runs, each with the bounds of its selected characters."""
+    """Yield the selected runs in a row, each with the bounds of its selected characters."""
     start = 0
     for run in row.runs:
         first, last = max(bound[0] - start, 0), min(bound[1] - start, len(run.text))
@@ -90,7 +92,7 @@ def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[Run, int
 
 
 def _span(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None]) -> tuple[int, int]:
-    """Return the lowest and highest source offset among the selected characters; -1 for both if there is none."""
+    """Return the lowest and highest source offset of the selected characters; -1 for both if none has an offset."""
     parts = [
         (run.src + first, run.src + last)
         for row, bound in zip(rows, bounds, strict=True)

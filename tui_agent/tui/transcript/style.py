@@ -25,9 +25,9 @@ NARROW: Final = 70
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The settings for drawing the transcript; `width` counts cells and includes the gutter and the right margin.
+    """Settings for drawing the transcript; `width` counts cells and includes the gutter and the right margin.
 
-    `base` is the background role of all text. `actions` are the ones the app can run; no others are shown.
+    `base` is the background role of all text. `actions` are those that the app can run; no other actions are shown.
     """
 
     palette: Palette
@@ -39,43 +39,43 @@ class Look:
     def s(
         self, role: Role, ground: Role | None = None, *, bold: bool = False, underline: bool = False
     ) -> Style:
-        """Return the style of a role on a background role, by default on `base`."""
+        """Return the style of text in a role on a background role, which is `base` if not given."""
         return self.palette.rich(role, ground or self.base, bold=bold, underline=underline)
 
     def available(self, *names: str) -> tuple[str, ...]:
-        """Return the actions in `names` that the app can run."""
+        """Return those of the actions in `names` that the app can run."""
         return tuple(name for name in names if name in self.actions)
 
     @property
     def ground(self) -> Style:
-        """The style of empty cells on `base`."""
+        """The style of empty cells, on the background `base`."""
         return self.palette.rich("t1", self.base)
 
     @property
     def right(self) -> int:
-        """The first column to the right of the text."""
+        """The first column on the right side of the text."""
         return max(self.width - MARGIN, TEXT_COLUMN + 1)
 
     @property
     def full(self) -> int:
-        """Width of code, diffs and output, in cells."""
+        """Width in cells of code, diffs and output."""
         return max(self.right - TEXT_COLUMN, 1)
 
     @property
     def text(self) -> int:
-        """Width of prose, in cells."""
+        """Width in cells of prose."""
         return min(self.full, TEXT_LIMIT)
 
     def gutter(self) -> Run:
-        """Return the empty columns to the left of the text."""
+        """Return the empty columns on the left side of the text."""
         return Run(" " * TEXT_COLUMN, self.ground)
 
     def rail(self, role: Role = "border-strong") -> list[Run]:
-        """Return the gutter, the rail, and the space between the rail and its text."""
+        """Return the gutter, the rail (a vertical line), and the space between the rail and the text."""
         return [self.gutter(), Run(self.symbols.rail, self.s(role)), Run(" ", self.ground)]
 
     def head(self, symbol: str, role: Role, words: str, words_role: Role = "t2") -> list[Run]:
-        """Return the columns of a head row before the target: a state symbol and a verb."""
+        """Return the first columns of the head row of an entry: a symbol for the state, and a verb or other words."""
         return [
             Run(" " * STATE_COLUMN, self.ground),
             Run(f"{symbol} ", self.s(role)),
@@ -83,11 +83,10 @@ class Look:
         ]
 
     def row(self, *runs: Run) -> Row:
-        """Return a row of these runs."""
         return Row(runs, self.ground)
 
     def hint(self, text: str, ground: Role | None = None) -> Run:
-        """Return a text in the colour of hints; a click on it folds or unfolds the entry."""
+        """Return a text in the colour of hints; a click on the text folds or unfolds the entry."""
         return Run(text, self.s("t3", ground), act="fold")
 
     def more_lines(self, count: int, ground: Role | None = None) -> Run:
@@ -95,6 +94,6 @@ class Look:
         return self.hint(format_count(count, "more line"), ground)
 
     def both_sides(self, left: Sequence[Run], right: Sequence[Run]) -> Row:
-        """Return a row with one part aligned left and another aligned right."""
+        """Return a row with the runs `left` aligned left and the runs `right` aligned right."""
         gap = Run(" " * max(self.right - width_of(left) - width_of(right), 1), self.ground)
         return self.row(*left, gap, *right) if right else self.row(*left)

@@ -1,4 +1,4 @@
-"""Tables of runs: column widths that fit, cells that wrap within their column, alignment.
+"""Tables in the transcript: column widths that fit, cells that wrap within their column, alignment.
 
 Invariant: the text of every cell is shown in full; if a table does not fit, its columns become narrower, never fewer.
 """
@@ -44,7 +44,7 @@ def column_widths(rows: Sequence[Sequence[Cell]], columns: int, room: int) -> li
 def table_rows(
     rows: Sequence[Sequence[Cell]], widths: Sequence[int], align: str, prefix: Sequence[Run], look: Look
 ) -> list[Row]:
-    """Return the screen rows of a table; `align` holds `l`, `r` or `c` for each column."""
+    """Draw a table as rows of the screen; `align` has `l`, `r` or `c` for each column."""
     screen_rows: list[Row] = []
     for row in rows:
         cells = [

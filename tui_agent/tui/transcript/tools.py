@@ -1,4 +1,4 @@
-"""Rows of a tool call: the head row (state, verb, target, outcome, time) and the body.
+"""Rows of a tool call in the transcript: the head row (state, verb, target, outcome, time) and the body.
 
 Invariant: the state is in column 2, the verb in 4, the target in 14, and the time at the right edge; a command is
 wrapped, never cut off. A failed or denied call is unfolded and says why; a successful one folds when the next message
@@ -37,16 +37,16 @@ QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep
 QUICK_S: Final = 0.15
 """Age in seconds below which a running read-only call has no row."""
 COUNTS_AT: Final = 22
-"""Width in cells to which a target is padded when the counts of a change follow it."""
+"""Width in cells to which a target is padded if the numbers of changed lines come after it."""
 TIME_CELLS: Final = 6
 _OUTCOME_LIMIT: Final = 30
 _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
-"""Pattern of counts, the most important first: `90 failed, 186 passed, 110 skipped`."""
+"""Pattern of a list of counts, the most important count first: `90 failed, 186 passed, 110 skipped`."""
 _REMARK_LIMIT: Final = 48
 _TARGET_LEAST: Final = 10
-"""Minimum width of the target's first row, in cells; in a narrow view the outcome is cut off instead."""
+"""Minimum width in cells of the target's first row; in a narrow view the outcome is cut off instead."""
 _ROOMY: Final = 64
-"""Minimum width of the transcript, in cells, for a delegate's row to show its iteration."""
+"""Minimum width of the transcript, in cells, for the row of a subagent to show its iteration."""
 _COMMAND_LINES: Final = 3
 
 _WORDS: Final[dict[ToolState, str]] = {
@@ -71,7 +71,7 @@ def is_unfinished(entry: Entry) -> bool:
 
 
 def is_too_young(entry: Entry, now: float) -> bool:
-    """Return True if the call only reads and has just begun: most such calls end before their row could be read."""
+    """Return True if the call only reads and has just begun. Most such calls end before their row could be read."""
     return (
         isinstance(entry, ToolEntry)
         and is_unfinished(entry)
@@ -81,12 +81,14 @@ def is_too_young(entry: Entry, now: float) -> bool:
 
 
 def is_hidden(entry: ToolEntry, now: float) -> bool:
-    """Return True if the call has no row: a question is shown in its place, or the call is too young."""
+    """Return True if the call has no row: either it is shown as a question, or it has just begun."""
     return entry.is_question or is_too_young(entry, now)
 
 
 def is_open_by_default(entry: ToolEntry, past: bool) -> bool:
-    """Return True if the body is shown unless the user folds it; `past` means that the call's turn has ended."""
+    """Return True if the body of a call is shown unless the user folds it; `past` means that the call's turn has
+    ended.
+    """
     if entry.state != "done":
         return entry.state != "queued"
     if is_quiet(entry):
@@ -98,14 +100,14 @@ def is_open_by_default(entry: ToolEntry, past: bool) -> bool:
 
 
 def is_subtask(entry: ToolEntry) -> bool:
-    """Return True if the call runs a delegate."""
+    """Return True if the call runs a subagent."""
     return entry.verb.startswith("[")
 
 
 def tool_rows(
     entry: ToolEntry, look: Look, read: Reader, *, opened: bool | None, past: bool, now: float
 ) -> list[Row]:
-    """Return all rows of a tool call. `opened` is the user's choice; None for the default."""
+    """Draw a tool call as rows. `opened` is True or False if the user unfolded or folded the call, otherwise None."""
     is_shown = is_open_by_default(entry, past) if opened is None else opened
     body = Body(
         look,
@@ -123,7 +125,7 @@ def tool_rows(
 
 
 def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: bool) -> list[Row]:
-    """Return the head row, and more rows if the target does not fit in its column."""
+    """Draw the head row of a call, and more rows if the target does not fit in its column."""
     right = _right(entry, look, now)
     right_cells = width_of(right)
     verb_role: Role = "t3" if entry.state == "queued" else "accent" if entry.state == "running" else "t2"
@@ -156,7 +158,6 @@ def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: boo
 
 
 def _state_mark(entry: ToolEntry, symbols: Symbols) -> tuple[str, Role]:
-    """Return the symbol and the colour role of a call's state."""
     if is_subtask(entry) and entry.state in ("running", "done"):
         return symbols.subtask, "accent"
     symbol, role = state_mark(entry.state, symbols)
@@ -164,7 +165,10 @@ def _state_mark(entry: ToolEntry, symbols: Symbols) -> tuple[str, Role]:
 
 
 def _target_lines(entry: ToolEntry, look: Look, full: bool) -> tuple[list[list[Run]], int]:
-    """Return the target's lines and the number of hidden ones. A note after two spaces has the colour of hints."""
+    """Return the lines of a call's target, and the number of hidden lines.
+
+    A note after two spaces in the target has the colour of hints.
+    """
     lines = clean(entry.target, reveal=True).strip("\n").split("\n")
     hidden = 0 if full or len(lines) <= _COMMAND_LINES + 1 else len(lines) - _COMMAND_LINES
     role: Role = "t3" if entry.state == "queued" else "t1"
@@ -227,7 +231,7 @@ def _outcome(entry: ToolEntry, *, roomy: bool) -> str:
 
 
 def _usage(subtask: Subtask | None, *, roomy: bool) -> str:
-    """Return a delegate's iteration and token usage; on narrow screens, only the token usage."""
+    """Return the iteration and token usage of a subagent; on a narrow screen, only the token usage."""
     if subtask is None or not subtask.iteration:
         return ""
     used = f" · {format_tokens(subtask.tokens)} tokens" if subtask.tokens else ""
@@ -266,14 +270,14 @@ def _is_long(outcome: str) -> bool:
 
 
 def _first_counts(tally: str) -> str:
-    """Return as many counts as fit, in order, because the first ones are the most important."""
+    """Shorten a list of counts to the first ones that fit, because these are the most important."""
     while width(tally) > _OUTCOME_LIMIT and ", " in tally:
         tally = tally.rpartition(", ")[0]
     return tally
 
 
 def _remark(entry: ToolEntry) -> str:
-    """Return the one short text that accompanies a diff, for the head row; empty if there is none."""
+    """Return the only short text beside a diff, which is shown in the head row of the call; empty if there is none."""
     others = [block for block in entry.blocks if not isinstance(block, DiffBlock)]
     if len(others) != 1 or len(entry.blocks) < 2 or not isinstance(others[0], TextBlock):
         return ""

@@ -1,7 +1,7 @@
-"""The visible part of the rows, and how it moves when rows are added, removed or turn out to be estimated wrongly.
+"""The visible part of the transcript, and how it moves when rows are added or removed or an estimate was wrong.
 
-Invariant: while `anchored`, the last row is at the bottom; otherwise the row at the top stays the same row of the
-same entry. Pure: no Textual, no clock.
+Invariant: while `anchored`, the last row is at the bottom; otherwise the row at the top stays the same row of the same
+entry. Pure: no Textual, no clock.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,18 +14,22 @@ from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
 _ROUNDS: Final = 12
-"""Maximum number of drawing rounds, each for entries that came into view after a wrong estimate; 2 or 3 suffice."""
+"""Maximum number of rounds in which entries are drawn that came into view after a wrong estimate; 2 or 3 suffice."""
 
 
 class RowPosition(NamedTuple):
-    """A row of an entry, given by the entry's id and the row's number."""
+    """A row of a transcript entry, given by the entry's id and the number of the row in the entry."""
 
     entry_id: str
     row: int
 
 
 class Line(NamedTuple):
-    """One screen line: its slot, the row's number in the slot (-1 for the gap), and the row (None for the gap)."""
+    """One line of the screen.
+
+    `slot` is the index of the entry, `number` the number of the row in it (-1 for the empty row before the entry), and
+    `row` the row (None for the empty row).
+    """
 
     slot: int
     number: int
@@ -33,7 +37,7 @@ class Line(NamedTuple):
 
 
 class Viewport:
-    """A window on a layout: `height` rows, starting with row `y`."""
+    """The visible window on a layout: `height` rows, beginning with row `y`."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -41,16 +45,16 @@ class Viewport:
         self.y = 0
         self.anchored = True
         self._seen = (0, 0)
-        """The last slot, and its height, when the view was scrolled up."""
+        """The index of the last entry, and its height in rows, when the user scrolled up."""
 
     @property
     def end(self) -> int:
-        """The largest possible `y`."""
+        """The largest possible value of `y`."""
         return max(self.layout.total - self.height, 0)
 
     @property
     def new_rows(self) -> int:
-        """Number of rows added below since the view was scrolled up that have not been seen yet."""
+        """Number of rows added at the end since the user scrolled up that the user has not seen yet."""
         if self.anchored or not len(self.layout):
             return 0
         index, height = self._seen
@@ -59,14 +63,17 @@ class Viewport:
 
     @contextmanager
     def steady(self) -> Iterator[None]:
-        """Keep the reading position while heights change in the `with` block."""
+        """Keep the rows at the top of the view in place while heights change in the `with` block."""
         position = self.position
         yield
         self._settle(position)
 
     @contextmanager
     def steady_slot(self, index: int) -> Iterator[None]:
-        """Keep the first row of a slot in its place while heights change; if it is not in view, do as `steady` does."""
+        """Keep the first row of an entry in its place while heights change in the `with` block.
+
+        If the entry is not in view, do as `steady` does.
+        """
         offset = self.layout.top(index) - self.y
         if not 0 <= offset < self.height:
             with self.steady():
@@ -81,20 +88,23 @@ class Viewport:
         self._move(self.layout.top(index) - offset)
 
     def set_entries(self, entries: Sequence[Entry], changed: Iterable[int]) -> None:
-        """Use a newer view. While the user has scrolled up, entries in view are not folded when their turn ends."""
+        """Use a newer view of the transcript.
+
+        While the user has scrolled up, entries in view are not folded when their turn ends.
+        """
         in_view = [] if self.anchored else [line.slot for line in self.lines()]
         with self.steady():
             self.layout.set_entries(entries, changed, in_view)
 
     def resize(self, look: Look, height: int) -> None:
-        """Use this look and this height."""
+        """Lay out for this look, which has the width, and this height in rows."""
         with self.steady():
             self.height = height
             if look != self.layout.look:
                 self.layout.set_look(look)
 
     def take_layout(self, layout: Layout) -> None:
-        """Replace the layout by one with more entries at its beginning; keep the reading position."""
+        """Replace the layout by one with more entries at its beginning, without moving the visible rows."""
         position, added = self.position, len(layout) - len(self.layout)
         self._seen = (self._seen[0] + added, self._seen[1])
         for slot in self.layout.slots:  # Entries that the user opened or folded keep their state.
@@ -106,14 +116,14 @@ class Viewport:
         self._settle(position)
 
     def scroll_to(self, y: int) -> None:
-        """Scroll layout row `y` to the top, if enough rows follow. At the end, follow new rows again."""
+        """Scroll row `y` of the layout to the top if enough rows come after it. At the end, follow new rows."""
         self._move(y)
         if self.anchored:
             self.layout.auto_fold.fold_deferred()
         self._settle(self.position)
 
     def show(self, index: int, row: int = 0) -> None:
-        """Scroll a row of a slot into view, moving as little as possible."""
+        """Scroll row `row` of an entry into view, moving as little as possible."""
         with self.steady():
             self.layout.draw_slot(index)
         top = self.layout.top(index) + row
@@ -123,7 +133,7 @@ class Viewport:
             self.scroll_to(top - self.height + 1)
 
     def show_at_top(self, index: int) -> None:
-        """Scroll the first row of a slot near the top of the view."""
+        """Scroll the first row of an entry near the top of the view."""
         self.scroll_to(self.layout.top(index) - 1)
 
     def lines(self) -> list[Line]:
@@ -152,14 +162,14 @@ class Viewport:
 
     @property
     def position(self) -> RowPosition | None:
-        """The reading position: the row at the top; None while the view follows the end."""
+        """The reading position, which is the row at the top; None while the view follows the end."""
         if self.anchored or not len(self.layout):
             return None
         index, row = self.layout.place(self.y)
         return RowPosition(self.layout.slots[index].id, row)
 
     def _settle(self, position: RowPosition | None) -> None:
-        """Draw the slots in and near the view until no height changes."""
+        """Draw the entries in and near the view until no height changes."""
         for _ in range(_ROUNDS):
             self._restore(position)
             if not self.layout.draw_between(self.y - self.height, self.y + 2 * self.height):

@@ -1,6 +1,6 @@
 """The transcript with its keys and mouse: cursor, scrolling, selection, clicks.
 
-Invariant: for actions, links and selected texts it only posts messages; the app acts on them.
+Invariant: for actions, links and selected texts the widget only posts messages; the app acts on them.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ DRAG_S: Final = 0.05
 
 
 class TranscriptWidget(KeyActions, TranscriptCommands):
-    """The chat widget. Posts EntryAction, LinkClicked, BlobWanted and TextSelected.
+    """The transcript widget. Posts EntryAction, LinkClicked, BlobWanted and TextSelected.
 
-    Its keys are in the registry, scope `chat` and, while a search is open, `find`.
+    The registry of actions lists its keys under the scope `chat` and, while a search is open, `find`.
     """
 
     key_methods = {
@@ -43,17 +43,18 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
     # Keys
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the chat, after that of an open search."""
+        """Return the scope `chat`, after the scope `find` if a search is open."""
         return ("find", "chat") if self.finder.current is not None else ("chat",)
 
     def on_key(self, event: events.Key) -> None:
-        """Run the action of a key."""
         if self.run_key(event.key) or self.pass_key(event):
             event.stop()
             event.prevent_default()
 
     def pass_key(self, event: events.Key) -> bool:
-        """Pass on a key that has no action here; return False if it has no effect."""
+        """Handle a key that has no action here; return False if the key has no effect. Subclasses override this
+        method.
+        """
         return False
 
     def action_cursor(self, direction: int) -> None:
@@ -73,7 +74,6 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
             self.move_cursor(index)
 
     def action_page(self, pages: int) -> None:
-        """Scroll by pages, keeping two rows of overlap."""
         self._scroll(pages * max(self.viewport.height - 2, 1))
 
     def _scroll(self, rows: int) -> None:
@@ -81,35 +81,29 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
         self.repaint()
 
     def go_to_end(self, direction: int) -> None:
-        """Go to the first (`direction` -1) or newest (1) entry; at the newest, follow new rows again."""
+        """Go to the first entry (`direction` -1), or to the newest entry (1) and follow new rows."""
         self.viewport.scroll_to(0 if direction < 0 else self.viewport.layout.total)
         self.move_cursor(0 if direction < 0 else len(self.viewport.layout) - 1)
 
     def action_toggle_entry(self) -> None:
-        """Fold or unfold the entry under the cursor."""
         if self.cursor:
             self.toggle_fold(self.cursor)
 
     def on_focus(self) -> None:
-        """Show the cursor."""
         self.activate(self.cursor)
 
     def on_blur(self) -> None:
-        """Hide the cursor."""
         self.activate("")
 
     # Mouse
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Scroll down, without animation."""
         self._wheel(event, WHEEL_ROWS)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll up, without animation."""
         self._wheel(event, -WHEEL_ROWS)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Begin a click or a selection."""
         if event.button != 1 or event.x >= self.scrollable_content_region.width:
             return
         self._press = self._point(event.x, event.y)
@@ -120,7 +114,9 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Extend the selection, or show the actions of the message under the mouse."""
+        """Extend the selection while the button is pressed; otherwise show the actions of the message under the
+        mouse.
+        """
         if self._press is None:
             line = self._line(event.y)
             self._hover_on(self.viewport.layout.slots[line.slot].id if line else "")
@@ -152,7 +148,6 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
             self._scroller = None
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """End a selection, and post its text for the clipboard."""
         pressed, self._press = self._press, None
         if pressed is None:
             return
@@ -166,7 +161,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
             self.post_message(TextSelected(text))
 
     def on_click(self, event: events.Click) -> None:
-        """Run the action under the mouse; select the word on a double click."""
+        """Run the action under the mouse; on a double click, select the word."""
         line = self._line(event.y)
         is_outside = event.x >= self.scrollable_content_region.width
         if self._dragged or is_outside or line is None or line.row is None:
@@ -181,7 +176,6 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
             self._click(line, line.row.act_at(event.x))
 
     def on_leave(self, event: events.Leave) -> None:
-        """Stop highlighting the entry under the mouse."""
         self._hover_on("")
 
     def _click(self, line: Line, act: str) -> None:

@@ -17,7 +17,7 @@ REACH: Final = 5_000
 
 
 class Window(Sequence[Entry]):
-    """A view of the entries from index `first` on."""
+    """The entries of a transcript from index `first` on."""
 
     def __init__(self, entries: Sequence[Entry], first: int) -> None:
         self._entries = entries
@@ -56,5 +56,5 @@ def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
 
 
 def index_of_event(entries: Sequence[Entry], seq: int) -> int:
-    """Return the index of the entry that this event started, or of the entry before it; -1 if there is none."""
+    """Return the index of the entry that the event `seq` started, or of the entry before it; -1 if there is none."""
     return bisect_right(entries, seq, key=lambda entry: entry.seq) - 1

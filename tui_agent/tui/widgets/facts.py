@@ -38,11 +38,11 @@ class Facts:
         self.rows: list[Strip] = []
 
     def style(self, text: Role = "t1", *, bold: bool = False) -> Style:
-        """Return a style on this background."""
+        """Return a style for text on the background of the facts."""
         return self.looks.palette.rich(text, self._ground, bold=bold)
 
     def line(self, parts: Sequence[Part], right: Sequence[Part] = ()) -> None:
-        """Add one row."""
+        """Add one row with these parts on the left and on the right."""
         left = [(" " * self._indent, self.style()), *parts]
         ellipsis = self.looks.symbols.ellipsis
         self.rows.append(
@@ -50,7 +50,6 @@ class Facts:
         )
 
     def gap(self) -> None:
-        """Add an empty row."""
         self.line([])
 
     def text(self, text: str, role: Role = "t1", *, bold: bool = False, most: int = 0) -> None:
@@ -61,7 +60,7 @@ class Facts:
         self._count_hidden(len(lines) - (most or len(lines)))
 
     def add_strips(self, strips: Sequence[Strip], *, most: int = 0) -> None:
-        """Add strips that are 3 cells narrower than the rows; at most `most` of them (0: no limit)."""
+        """Add strips that are 3 cells narrower than the rows, at most `most` of them (0: no limit)."""
         fill = self.style()
         left, right = Strip.blank(2, fill), Strip.blank(1, fill)
         self.rows += [Strip.join([left, strip, right]) for strip in strips[: most or None]]
@@ -72,7 +71,7 @@ class Facts:
             self.line([(format_count(count, "more line"), self.style("t3"))])
 
     def section(self, text: str) -> None:
-        """Add a section heading, after an empty row."""
+        """Add the heading of a section, after an empty row."""
         self.gap()
         self.line([(text, self.style("t2"))])
 

@@ -1,4 +1,4 @@
-"""One line of editable text without a widget: for answers inside rows, filters and forms.
+"""One line of editable text, which is not a Textual widget: for answers inside rows, filters and forms.
 
 Invariant: `type_key` returns True if it used the key; `parts` draws the text with its cursor.
 """
@@ -12,7 +12,7 @@ from tui_agent.tui.widgets.rows import Part
 
 
 class Field:
-    """The text and cursor of a field. With `secret`, dots are shown instead of characters."""
+    """An editable line of text with a cursor. With `secret`, dots are shown instead of characters."""
 
     def __init__(self, text: str = "", *, secret: bool = False) -> None:
         self.text = text
@@ -80,7 +80,9 @@ class Field:
         return [(before, style), (under, cursor), (after, style)]
 
     def rows(self, room: int, style: Style, cursor: Style, most: int) -> list[list[Part]]:
-        """Draw the text wrapped to rows of `room` cells; if these exceed `most`, only those around the cursor."""
+        """Draw the text wrapped to rows of `room` cells. Of more than `most` rows, draw only those around the
+        cursor.
+        """
         text = self.text + " "  # The cursor can be after the last character.
         pieces: list[str] = []
         while text:

@@ -1,7 +1,7 @@
-"""The user's keys, `[keys]` in config.toml: parsed, validated, and applied to the registry's actions.
+"""The user's keys, `[keys]` in config.toml: parsed, validated, and applied to the actions of the registry.
 
-Invariant: if an entry is invalid, its action keeps the default keys and a fault says what to do. No
-settings can give a key two meanings in the same scope, or leave an action that closes something without a key.
+Invariant: if an entry is invalid, its action keeps the default keys and a fault says what to do. No settings can give a
+key two meanings in the same scope, or leave an action that closes something without a key.
 """
 
 import re
@@ -36,7 +36,7 @@ _SENT: Final = frozenset(
     if isinstance(keys, tuple)
     for key in keys
 ) | {ALT_ENTER, "space"}
-"""Keys, other than characters, that every terminal sends. Others need the kitty keyboard protocol."""
+"""Keys that every terminal sends, besides characters. Other keys need the kitty keyboard protocol."""
 BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "prompt": ("transcript", "app"),
     "menu": ("transcript", "app"),
@@ -51,7 +51,7 @@ BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "list": ("rows",),
     "context": ("viewer", "sheet"),
 }
-"""For each scope, the other scopes whose keys work at the same time."""
+"""For each scope (part of the app), the other scopes whose keys work at the same time."""
 EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
 """The app's actions whose keys work over every screen."""
 TYPING: Final[frozenset[Scope]] = frozenset(
@@ -73,20 +73,23 @@ TYPING: Final[frozenset[Scope]] = frozenset(
         *("provider", "field", "map_find", "sessions_find"),
     }
 )
-"""Scopes in which text is typed."""
+"""Scopes (parts of the app) in which the user types text."""
 _SEPARATOR: Final = re.compile(r"(?<=[^+\s]),\s*")
-"""Separator between two keys; the comma in `ctrl+,` does not match."""
+"""Separator between two keys in a setting; the comma in the key `ctrl+,` does not match."""
 
 
 class KeySettings(NamedTuple):
-    """The actions with the user's keys, and the faults of the settings in one or two sentences each."""
+    """The actions with the user's keys, and a message for each fault in the settings."""
 
     actions: tuple[Action, ...]
     faults: list[str]
 
 
 def parse_key(text: str) -> str | None:
-    """Return Textual's name of a key given by that name or as printed (`Ctrl+P`, `Esc`, `/`); None if unknown."""
+    """Return Textual's name of a key; None if the key is unknown.
+
+    `text` is Textual's name, or the name printed on keyboards (`Ctrl+P`, `Esc`, `/`).
+    """
     *modifiers, name = text.split("+") if len(text) > 1 and not text.endswith("++") else [text]
     if text.endswith("++"):
         modifiers, name = text[:-2].split("+"), "+"
@@ -106,7 +109,7 @@ def parse_key(text: str) -> str | None:
 
 
 def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettings:
-    """Return the registry's actions with the user's keys.
+    """Return the actions of the registry with the user's keys.
 
     `settings` maps an action's name to `f9, ctrl+t` or to a list.
     """
@@ -140,7 +143,7 @@ def needs_protocol(key: str) -> bool:
 
 
 def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the fault of an action's keys (empty if there is none), and the parsed keys."""
+    """Return the error in the keys for an action (empty if there is none), and the parsed keys."""
     if action.typed:
         return f"{action.typed} is part of what you type and cannot be changed.", ()
     parsed = list[str]()
@@ -169,14 +172,16 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
 
 
 def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
-    """Return all actions with these keys. Pressing the stop key twice means revert, unless revert has its own keys."""
+    """Return all actions with these keys. Pressing the stop key twice means revert, unless revert has keys in
+    `given`.
+    """
     stop = given.get("stop", BY_NAME["stop"].keys)
     keys = {"revert": (f"{stop[0]} {stop[0]}",), **given}
     return tuple(action._replace(keys=keys.get(action.name, action.keys)) for action in ACTIONS)
 
 
 def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator[tuple[Action, Action, str]]:
-    """Yield (first action, second action, key) for two actions that share a key in the same place.
+    """Yield (first action, second action, key) for two actions that have the same key in the same part of the app.
 
     Pairs that share a key by default are left out: the user set the keys of at least one of the two actions.
     """
@@ -206,7 +211,7 @@ def _describe_clash(first: Action, other: Action, key: str) -> str:
 def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
     """Add the default keys to actions whose new keys some terminals cannot send.
 
-    The default keys are added only if they are free. Return one fault for each of these actions.
+    Default keys that are in use by another action are not added. Return a message for each of these actions.
     """
     faults = []
     for name, keys in list(given.items()):
@@ -226,7 +231,7 @@ def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 def _character(character: str) -> str:
-    """Return Textual's key name of a character."""
+    """Return Textual's name of the key that types a character."""
     if character.isalnum():
         return character
     name = unicodedata.name(character, "").lower().replace("-", "_").replace(" ", "_")
@@ -244,7 +249,6 @@ def _is_text(key: str) -> bool:
 
 
 def _nearest(part: str) -> str:
-    """Return a suggestion for a misspelled key name."""
     *modifiers, name = part.lower().split("+")
     wrong = next((name for name in modifiers if name not in MODIFIERS), "")
     return did_you_mean(wrong, MODIFIERS) if wrong else did_you_mean(name, _NAMED | _signs())

@@ -1,4 +1,4 @@
-"""The user's keys by action and scope, and mixins with which widgets and screens run actions.
+"""The user's keys by action and scope (part of the app), and mixins with which widgets and screens run actions.
 
 Invariant: no screen compares a key with a literal; the keys that a screen shows are the keys that it handles.
 """
@@ -25,13 +25,13 @@ def canonical(key: str) -> str:
 
 
 def without_shift(key: str) -> str:
-    """Return a letter's key without Shift, as footers show it; return any other key unchanged."""
+    """Return the key of a letter without Shift, as footers show it; return any other key unchanged."""
     letter = key.removeprefix("shift+")
     return letter if len(letter) == 1 and letter.isalpha() else key
 
 
 class KeyMap:
-    """The actions with the user's keys, searchable by key and scope."""
+    """The app's actions with the user's keys, searchable by key and scope."""
 
     def __init__(self, actions: Sequence[Action] = ACTIONS) -> None:
         self.actions = tuple(actions)
@@ -39,38 +39,39 @@ class KeyMap:
         self._by_scope: dict[Scope, dict[str, list[tuple[Action, int]]]] = {}
 
     def find(self, key: str, scopes: Sequence[Scope]) -> list[tuple[Action, int]]:
-        """Return the actions bound to a key in these scopes, each with the index of the key's choice (from 0).
+        """Return the actions bound to a key in these scopes.
 
-        A letter with Shift also triggers the actions of the plain letter, after its own.
+        Each action comes with an index (from 0) that says which of its alternatives the key is for. A letter with Shift
+        triggers the actions of the plain letter as well, after its own actions.
         """
         exact = canonical(key)
         names = dict.fromkeys((exact, without_shift(exact)))
         return [found for name in names for scope in scopes for found in self._of_scope(scope).get(name, ())]
 
     def means(self, key: str, name: str) -> bool:
-        """Return True if the key is bound to this action."""
+        """Return True if the key is bound to the action `name`."""
         return canonical(key) in self._by_name[name].keys
 
     def is_double(self, name: str) -> bool:
-        """Return True if this action is triggered by pressing a key twice."""
+        """Return True if the action `name` is triggered by pressing a key twice."""
         return any(" " in key for key in self._by_name[name].keys)
 
     def key_of(self, name: str, choice: int = 0) -> str:
-        """Return the main key of an action, or of one of its choices, as printed; empty if it has no key."""
+        """Return the main key of an action, or of one of its alternatives, as printed; empty if there is no key."""
         action = self._by_name[name]
         return action.typed or (key_name(action.keys[choice]) if choice < len(action.keys) else "")
 
     def label(self, name: str) -> str:
-        """Return the main keys of an action as printed: `Up/Down`."""
+        """Return the main keys of an action as printed on a keyboard: `Up/Down`."""
         return self._by_name[name].label
 
     def hint(self, name: str, word: str = "") -> KeyHint:
-        """Return the key of an action with `word`, or by default with its footer word."""
+        """Return the key of an action with `word`, or with its word for the footer if `word` is empty."""
         action = self._by_name[name]
         return KeyHint(action.label, word or action.footer, name)
 
     def hints(self, *scopes: Scope, running: bool = False) -> list[KeyHint]:
-        """Return the footer's hints for these scopes."""
+        """Return the keys of these scopes to show in the footer."""
         return footer(self.actions, scopes, running=running)
 
     def _of_scope(self, scope: Scope) -> dict[str, list[tuple[Action, int]]]:
@@ -85,7 +86,6 @@ class KeyMap:
 
 
 def key_map_of(app: object) -> KeyMap:
-    """Return the app's key map."""
     return cast("KeyMap", cast(Any, app).key_map)
 
 
@@ -109,7 +109,6 @@ class KeyActions:
 
     @property
     def key_map(self) -> KeyMap:
-        """The app's key map."""
         return key_map_of(cast(Any, self).app)
 
     def key_scopes(self) -> Sequence[Scope]:
@@ -117,14 +116,16 @@ class KeyActions:
         raise NotImplementedError
 
     def run_key(self, key: str, *scopes: Scope) -> bool:
-        """Run the key's action in these scopes (by default those of `key_scopes`); return False if there is none."""
+        """Run the action of a key in these scopes; without any, in those of `key_scopes`. Return False if there is
+        no action.
+        """
         for action, choice in self.key_map.find(key, scopes or (*self.key_scopes(), "app")):
             if action.name in self._key_methods and self.run_action_of(action, choice):
                 return True
         return False
 
     def run_action_of(self, action: Action, choice: int) -> bool:
-        """Run an action; return False if it is not available now."""
+        """Run an action of the widget; return False if the action is not available now."""
         entry = self._key_methods[action.name]
         method, *arguments = (entry,) if isinstance(entry, str) else entry
         if action.choices > 1:
@@ -133,7 +134,7 @@ class KeyActions:
 
 
 def claims_key(screen: Screen[Any], event: Key) -> bool:
-    """Hide a key from the screens below, and return True if this screen should handle it.
+    """Stop a key event, and return True if `screen` should handle the key.
 
     Keys that copy, interrupt or quit are left to the app. A screen that is already closed handles no key, so that the
     second of two quick keys does not close the screen below.
@@ -147,7 +148,7 @@ def claims_key(screen: Screen[Any], event: Key) -> bool:
 
 
 class KeyScreen(KeyActions):
-    """Mixin for screens: runs the action of each key, and passes other keys to `type_key`."""
+    """Mixin for screens: runs the action of each key, and passes keys without an action to `type_key`."""
 
     def on_key(self, event: Key) -> None:
         if claims_key(cast("Screen[Any]", self), event) and not self.run_key(event.key):

@@ -1,4 +1,4 @@
-"""The base class of widgets that draw their own lines.
+"""The base class of widgets that draw their own rows.
 
 Invariant: `draw` returns the rows for the current size; only changed rows are repainted, and nothing here causes a
 layout.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Intent(Message):
-    """A request of the user: the name of an action and its argument."""
+    """A request of the user, posted as a message: the name of an action of the app, and its argument."""
 
     def __init__(self, name: str, argument: str = "") -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Intent(Message):
 
 
 class LinePane(Widget):
-    """A widget that draws whole rows. A click on a part with an intent posts that intent."""
+    """A widget that draws whole rows. A click on a part with an intent posts the intent as an `Intent`."""
 
     ALLOW_SELECT = False
     surface: Role = "s0"
@@ -47,25 +47,23 @@ class LinePane(Widget):
 
     @property
     def looks(self) -> Looks:
-        """The current styles and symbols."""
         return self._looks()
 
     @property
     def shape(self) -> "Shape":
-        """The current layout of the app."""
         return cast("Shape", cast(Any, self.app).shape)
 
     @property
     def pen(self) -> Pen:
-        """The pen for this pane's background."""
+        """The pen that draws parts and rows on the background of the pane."""
         return Pen(self.looks, self.surface)
 
     def style(self, text: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
-        """Return a style on this pane's background."""
+        """Return a style for text on the background of the pane."""
         return self.looks.palette.rich(text, self.surface, bold=bold, underline=underline)
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        """Return all rows for this size; missing rows are filled with the background."""
+        """Draw all rows for this size; missing rows are filled with the background."""
         raise NotImplementedError
 
     def show(self) -> None:
@@ -83,7 +81,7 @@ class LinePane(Widget):
             self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def _dependencies(self) -> tuple[object, ...]:
-        """Return everything that the rows depend on besides the pane's own data."""
+        """Return everything that the rows depend on besides the data of the pane."""
         return *self.size, self.looks.palette.key, self.looks.symbols.name
 
     def _draw_rows(self) -> list[Strip]:
@@ -104,7 +102,7 @@ class LinePane(Widget):
 
 
 def post_intent(widget: Widget, event: events.Click) -> None:
-    """Post the intent of the clicked text, if it has one."""
+    """Post the intent of the clicked text, if the text has one."""
     name, _, argument = intent_of(event.style).partition(" ")
     if name:
         event.stop()

@@ -23,7 +23,7 @@ ItemT = TypeVar("ItemT")
 class Lines(ScrollView):
     """Scrolling rows given as strips: JSON, diffs, help, previews of any length.
 
-    `fill` is the style of cells not covered by a row.
+    `fill` is the style of cells that no row covers.
     """
 
     ALLOW_SELECT = False
@@ -41,7 +41,7 @@ class Lines(ScrollView):
         style_scrollbar(self, self._looks().symbols)
 
     def set_rows(self, rows: Sequence[Strip], fill: Style, *, keep: bool = True) -> None:
-        """Show these rows; with `keep`, keep the scroll position."""
+        """Show these rows; if `keep` is True, keep the scroll position."""
         self.strips, self.fill = rows, fill
         self.virtual_size = Size(self.size.width, len(rows))
         if not keep:
@@ -74,13 +74,13 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     """
 
     rows_below: ClassVar[int] = 0
-    """Number of empty rows after the last item; the first of them stays visible below the selected row."""
+    """Number of empty rows after the last item; the first of them is visible below the selected row."""
 
     class Chosen(Message):
-        """Posted when another item is selected."""
+        """Message that is posted when another item is selected."""
 
     class Used(Message):
-        """Posted when the selected row is clicked again, which means: use it."""
+        """Message that is posted when the user clicks the selected row again, in order to use the item."""
 
     def __init__(self, looks: Callable[[], Looks], draw: Callable[[ItemT, int, bool], Strip]) -> None:
         super().__init__(looks)
@@ -89,9 +89,9 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         self.index = 0
         self.empty_text = ""
         self.can_choose: Callable[[ItemT], bool] = lambda item: True
-        """Returns False for rows that only group or separate others."""
+        """Returns False for items that cannot be selected, because they only group or separate others."""
         self.key: Callable[[ItemT], object] = lambda item: item
-        """Returns the value that identifies an item when the list is read again."""
+        """Returns the value that identifies an item after the list was read again."""
 
     @property
     def chosen(self) -> ItemT | None:
@@ -100,15 +100,15 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         return item if item is not None and self.can_choose(item) else None
 
     def on_resize(self) -> None:
-        """Keep the selected row visible."""
         self._fit_rows(reveal=True)
 
     def set_items(
         self, items: Sequence[ItemT], *, held: object = None, otherwise: int = 0, reveal: bool = True
     ) -> None:
-        """Show other items.
+        """Replace the items of the list.
 
-        The item with the key `held`, by default the selected one, stays selected; if it is missing, select `otherwise`.
+        The item with the key `held`, or without `held` the selected item, stays selected. If it is missing, the row
+        `otherwise` is selected.
         """
         chosen = self.chosen
         if held is None and chosen is not None:
@@ -137,19 +137,16 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         return line.line(width, [("    ", line.style()), *((text, line.style("t3")) for text in message)])
 
     def move(self, direction: int) -> None:
-        """Select the row above or below."""
         self.choose(self.index + direction)
 
     def move_page(self, direction: int) -> None:
-        """Select a row one page away."""
         self.choose(self.index + direction * max(1, self.size.height - 2))
 
     def move_to_end(self, direction: int) -> None:
-        """Select the first or the last row."""
         self.choose(self.index + direction * len(self.items))
 
     def choose(self, index: int) -> None:
-        """Select this row, or the nearest one that can be selected."""
+        """Select this row, or the nearest row that can be selected, and post `Chosen`."""
         index = self._nearest(max(0, min(len(self.items) - 1, index)), -1 if index < self.index else 1)
         if index != self.index and self.items:
             old, self.index = self.index, index
@@ -159,7 +156,9 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
             self.post_message(self.Chosen())
 
     def _nearest(self, index: int, direction: int) -> int:
-        """Return the first row from `index` on that can be selected, in this direction or else in the other."""
+        """Return the first row from `index` on that can be selected, in this direction or else in the other
+        direction.
+        """
         for offset in (direction, -direction):
             number = index
             while 0 <= number < len(self.items):

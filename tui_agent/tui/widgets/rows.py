@@ -1,7 +1,7 @@
 """Rows of cells: parts on the left, parts on the right, padded with the background to the full width.
 
-Invariant: a row has exactly the requested width. If both sides do not fit, the left one is cut and the right one
-stays complete; all text is cleaned by `tui.text`.
+Invariant: a row has exactly the requested width. If both sides do not fit, the left one is cut and the right one stays
+complete; all text is cleaned by `tui.text`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ Part: TypeAlias = tuple[str, Style]
 
 
 def part(text: str, style: Style) -> Part:
-    """Return untrusted text as a part of a row, cleaned."""
+    """Return untrusted text as a part of a row (text and style), cleaned of control characters."""
     return clean_line(text), style
 
 
@@ -32,23 +32,25 @@ def _meta(intent: str) -> Style:
 
 
 def with_intent(style: Style, intent: str) -> Style:
-    """Return the style with an intent attached, which a click runs; `intent_of` reads it back."""
+    """Return the style with an intent (name of an action, and its argument), which a click on the text runs.
+
+    `intent_of` reads the intent from the style.
+    """
     return style + _meta(intent)
 
 
 def intent_of(style: Style) -> str:
-    """Return the intent of the text under the mouse; empty if it has none."""
+    """Return the intent in the style of the text under the mouse; empty if the style has none."""
     intent = style.meta.get("do", "")
     return intent if isinstance(intent, str) else ""
 
 
 def cells(parts: Iterable[Part]) -> int:
-    """Return the width of the parts in cells."""
     return sum(width(text) for text, _ in parts)
 
 
 def cut_parts(parts: Sequence[Part], room: int, ellipsis: str = "") -> list[Part]:
-    """Return the parts cut to `room` cells; a cut text ends with `ellipsis`."""
+    """Cut the parts to `room` cells in total; a cut text ends with `ellipsis`."""
     shown: list[Part] = []
     for text, style in parts:
         if room <= 0:
@@ -71,7 +73,7 @@ def row(
     margin: int = 2,
     ellipsis: str = "",
 ) -> Strip:
-    """Return a row: `left` from column 0, `right` ending `margin` cells before the edge.
+    """Draw a row: `left` from column 0, `right` ending `margin` cells before the edge.
 
     All other cells have the style `fill`.
     """
@@ -91,12 +93,11 @@ def row(
 
 
 def blank(cells_wide: int, fill: Style) -> Strip:
-    """Return an empty row."""
     return Strip([Segment(" " * cells_wide, fill)], cells_wide)
 
 
 class Pen(NamedTuple):
-    """Draws parts and rows on one background. A click on text drawn by it runs `intent`, if that is set."""
+    """Draws parts and rows on one background. A click on a text that it has drawn runs `intent`, if `intent` is set."""
 
     looks: Looks
     ground: Role
@@ -106,20 +107,20 @@ class Pen(NamedTuple):
     """Number of cells between the right side of a row and the edge."""
 
     def style(self, role: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
-        """Return the style of a role on this background."""
+        """Return the style for text in a role on the background of the pen."""
         style = self.looks.palette.rich(role, self.ground, bold=bold, underline=underline)
         return with_intent(style, self.intent) if self.intent else style
 
     def part(
         self, text: str, role: Role = "t1", *, bold: bool = False, underline: bool = False, intent: str = ""
     ) -> Part:
-        """Return untrusted text as a part of a row, cleaned; a click on it runs `intent`."""
+        """Return untrusted text as a part of a row, cleaned; a click on the text runs `intent`."""
         style = self.style(role, bold=bold, underline=underline)
         return cell_text(text), with_intent(style, intent) if intent else style
 
     @property
     def mark(self) -> Part:
-        """The two cells that mark the selected row; spaces on other rows."""
+        """The two cells that mark the selected row; two spaces on other rows."""
         mark = f"{self.looks.symbols.chosen} " if self.chosen else "  "
         return mark, self.looks.palette.rich("accent", self.ground)
 
@@ -128,7 +129,7 @@ class Pen(NamedTuple):
         return [self.mark, (symbol, self.style(role)), (" ", self.style())]
 
     def line(self, cells_wide: int, left: Sequence[Part], right: Sequence[Part] = ()) -> Strip:
-        """Return a row; its empty cells have no intent."""
+        """Draw a row; its empty cells have no intent."""
         return row(
             cells_wide,
             left,
@@ -141,7 +142,7 @@ class Pen(NamedTuple):
     def hanging_rows(
         self, cells_wide: int, first: Sequence[Part], pieces: Sequence[str], style: Style
     ) -> list[Strip]:
-        """Return a row for each piece: `first` before the first piece, the same indent before the others."""
+        """Draw a row for each piece: `first` before the first piece, an indent of the same width before the others."""
         indent: Part = (" " * cells(first), self.looks.palette.rich("t1", self.ground))
         return [
             self.line(cells_wide, [*([indent] if number else first), (piece, style)])
@@ -150,7 +151,7 @@ class Pen(NamedTuple):
 
 
 def state_mark(state: str, symbols: Symbols) -> tuple[str, Role]:
-    """Return the symbol and the colour role of a state; an unknown state has the symbol and role of `queued`."""
+    """Return the symbol and the colour role of a state; an unknown state is shown like `queued`."""
     known: dict[str, tuple[str, Role]] = {
         "done": (symbols.done, "success"),
         **dict.fromkeys(("failed", "lost"), (symbols.failed, "error")),
@@ -162,12 +163,14 @@ def state_mark(state: str, symbols: Symbols) -> tuple[str, Role]:
 
 
 def list_pen(looks: Looks, chosen: bool = False) -> Pen:
-    """Return the pen for a row of a list on a page."""
+    """Return the pen for a row in the list of a list page."""
     return Pen(looks, "selection" if chosen else "s0", chosen=chosen)
 
 
 def wrap(text: str, room: int) -> list[str]:
-    """Return a cleaned text as lines of at most `room` cells, broken at spaces if possible, with nothing left out."""
+    """Wrap a cleaned text to lines of at most `room` cells, at spaces if possible. Only a space at a break is left
+    out.
+    """
     room = max(1, room)
     lines: list[str] = []
     for line in text.split("\n"):
@@ -184,5 +187,5 @@ def wrap(text: str, room: int) -> list[str]:
 
 
 def hints_width(hints: Sequence[KeyHint]) -> int:
-    """Return the width in cells of a row of keys with their words."""
+    """Return the width in cells of a row with these keys and their words."""
     return sum(len(key) + len(word) + 4 for key, word, _ in hints) - 3

@@ -1,8 +1,8 @@
-"""The sheet on which every modal is drawn: bar, head, scrolling body, foot.
+"""The base classes of sheets, which cover the middle of the screen: bar, head, scrolling body, foot.
 
 Invariant: a sheet is no larger than its rows need, and fills a screen that is too small for margins. If a premature
-answer could do harm, keys pressed within `GRACE_PERIOD_S` seconds of the first drawing are ignored; `typed_ahead`
-keeps the text that the user was typing.
+answer could do harm, keys pressed within `GRACE_PERIOD_S` seconds of the first drawing are ignored; `typed_ahead` keeps
+the text that the user was typing.
 """
 
 import math
@@ -33,7 +33,7 @@ GRACE_PERIOD_S = 0.3
 
 
 class FixedRows(LinePane):
-    """The head or foot of a sheet."""
+    """The rows above or below the scrolling body of a sheet."""
 
     surface = "s3"
 
@@ -46,7 +46,7 @@ class FixedRows(LinePane):
 
 
 class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
-    """Drawing of a sheet: bar, head, body and foot."""
+    """The drawing of a sheet: bar, head, body and foot."""
 
     DEFAULT_CSS = """
     SheetFrame {
@@ -73,7 +73,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     scope: ClassVar[Scope]
     sheet_width: ClassVar[int] = 96
     has_grace_period: ClassVar[bool] = False
-    """True if keys are ignored at first."""
+    """True if the sheet ignores keys for the first `GRACE_PERIOD_S` seconds."""
     body_ground: ClassVar[Role] = "s3"
     tight_below: ClassVar[int] = 0
     """Height of the screen, in rows, below which the sheet is `tight`."""
@@ -84,14 +84,14 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self._opened_at = math.inf
         self._grace_s = GRACE_PERIOD_S
         self.typed_ahead: TypedAhead | None = None
-        """Receives the ignored keys if the user was typing a message."""
+        """Receives the keys that the sheet ignores, because the user may be typing a message; None if not."""
         self._head = FixedRows(looks, id="sheet-head")
         self._foot = FixedRows(looks, id="sheet-foot")
         self._body = Lines(looks, id="sheet-body")
         self._body.moved = lambda: self.mark_seen(self._in_sight + self._body.scroll_offset.y)
         self._in_sight = 0
         self.cursor_row: int | None = None
-        """The row of the body that `redraw` scrolls to."""
+        """The row of the body to which `redraw` scrolls; None if it does not scroll."""
         self._sheet = Vertical(id="sheet")
 
     def compose(self) -> ComposeResult:
@@ -102,75 +102,75 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
     @property
     def looks(self) -> Looks:
-        """The current styles and symbols."""
         return self.looks_of()
 
     def style(
         self, text: Role = "t1", ground: Role = "s3", *, bold: bool = False, underline: bool = False
     ) -> Style:
-        """Return a style on the sheet."""
+        """Return a style for text on the sheet."""
         return self.looks.palette.rich(text, ground, bold=bold, underline=underline)
 
     def prepare(self, width: int) -> None:
-        """Compute values that several rows depend on. Called before `head`, `body` and `foot`."""
+        """Compute values that several rows depend on. The sheet calls this method before `head`, `body` and `foot`."""
 
     def mark_seen(self, rows: int) -> None:
-        """Record that the body was visible down to this row. Called after it was drawn or scrolled."""
+        """Record that the body was visible down to this row. The sheet calls this method after drawing and
+        scrolling.
+        """
 
     def head(self, width: int) -> list[Strip]:
-        """Return the rows above the body."""
+        """Return the rows above the scrolling body."""
         return []
 
     def body(self, width: int) -> list[Strip]:
-        """Return the rows of the scrolling part."""
+        """Return the rows of the scrolling body."""
         return []
 
     def foot(self, width: int) -> list[Strip]:
-        """Return the rows below the body."""
+        """Return the rows below the scrolling body."""
         return []
 
     @property
     def pen(self) -> Pen:
-        """The pen for the rows of the sheet."""
         return Pen(self.looks, "s3", margin=0)
 
     def part(self, text: str, role: Role = "t1", *, bold: bool = False, intent: str = "") -> Part:
-        """Return untrusted text as a part of a row, cleaned; a click on it runs `intent`."""
+        """Return untrusted text as a part of a row, cleaned; a click on the text runs `intent`."""
         return self.pen.part(text, role, bold=bold, intent=intent)
 
     def line(self, width: int, left: Sequence[Part], right: Sequence[Part] = ()) -> Strip:
-        """Return a row of the sheet."""
+        """Draw a row on the background of the sheet."""
         return self.pen.line(width, left, right)
 
     def spacer(self, width: int) -> list[Strip]:
-        """Return one empty row if the screen has room for it; otherwise none."""
+        """Return one empty row if the screen has room for it; otherwise no row."""
         return [] if self.app.size.height < 16 else [self.line(width, [])]
 
     def loose_gap(self, width: int) -> list[Strip]:
-        """Return one empty row; none if the sheet is `tight`."""
+        """Return one empty row; no row if the sheet is `tight`."""
         return [] if self.tight else [self.line(width, [])]
 
     def title_rows(self, width: int, title: str, right: Sequence[Part] = ()) -> list[Strip]:
-        """Return the title, with `right` at the right edge, and a spacer."""
+        """Return the row with the title, and `right` at its right edge, and an empty row if there is room."""
         return [self.line(width, [self.part(title, bold=True)], right), *self.spacer(width)]
 
     def text_rows(
         self, width: int, text: str, role: Role = "t1", *, indent: int = 0, bold: bool = False
     ) -> list[Strip]:
-        """Return a cleaned text in as many rows as it needs."""
+        """Draw a text in as many rows as it needs."""
         style = self.style(role, bold=bold)
         return [self.line(width, [(" " * indent + piece, style)]) for piece in wrap(text, width - indent)]
 
     def choice_row(self, chosen: bool, intent: str, ground: Role = "selection") -> Pen:
-        """Return the pen for a row that can be selected; a click on the row runs `intent`."""
+        """Return the pen for a row that the user can select; a click on the row runs `intent`."""
         return Pen(self.looks, ground if chosen else "s3", intent, chosen, margin=0)
 
     def keys_row(self, width: int, *actions: str) -> Strip:
-        """Return a row with the keys of these actions and their words."""
+        """Draw a row with the keys of these actions and the words for the actions."""
         return self.keys_line(width, [self.key_map.hint(action) for action in actions])
 
     def keys_line(self, width: int, keys: Sequence[KeyHint], right: str = "") -> Strip:
-        """Return a row such as `Enter choose Esc close`, with a word on the right if there is room.
+        """Draw a row such as `Enter choose Esc close`, with the text `right` on the right if there is room.
 
         If the keys do not fit, the last ones are left out first, but never the one that closes the sheet.
         """
@@ -199,18 +199,21 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
     @property
     def tight(self) -> bool:
-        """True if the empty rows at the edges are left out and the sheet may use all but two rows of the screen."""
+        """True if the sheet leaves out its empty rows and may use all but two rows of the screen."""
         return self.app.size.height < self.tight_below
 
     @property
     def most_rows(self) -> int:
-        """The maximum number of rows for head, body and foot together."""
+        """The maximum number of rows of head, body and foot together."""
         screen_width, screen_height = self.app.size
         full = screen_height < 16 or screen_width < 60
         return screen_height - (0 if full else 2 if self.tight else 6)
 
     def redraw(self, *, keep: bool = True) -> None:
-        """Redraw all rows and adjust the height of each part. Do nothing before mounting and after closing."""
+        """Draw all rows again, and adjust the heights of head, body and foot.
+
+        Do nothing before the sheet is mounted and after it is closed.
+        """
         if not (self._sheet.is_attached and self._body.is_attached):
             return
         screen_width, screen_height = self.app.size
@@ -241,17 +244,17 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
 
 class Sheet(SheetFrame[ResultT]):
-    """A modal of rows.
+    """A sheet, which covers the middle of the screen and receives all keys.
 
     Subclasses return the rows of `head`, `body` and `foot` for a width; `scope` names the scope of their keys.
     """
 
     key_methods = {"sheet_page": "scroll_page"}
     follows: frozenset[ViewName] = frozenset()
-    """The views whose changes the sheet shows; if empty, its text does not follow the session."""
+    """The views of the session that the sheet shows. If one of them changes, `follow` is called."""
 
     def follow(self) -> None:
-        """Redraw after a view in `follows` changed."""
+        """Redraw the sheet, because one of the views in `follows` changed."""
         self.redraw()
 
     def end_grace_period(self) -> None:
@@ -260,7 +263,7 @@ class Sheet(SheetFrame[ResultT]):
 
     @property
     def in_grace_period(self) -> bool:
-        """True while keys are still ignored."""
+        """True while the sheet ignores keys."""
         return self.has_grace_period and time.monotonic() - self._opened_at < self._grace_s
 
     def on_key(self, event: events.Key) -> None:
@@ -276,20 +279,20 @@ class Sheet(SheetFrame[ResultT]):
             self._grace_s = max(self._grace_s, WRITING_PAUSE_S)
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the sheet's own scope and the scope of all sheets."""
+        """Return the scope of this sheet's keys and the scope of the keys that all sheets have."""
         return self.scope, "sheet"
 
     @property
     def open_field(self) -> Field | None:
-        """The field that receives typed keys; None if no field is open."""
+        """The field that receives typed keys; None if the sheet has no open field."""
         return None
 
     def on_edit(self) -> None:
-        """Redraw after the text of the open field changed."""
+        """Redraw the sheet, because the text of the open field changed."""
         self.redraw()
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Send a key without an action to the open field; return False if the field does not use it."""
+        """Send a key without an action to the open field; return False if the field does not use the key."""
         field = self.open_field
         if field is None:
             return False
@@ -308,26 +311,23 @@ class Sheet(SheetFrame[ResultT]):
             self.on_edit()
 
     def close(self) -> None:
-        """Close the sheet without a result."""
         self.dismiss(None)
 
     def scroll_page(self, direction: int) -> None:
-        """Scroll the body by a page."""
+        """Scroll the body by a page: up if `direction` is negative, otherwise down."""
         if direction < 0:
             self._body.scroll_page_up(animate=False)
         else:
             self._body.scroll_page_down(animate=False)
 
     def scroll_screenful(self) -> None:
-        """Scroll down by the height of the body."""
         self.scroll_rows(self._body.size.height)
 
     def scroll_rows(self, by: int) -> None:
-        """Scroll the body by this number of rows."""
         self._body.scroll_relative(y=by, animate=False, force=True)
 
     def run_intent(self, intent: str) -> None:
-        """Run the intent of the part that was clicked."""
+        """Run the intent (name of an action, and its argument) of the part that the user clicked."""
 
     def on_click(self, event: events.Click) -> None:
         intent = intent_of(event.style)
@@ -353,15 +353,15 @@ class ChoiceSheet(Sheet[ResultT]):
         raise NotImplementedError
 
     def use(self) -> object:
-        """Use the selected row."""
+        """Use the selected row, e.g. give the answer in it."""
         raise NotImplementedError
 
     def choice_pen(self, number: int, ground: Role = "selection") -> Pen:
-        """Return the pen for the row with this index (from 0)."""
+        """Return the pen for the row with this index (from 0) among those that can be selected."""
         return self.choice_row(number == self.chosen, f"choose {number}", ground)
 
     def move(self, direction: int) -> None:
-        """Select the row above or below, wrapping around at the ends."""
+        """Select the row below (`direction` 1) or above (-1), wrapping around at the ends."""
         self.chosen = (self.chosen + direction) % max(1, self.count)
         self.redraw()
 

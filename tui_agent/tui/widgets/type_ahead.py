@@ -1,4 +1,4 @@
-"""Keys that the user typed for the prompt just as a question appeared.
+"""Handling of keys that the user typed for the prompt when a question appeared.
 
 Invariant: such keys never answer the question, and the typed text is not lost. A single key to an empty prompt is
 dropped, because it may be an answer that came too early.
@@ -10,16 +10,16 @@ from typing import Final
 from textual import events
 
 RECENT_S: Final = 2.0
-"""A user who typed within this many seconds before the question appeared is considered to be still writing."""
+"""If the user typed within this many seconds before a question appeared, the user is considered to be writing."""
 WRITING_PAUSE_S: Final = 0.8
 """Seconds for which a question ignores keys after each key that it passed to the prompt."""
 _EDITING: Final = frozenset({"backspace", "enter", "tab", "shift+enter", "alt+enter", "ctrl+j"})
 
 
 class TypedAhead:
-    """Calls `give` to pass keys on to the prompt that a question ignores.
+    """Passes keys that a question ignores on to the prompt, by calling `give`.
 
-    `midway` means that the prompt already has text.
+    `midway` means that the prompt already contains text.
     """
 
     def __init__(self, give: Callable[[events.Key], object], *, midway: bool) -> None:
@@ -28,7 +28,10 @@ class TypedAhead:
         self._held: list[events.Key] = []
 
     def take_key(self, event: events.Key) -> bool:
-        """Hold or pass on an ignored key; return True if it belongs to a text that is being written."""
+        """Pass a key that the question ignored on to the prompt, or hold it until a second key comes.
+
+        Return True if the key belongs to a text that the user is writing.
+        """
         if not (event.is_printable or (self._midway and event.key in _EDITING)):
             return False
         self._held.append(events.Key(event.key, event.character))
