@@ -1,1 +1,1 @@
-"""The context of a model: sections with budgets, and the manifest that records them."""
+"""The context of a model's request: sections with budgets, and the manifest that records each section's size."""

@@ -43,15 +43,16 @@ SEPARATOR = "\n\n---\n\n"
 TRAILING_SECTION: Final[SectionName] = "working_memory"
 """Section whose fragments change within a turn.
 
-They are placed after the history, so that everything before them stays cached, and are dropped first if space is short.
+These fragments are placed after the history, so that everything before them stays cached. They are dropped first if
+space is short.
 """
 SHORTEN_FRACTION = 0.25
-"""A history that is too long is shortened by multiples of this fraction of the room.
+"""A history that is too long is shortened by multiples of this fraction of the tokens available for the request.
 
 With a smaller fraction nearly every request would start differently, and the provider could cache nothing.
 """
 CUT_FRACTION = 0.10
-"""Fraction of the room that is cut from the user's messages beyond what is necessary."""
+"""Fraction of the tokens available for a request that is cut from the user's messages beyond what is necessary."""
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message is shortened: no room"
 NO_ROOM: Final = "longer than the window: beginning and end are sent, the full text is an artifact"
@@ -98,7 +99,7 @@ class PackedRequest:
 
     `needed` and `chars` are the tokens and characters of the request before it was shortened; only the texts in `cuts`
     (user messages and summaries that the window cannot hold) are counted after cutting. `short` are the shortened
-    sections. `last` is the maximum size in tokens if user messages need more than usual; None if unknown.
+    sections. `last` is the request's maximum size in tokens if user messages need more than usual; None if unknown.
     """
 
     system: str
@@ -113,7 +114,7 @@ class PackedRequest:
 
 @dataclass(slots=True)
 class _Draft:
-    """A request while it is packed: its input, its limit, its pieces, and the size of each section so far."""
+    """A request while it is packed: input, limit, pieces, and the size of each section so far."""
 
     request: RequestInput
     room: Room
@@ -202,7 +203,7 @@ class Assembly:
         )
 
     def _cut_rules(self, draft: _Draft) -> list[CutText]:
-        """Cut the instructions to their share if all required content together does not fit the window."""
+        """Cut the instructions to their share of the window if all required content together does not fit."""
         request, room, texts = draft.request, draft.room, draft.texts
         share, budget = draft.shares["instructions"], room.budget("instructions")
         if budget is None or room.max_tokens is None:
@@ -230,7 +231,7 @@ class Assembly:
         return cuts
 
     def measure(self, request: RequestInput) -> PackedRequest:
-        """Pack the request only to measure it; the next `pack` is not affected."""
+        """Pack the request only to measure its size; the next `pack` is not affected."""
         history, self._history = self._history, TokenCounts(self.tokens)
         try:
             return self.pack(request)
@@ -275,7 +276,7 @@ class Assembly:
 
     @staticmethod
     def _record_changes(fitted: FittedHistory, draft: _Draft) -> None:
-        """Record in the sections which content was shortened, cut or dropped."""
+        """Record in the manifest's sections which content was shortened, cut or dropped."""
         counted, sections, shares = draft.counted, draft.sections, draft.shares
         for section, positions in fitted.short.items():
             for index in positions:
@@ -338,11 +339,10 @@ class Assembly:
         )
 
     def _raw(self, tokens: int, request: RequestInput) -> int:
-        """Convert tokens of the model to our own count, less a reserve for the rounding of each section."""
+        """Convert tokens of the request's model to our own count, less a reserve for the rounding of each section."""
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(request.model.model)))
 
     def _clip(self, fragment: Fragment, share: SectionShare) -> str:
-        """Return the fragment's text, cut to its own limit."""
         text = full_text = fragment.text.strip()
         if fragment.missing_reason and not full_text:
             share.dropped += 1
@@ -371,7 +371,7 @@ class Assembly:
 
 
 def _selected_fragments(request: RequestInput) -> list[Fragment]:
-    """Return, by priority, the fragments that the mode allows and that are not in the history yet."""
+    """Return, by priority, the fragments that the context mode allows and that are not in the history yet."""
     joined = {
         message.seq
         for message in request.messages
@@ -385,7 +385,6 @@ def _selected_fragments(request: RequestInput) -> list[Fragment]:
 
 
 def _selected_messages(request: RequestInput) -> Sequence[Message]:
-    """Return the messages allowed by the mode."""
     excluded = EXCLUDED_MESSAGES[request.mode]
     if not excluded:
         return request.messages
@@ -396,7 +395,7 @@ def _selected_messages(request: RequestInput) -> Sequence[Message]:
 def _subtract_cut(
     shares: dict[SectionName, SectionShare], section: SectionName, before: MessageCount, after: MessageCount
 ) -> None:
-    """Subtract what was cut from a message, dividing it among the message's sections in proportion to their size."""
+    """Subtract the size that a message lost by cutting, divided among its sections in proportion to their size."""
     parts = split_shares(before, section)
     chars = scale_to_total([part.chars for _, part in parts], before.chars - after.chars)
     tokens = scale_to_total([part.tokens for _, part in parts], before.tokens - after.tokens)
@@ -408,7 +407,6 @@ def _subtract_cut(
 
 
 def _freed_tokens(counted: Sequence[MessageCount], fitted: FittedHistory) -> int:
-    """Return the tokens saved by fitting."""
     remaining = (count.tokens for index, count in enumerate(fitted.counted) if index not in fitted.dropped)
     return sum(count.tokens for count in counted) - sum(remaining)
 
@@ -425,7 +423,6 @@ def _message_cuts(fitted: FittedHistory) -> tuple[CutText, ...]:
 
 
 def _message_label(message: Message) -> str:
-    """Return the name of this kind of message, for a notice to the user."""
     if isinstance(message, SummaryMessage):
         return "a summary"
     joined = isinstance(message, UserMessage) and message.origin == "instructions"
@@ -433,14 +430,14 @@ def _message_label(message: Message) -> str:
 
 
 def _transient_messages(texts: Sequence[str]) -> list[Message]:
-    """Return the messages after the history that are sent in this request only."""
+    """Return messages with these texts, which are sent after the history in a single request only."""
     if not texts:
         return []
     return [UserMessage(content=tuple(TextContent(text=text) for text in texts), origin="transient")]
 
 
 def _rule(name: SectionName, share: SectionShare) -> str:
-    """Return the manifest's note on shortening this section; empty for a complete section."""
+    """Return the manifest's note on how a section was shortened; empty for a complete section."""
     if name in ALWAYS_SENT and not share.rules:
         return "never shortened"
     notes = list(share.rules)

@@ -26,7 +26,7 @@ SHARES: Final[Mapping[SectionName, float]] = {
     "tool_results": 0.40,
     "recent_observations": 0.40,
 }
-"""Each section's share of the room, if the whole request does not fit."""
+"""Each section's share of the tokens available for a request, used if the whole request does not fit."""
 
 SHORTENING_ORDER: Final[tuple[SectionName, ...]] = (
     "repo_map",
@@ -59,7 +59,7 @@ _MARGIN = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The tokens that a request may take: the window minus answer and margin; None if unknown.
+    """The maximum tokens of a request: the window minus answer and margin; None if the window is unknown.
 
     `max_tokens` is the higher limit for a request whose user messages need more; it leaves only a minimum for the
     answer.
@@ -70,10 +70,10 @@ class Room:
 
     @classmethod
     def for_window(cls, window: int, answer: int, learnt: InferredWindow = UNKNOWN_WINDOW) -> "Room":
-        """Compute the room in a window of `window` tokens (0: unknown). The answer takes at most half of it.
+        """Compute the maximum tokens of a request in a window of `window` tokens (0: unknown).
 
-        The room never exceeds the size learnt from a provider's refusal. `max_tokens` may be as large as a request that
-        the provider once accepted.
+        The answer takes at most half of the window. The result never exceeds the size learnt from a provider's refusal.
+        `max_tokens` may be as large as a request that the provider once accepted.
         """
         size = learnt.stated_window(window)
         if size <= 0:

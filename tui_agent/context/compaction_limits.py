@@ -23,7 +23,7 @@ NEWEST_ANSWERS: Final = 2
 MAX_OPEN_FILES: Final = 5
 """Number of files whose newest content is never offloaded."""
 MIN_OUTPUT_CHARS: Final = 1_200
-"""Minimum characters of an output to be offloaded."""
+"""Minimum characters of a tool's output to be offloaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class CompactionSettings:
     compact_at: float = 0.85
     keep: float = 0.20
     prompt: str = ""
-    """The prompt for the model that writes a summary."""
+    """The prompt with which a model is asked to write a summary."""
 
 
 def chars_of(message: Message) -> int:
-    """Return the characters of a message as the model sees it; an image has `IMAGE_CHARS` characters."""
+    """Return the number of characters of a message as the model sees it; an image counts as `IMAGE_CHARS`."""
     match message:
         case UserMessage(content=content) | ToolMessage(content=content):
             return sum(map(_content_chars, content))
@@ -66,8 +66,8 @@ def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> 
     """Return how many messages at the start a summary can replace, so that about `keep_chars` characters stay.
 
     Returns 0 if none can be replaced. The first `first` messages, an older summary, are always replaced. The first
-    message that stays is never a tool result. Each message that stays must be newer than all replaced ones, because
-    the log separates them by `seq`.
+    message that stays is never a tool result. Each message that stays must be newer than all replaced ones, because the
+    log separates stayed and replaced messages by `seq`.
     """
     starts = [
         index for index in range(first + 1, len(history)) if not isinstance(history[index], ToolMessage)
@@ -93,7 +93,7 @@ def _is_separable(history: Sequence[Message], first: int, start: int) -> bool:
 def reducible(
     history: Sequence[Message], keep_chars: int, spared: Collection[CallId] = ()
 ) -> list[ToolMessage]:
-    """Return outputs that may be offloaded, oldest first.
+    """Return the tool results whose outputs may be offloaded, oldest first.
 
     The newest messages (`keep_chars` characters) and the calls in `spared` are left out.
     """
@@ -113,7 +113,7 @@ def reducible(
 
 
 def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> set[CallId]:
-    """Return calls whose results must stay: pinned calls, and the newest test run if it failed."""
+    """Return the calls whose results must stay in the history: pinned calls, and the newest test run if it failed."""
     calls = calls_by_id(history)
     results = {message.call_id: message for message in history if isinstance(message, ToolMessage)}
     needed = {call for call, message in results.items() if message.seq in pinned}
@@ -124,7 +124,7 @@ def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> se
 
 
 def newest_readings(history: Sequence[Message]) -> set[CallId]:
-    """Return the call that last read each of the `MAX_OPEN_FILES` most recently used files."""
+    """Return the ids of the calls that last read each of the `MAX_OPEN_FILES` most recently used files."""
     successful = successful_calls(history)
     used: dict[str, CallId] = {}
     for call, part in calls_by_id(history).items():
@@ -136,7 +136,7 @@ def newest_readings(history: Sequence[Message]) -> set[CallId]:
 
 
 def path_of(call: ToolCallPart | None) -> str:
-    """Return a call's `path` argument, or an empty string."""
+    """Return a call's argument `path`, or an empty string if there is no call or no such argument."""
     arguments: Mapping[str, object] = call.arguments if call is not None else {}
     path = arguments.get("path")
     return path if isinstance(path, str) else ""

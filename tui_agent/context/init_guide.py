@@ -19,7 +19,7 @@ TITLE: Final = "## Commands"
 MAX_FILES: Final = 20_000
 MAX_FOLDERS: Final = 15
 MAX_CHECKS: Final = 20
-"""Maximum number of CI files that are read."""
+"""Maximum number of CI (continuous integration) files that are read."""
 _LANGUAGES: Final = {
     suffix: language
     for language, suffixes in {
@@ -56,7 +56,7 @@ class Survey:
 
     languages: tuple[tuple[str, int], ...]
     folders: tuple[tuple[str, int, str], ...]
-    """(name, number of files, main language)"""
+    """Each folder's name, number of files and main language."""
     commands: tuple[ProjectCommand, ...]
     checks: tuple[str, ...]
     existing: str | None = None
@@ -96,7 +96,10 @@ async def survey(env: Environment) -> Survey:
 
 
 def render_guide(facts: Survey) -> str:
-    """Return a first AGENTS.md, or the existing one with missing commands added; unchanged if none is missing."""
+    """Return the text of a first AGENTS.md.
+
+    If there is already an AGENTS.md, return its text with the missing commands added; unchanged if none is missing.
+    """
     if facts.existing is None:
         sections = [
             *_head(facts),
@@ -116,7 +119,7 @@ def render_guide(facts: Survey) -> str:
 
 
 def _commands_end(lines: list[str]) -> int:
-    """Return the index after the last command in a list that this module wrote earlier, or 0 if there is none."""
+    """Return the index after the last line of the command list that this module wrote earlier, or 0."""
     titles = (
         index for index, line in enumerate(lines) if line in (TITLE, f"{TITLE} found in the repository")
     )
@@ -128,7 +131,7 @@ def _commands_end(lines: list[str]) -> int:
 
 
 def _is_mentioned(command: str, text: str) -> bool:
-    """Return True if the text contains the command, with any arguments and any runner such as `uv run`."""
+    """Return True if `text` contains the command, with any arguments and any runner such as `uv run`."""
     core = _STARTED.sub("", command)
     while core.endswith((" .", " ./...")):
         core = core.removesuffix(" ./...").removesuffix(" .")
@@ -180,7 +183,6 @@ def _folder_entry(name: str, count: Counter[str]) -> tuple[str, int, str]:
 
 
 async def _read_text(env: Environment, path: str) -> str:
-    """Return a file's text; empty if it cannot be read."""
     try:
         return (await env.read(path, 1_000_000)).data.decode("utf-8", "replace")
     except EnvironmentFault:

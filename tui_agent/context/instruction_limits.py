@@ -1,4 +1,4 @@
-"""Division of the window among instructions that do not fit.
+"""Division of the space in the window among instructions that do not fit.
 
 Invariant: pure. The instructions of the outermost folder are cut first, those of the innermost and the user's own last.
 """
@@ -13,7 +13,7 @@ from tui_agent.context.truncation import artifact_id, head_and_tail
 RULES_LABEL: Final = "the instructions of "
 """Start of the label that describes cut instructions to the user."""
 MIN_CUT_CHARS: Final = 400
-"""A text of at most this many characters is never cut, such as a heading or a file of a few lines."""
+"""A text of at most this many characters, such as a heading or a file of a few lines, is never cut."""
 _LEAST: Final = 60
 
 
@@ -37,7 +37,6 @@ def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple
 
 
 def _allot_room(ids: Sequence[str], sizes: Sequence[int], room: int) -> list[int]:
-    """Return the characters allotted to each text."""
     rooms = [size if size <= MIN_CUT_CHARS else 0 for size in sizes]
     room -= sum(rooms)
     long = [index for index, size in enumerate(sizes) if size > MIN_CUT_CHARS]

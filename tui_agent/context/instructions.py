@@ -22,15 +22,18 @@ NAMES = ("AGENTS.md", "CLAUDE.md")
 """Names of instruction files; in each folder the first one that exists is used."""
 MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
-"""Maximum characters of all files together; files of outer folders are cut first, the user's own last."""
+"""Maximum characters of all instruction files together. Files of outer folders are cut first, the user's own last."""
 MIN_CHARS = 2_000
-"""A file is left out if it would get less room than this. A file that is added later always gets this much."""
+"""Minimum characters of an instruction file that is sent; with less space, the file is left out.
+
+A file that is added later always gets this much.
+"""
 JOINING_FRACTION = 0.10
-"""Maximum fraction of the window for one file that is added later."""
+"""Maximum fraction of the window for one instruction file that is added during a session."""
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 MAX_PLACES = 50
-"""Maximum number of paths taken from the commands of one call."""
+"""Maximum number of paths that are taken from the commands of one call to look for instruction files."""
 _PATTERN = frozenset("*?[")
 
 
@@ -76,7 +79,7 @@ class _Collected:
 
 
 class InstructionFiles:
-    """Reader of instruction files.
+    """Reader of the instruction files of one workspace.
 
     `user` is the folder of the user's own file. If `project` is False, the repository's files are ignored, with a note.
     `may_read` returns the reason why a path (and its target) must not be read, or an empty string.
@@ -96,7 +99,7 @@ class InstructionFiles:
         self._project = project
 
     async def load(self, known: Sequence[InstructionFile] = ()) -> LoadedInstructions:
-        """Return the files that apply from the start, and the `known` files that are in subfolders.
+        """Return the instruction files that apply from the start, and the `known` files that are in subfolders.
 
         For an unchanged file, the object in `known` is returned again.
         """
@@ -139,7 +142,7 @@ class InstructionFiles:
     async def load_nested(
         self, folders: Sequence[str], known: Sequence[InstructionFile], room: int
     ) -> LoadedInstructions:
-        """Return the files of these folders that are not in `known`, outer folders first.
+        """Return the instruction files of these folders that are not in `known`, those of outer folders first.
 
         Each file is cut to `room` characters.
         """
@@ -163,7 +166,7 @@ class InstructionFiles:
                 return
 
     def _read_parents(self, reading: _Collected, root: Path) -> None:
-        """Read the files of the folders between the repository's top and the workspace."""
+        """Read the instruction files of the folders between the repository's top and the workspace."""
         home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not raise if there is no home
         parents: list[Path] = []
         for folder in (root, *root.parents):
@@ -193,7 +196,7 @@ class InstructionFiles:
         return False
 
     async def _read_folder(self, reading: _Collected, folder: str, scope: InstructionScope) -> None:
-        """Read the file of one folder of the workspace through the environment."""
+        """Read the instruction file of one folder of the workspace through the environment."""
         for name in NAMES:
             path = _join_path(folder, name)
             try:
@@ -216,12 +219,15 @@ class InstructionFiles:
 
 
 def room_of(window: int) -> int:
-    """Return the maximum characters of a file that is added later; `window` is in tokens, 0 if unknown."""
+    """Return the maximum characters of an instruction file that is added during a session.
+
+    `window` is the size of the model's window in tokens, 0 if unknown.
+    """
     return round(window * JOINING_FRACTION * CHARS_PER_TOKEN) if window else MAX_FILE_CHARS
 
 
 def insert_files(known: Sequence[InstructionFile], fresh: Sequence[InstructionFile]) -> list[InstructionFile]:
-    """Return all files in order, with the `fresh` ones inserted after the files of their parent folders."""
+    """Return all files in order: each of the `fresh` ones is inserted after the files of its parent folders."""
     order = list(known)
     for file in fresh:
         folder = PurePosixPath(file.path).parent
@@ -252,7 +258,7 @@ def folders_of(paths: Sequence[str]) -> list[str]:
 def _read_plain(
     path: Path, shown: str, scope: InstructionScope, reading: _Collected, *, links: bool = False
 ) -> bool:
-    """Read a file outside the workspace; return False if it does not exist. Blocking."""
+    """Read an instruction file outside the workspace. Return False if the file does not exist. Blocking."""
     try:
         data = read_regular(path, MAX_READ_BYTES + 1, 0 if links else os.O_NOFOLLOW) or b""
     except (FileNotFoundError, NotADirectoryError):
@@ -270,7 +276,10 @@ def _read_plain(
 def _limit_total(
     files: Sequence[InstructionFile], notes: list[str], known: Collection[tuple[str, str]]
 ) -> LoadedInstructions:
-    """Return as many files as fit: first known files, then the user's own, then those of inner folders."""
+    """Return as many instruction files as fit into `MAX_ALL_CHARS` characters.
+
+    The first to be included are known files, then the user's own, then those of inner folders.
+    """
     ranks = [
         ((file.path, file.sha256) not in known, file.scope != "user", -index)
         for index, file in enumerate(files)
@@ -288,7 +297,6 @@ def _limit_total(
 
 
 def _cut_file(file: InstructionFile, room: int, notes: list[str]) -> InstructionFile:
-    """Return the file with its text cut to `room` characters."""
     text = text_preview(file.text)
     if len(text) <= room:
         return file

@@ -31,7 +31,7 @@ MAX_SHOWN = 30
 MAX_FAILING = 200
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""A question with fewer words is not searched for inside another question."""
+"""Minimum number of words of an open question that is searched for inside a later question."""
 _LINE = 200
 _QUESTION = 120
 _DEFINES = re.compile(
@@ -41,7 +41,7 @@ _DEFINES = re.compile(
 )
 _WORDS = re.compile(r"[^\W_]+")
 _MAX_FILE_SYMBOLS = 6
-"""Maximum number of symbols kept per file."""
+"""Maximum number of symbols remembered per file."""
 _EVERYTHING: Final = frozenset({".", "./", "./..."})
 _RUNNERS: Final = frozenset(
     """python python3 pytest py.test unittest discover uv poetry pipenv hatch npm pnpm yarn bun npx node jest
@@ -75,7 +75,7 @@ _SETS = re.compile(r"\w+=")
 
 
 def is_check(command: str) -> bool:
-    """Return True if the command builds or checks the code, so that its success proves something."""
+    """Return True if the command builds or checks the code, so that its success says something about the code."""
     words = _last_command_words(command)
     if not words or "|" in command:
         return False
@@ -84,7 +84,7 @@ def is_check(command: str) -> bool:
 
 
 def is_fault(command: str, status: int, output: str) -> bool:
-    """Return True if this nonzero exit status means failure, not only a search without matches."""
+    """Return True if a nonzero exit status means that the command failed, and not only that a search found nothing."""
     if status != 1:
         return True
     words = _last_command_words(command.rpartition("|")[2])
@@ -95,7 +95,7 @@ def is_fault(command: str, status: int, output: str) -> bool:
 
 
 def _last_command_words(command: str) -> list[str]:
-    """Return the tokens of the line's last command, without leading variables and runners such as `uv run`."""
+    """Return the words of the last command in the line, without leading variables and runners such as `uv run`."""
     words = _ENDS.split(command.strip())[-1].split()
     while words and (words[0] in _STARTERS or _SETS.match(words[0])):
         words = words[1:]
@@ -119,7 +119,7 @@ def still_failing(failing_before: Sequence[str], run: TestFinished, most: int) -
 
 
 def runs_all(command: str) -> bool:
-    """Return True if the test command runs all tests, without selecting any."""
+    """Return True if the test command selects no tests, so that all of them run."""
     return not _selected_tests(command)
 
 
@@ -128,7 +128,7 @@ def _run_failure(command: str) -> str:
 
 
 def _is_covered(name: str, command: str) -> bool:
-    """Return True if the run includes this test."""
+    """Return True if the test command runs the test `name`."""
     selected = _selected_tests(command)
     if not selected or name == _run_failure(command):
         return True
@@ -151,7 +151,7 @@ def _selected_tests(command: str) -> list[str]:
 
 
 def start_turn(memory: JsonMap, asked: str) -> JsonMap:
-    """Return the blocks changed by the start of a turn; the goal is the first request."""
+    """Return the blocks of the memory that the start of a turn changes. The goal is the session's first request."""
     known = memory.get("task")
     goal = known.get("goal") if isinstance(known, dict) else None
     task: JsonValue = {"goal": goal, "now": _line(asked)} if goal else {"goal": _line(asked)}
@@ -160,7 +160,7 @@ def start_turn(memory: JsonMap, asked: str) -> JsonMap:
 
 @dataclass(slots=True)
 class _Changes:
-    """Collects the changes that one call makes to the memory."""
+    """Collects the changes that one call makes to the working memory."""
 
     memory: JsonMap
     redact: Callable[[str], str]
@@ -169,20 +169,20 @@ class _Changes:
     gone: dict[str, list[str]] = field(default_factory=dict)
 
     def line(self, text: str, most: int = _LINE) -> str:
-        """Return the text as one line of limited length, redacted before it is cut."""
+        """Return the text as one line of at most `most` characters. Secrets are removed before the text is cut."""
         return _line(self.redact(text), most)
 
     def add(self, block: str, *items: str) -> None:
-        """Append items to a list."""
+        """Append items to the list in a block of the memory."""
         self.newest.setdefault(block, []).extend(items)
 
     def drop(self, block: str, begins: str) -> None:
-        """Remove list items that start with `begins`."""
+        """Remove the items that start with `begins` from the list in a block of the memory."""
         removed = [text for text in block_items(self.memory, block) if text.startswith(begins)]
         self.gone.setdefault(block, []).extend(removed)
 
     def update(self) -> MemoryUpdated | None:
-        """Return the event; None if nothing changes."""
+        """Return the event that records the changes; None if nothing changes."""
         update = MemoryUpdated(
             blocks={name: value for name, value in self.blocks.items() if self.memory.get(name, []) != value},
             appended={block: tuple(items) for block, items in self.newest.items() if items},
@@ -194,7 +194,10 @@ class _Changes:
 def update_from_result(
     memory: JsonMap, call: ToolCallPart, result: ToolResult, redact: Callable[[str], str] = str
 ) -> MemoryUpdated | None:
-    """Return the memory update from a call's result; None if there is none. `redact` removes secrets from a text."""
+    """Return the event that updates the memory after a call; None if the result changes nothing.
+
+    `redact` removes secrets from a text.
+    """
     changes = _Changes(memory, redact)
     _add_explored(changes, result)
     runs = [event for event in result.events if isinstance(event, TestFinished)]
@@ -224,7 +227,7 @@ def render_memory(memory: JsonMap) -> str:
 
 
 def _add_explored(changes: _Changes, result: ToolResult) -> None:
-    """Add the file that the call read, and the definitions in it."""
+    """Add the file that the call read to the explored files, with the definitions in it."""
     path = result.data.get("path")
     read = any(isinstance(event, FileRead) for event in result.events)
     if not isinstance(path, str) or not result.ok or not read:
@@ -254,7 +257,7 @@ def _add_tests(changes: _Changes, run: TestFinished) -> None:
 
 
 def _add_command(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Track a failed command as open until it passes; keep passing checks as verified facts."""
+    """Remember a failed command as an open problem until it passes, and a passing check as a verified fact."""
     command_text, status = call.arguments.get("command"), result.data.get("exit_code")
     if not isinstance(command_text, str) or not isinstance(status, int):
         return
@@ -270,7 +273,7 @@ def _add_command(changes: _Changes, call: ToolCallPart, result: ToolResult) -> N
 
 
 def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Keep the user's answer as a fact. Without an answer, keep the question open."""
+    """Remember the user's answer as a fact. If there was no answer, remember the question as open."""
     question_text, answer = call.arguments.get("question"), result.data.get("answer")
     if not isinstance(question_text, str) or not isinstance(answer, str):
         return
@@ -288,7 +291,7 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
 
 
 def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Add an investigator's confident findings with their locations, and its open questions."""
+    """Add an investigator's confident findings with their locations as facts, and the investigator's open questions."""
     data, task = result.data, call.arguments.get("task")
     listed, summary, evidence = data.get("open_questions"), data.get("summary"), data.get("evidence")
     questions = [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []
@@ -307,7 +310,7 @@ def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult
 
 
 def _add_subtask(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Track a failed subtask as open until one with the same task succeeds."""
+    """Remember a failed subtask as an open problem until one with the same task succeeds."""
     task, reason = call.arguments.get("prompt"), result.data.get("reason")
     if not isinstance(task, str) or not isinstance(reason, str):
         return
@@ -318,7 +321,7 @@ def _add_subtask(changes: _Changes, call: ToolCallPart, result: ToolResult) -> N
 
 
 def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
-    """Yield the locations that exist, as `src/app.py:10-24`."""
+    """Yield the locations in `evidence` that exist, each as `src/app.py:10-24`."""
     for entry in evidence:
         path = entry.get("path") if isinstance(entry, dict) else None
         if isinstance(entry, dict) and isinstance(path, str) and not entry.get("not_found"):
@@ -326,7 +329,7 @@ def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
 
 
 def _matching_questions(asked: str, questions: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    """Return the open questions that a new question or task repeats in the same words."""
+    """Yield the open questions that a new question or task repeats in the same words."""
     words = _normalise_words(asked)
     is_short = words.count(" ") < MIN_QUESTION_WORDS
     return (
@@ -351,7 +354,6 @@ def _line(text: str, max_chars: int = _LINE) -> str:
 
 
 def _limit_lines(lines: list[str]) -> list[str]:
-    """Return the first and last lines, with a count in place of the others if there are more than `MAX_SHOWN`."""
     if len(lines) <= MAX_SHOWN:
         return lines
     half = MAX_SHOWN // 2

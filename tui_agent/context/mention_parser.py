@@ -41,7 +41,7 @@ _ABSOLUTE_STARTS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class MentionedPath:
-    """A path that a mention may mean, with a line range if given. `given` is its text in the message."""
+    """A path that a mention may mean, with a line range if one was given. `given` is the path's text in the message."""
 
     given: str
     path: str
@@ -61,7 +61,7 @@ class MentionCandidate:
 
 
 def find_candidates(text: str, root: str) -> list[MentionCandidate]:
-    """Return all candidates in the message in order, each text once."""
+    """Return all texts in the message that may be mentions, in order, each text once."""
     fences = [match.span() for match in _FENCE.finditer(text)]
     given_texts: set[str] = set()
     mentions: list[MentionCandidate] = []
@@ -101,7 +101,7 @@ def _at_mentions(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int
 
 
 def _strip_punctuation(plain: str) -> str:
-    """Remove the sentence's punctuation at the end, but keep brackets of a call."""
+    """Remove the sentence's punctuation at the end of a word, but keep the brackets of a call such as `run()`."""
     bare = plain.rstrip(_TRAILING)
     return f"{bare})" if bare.endswith("(") and plain.startswith(f"{bare})") else bare
 
@@ -128,7 +128,7 @@ def _pasted_paths(
 
 
 def _with_lines(given: str) -> list[MentionedPath]:
-    """Return the path with the line range after it, if there is one."""
+    """Return the path and the line range that follows it, e.g. `:10-20`; an empty list if there is no range."""
     match = _LINES.fullmatch(given)
     if match is None:
         return []
@@ -138,7 +138,7 @@ def _with_lines(given: str) -> list[MentionedPath]:
 
 
 def _is_path(bare: str) -> bool:
-    """Return True if the text can only be a path, not a handle, decorator or package name."""
+    """Return True if the text can only be a path, and not a handle, a decorator or a package name."""
     if bare.startswith(("./", "../", "~/", *_ABSOLUTE_STARTS)) or bare.endswith("/"):
         return True
     name = bare.rpartition("/")[2]

@@ -67,7 +67,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """A mention with its full text.
+    """A mention that was found, with its full text.
 
     `within(limit)` returns the mention cut to `limit` characters. It is None for a mention that is never cut.
     """
@@ -83,19 +83,19 @@ class _Lookup:
 
 @dataclass(slots=True)
 class _NameBudget:
-    """The number and time of symbol lookups that remain for a message."""
+    """The number and time in seconds of symbol lookups that remain for a message."""
 
     until: float
     left: int = MAX_SYMBOL_NAMES
 
 
 def may_mention(text: str, root: str) -> bool:
-    """Return True if the text may contain a mention. Cheap."""
+    """Return True if the text may contain a mention. A quick test without any lookup."""
     return "@" in text or root in text
 
 
 async def resolve_mentions(text: str, sources: Sources) -> tuple[Mention, ...]:
-    """Return the message's mentions in order.
+    """Return the mentions in the message `text`, in order.
 
     A candidate that was not found is included only if it is certainly a path (`is_certain`).
     """
@@ -240,7 +240,7 @@ def _file_lookup(reading: MentionedPath, content: FileContent) -> _Lookup:
 
 @dataclass(frozen=True, slots=True)
 class _LineRange:
-    """The lines `first` to `last` of a file with `count` lines.
+    """The lines `first` to `last` of a mentioned file with `count` lines.
 
     `lines` are the lines that may be sent; `note` states the encoding.
     """
@@ -278,7 +278,7 @@ class _LineRange:
 
 
 def _limit_lines(lines: Sequence[str], first: int, last: int, room: int) -> tuple[list[str], int]:
-    """Return the lines that fit (at least the start of one) and the number of the last."""
+    """Return the lines that fit into `room` characters (at least the start of one), and the last one's number."""
     shown: list[str] = []
     for line in lines[first - 1 : last]:
         if len(shown) == MAX_LINES or (len(line) + 1 > room and shown):
@@ -292,7 +292,7 @@ def _limit_lines(lines: Sequence[str], first: int, last: int, room: int) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A definition of a symbol, with the lines of it that may be sent."""
+    """A definition of a mentioned symbol, with those of its lines that may be sent."""
 
     path: str
     first: int
@@ -302,7 +302,7 @@ class _Definition:
 async def _find_symbol(
     place: MentionCandidate, sources: Sources, names: _NameBudget
 ) -> tuple[_Lookup | None, str]:
-    """Return the symbol's definitions, or None with a note for the user.
+    """Return the definitions of the mentioned symbol, or None with a note for the user.
 
     The note is empty if the symbol certainly does not exist.
     """
@@ -377,7 +377,6 @@ def _symbol_mention(
 
 
 def _split_lines(text: str) -> list[str]:
-    """Split into lines as the tools do: only at line feeds."""
     lines = text.split("\n")
     return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
 

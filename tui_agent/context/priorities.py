@@ -1,7 +1,7 @@
-"""Division of a summary's room among its blocks, by rank.
+"""Division of a summary's characters among its blocks, by rank.
 
-Invariant: pure. Required content is cut only if the required blocks alone do not fit. Room that a block does not use
-goes to the next one.
+Invariant: pure. Required content is cut only if the required blocks alone do not fit. Characters that a block does not
+use go to the next one.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ _LESS: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class FittedText:
-    """A block's text after fitting. `cut`: part of it is missing; `dropped`: number of pieces that are missing entirely."""
+    """A block's text after fitting. `cut`: some text is missing; `dropped`: number of pieces that are missing."""
 
     text: str
     cut: bool = False
@@ -23,10 +23,10 @@ class FittedText:
 
 @dataclass(frozen=True, slots=True)
 class SummaryBlock:
-    """A block of a summary. Sizes are in characters.
+    """A block of a summary, such as the task or the changed files. Sizes are in characters.
 
-    `needs` is the size of the block's shortest complete form, and `share` the guaranteed fraction of the room. `what`
-    is the name of a required block for the user. `own` is True if the block contains the user's words.
+    `needs` is the size of the block's shortest complete form, and `share` the guaranteed fraction of the summary.
+    `what` is the name of a required block for the user. `own` is True if the block contains the user's words.
     """
 
     title: str
@@ -39,7 +39,7 @@ class SummaryBlock:
 
     @property
     def is_required(self) -> bool:
-        """True if the full text must be stored when the block is cut."""
+        """True if the block must not lose content: when it is cut, its full text must be stored."""
         return bool(self.what)
 
 
@@ -63,7 +63,10 @@ def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> lis
 
 
 def _guaranteed_sizes(blocks: Sequence[SummaryBlock], room: int) -> list[int]:
-    """Return each block's guaranteed size. Those without the user's words get less if the others need the room."""
+    """Return each block's guaranteed size in a summary of `room` characters.
+
+    Blocks without the user's words get less if the other blocks need the characters.
+    """
     minimums = [min(block.needs, int(block.share * room)) for block in blocks]
     own = sum(block.needs for block in blocks if block.own)
     others = sum(size for size, block in zip(minimums, blocks, strict=True) if not block.own)
@@ -74,15 +77,14 @@ def _guaranteed_sizes(blocks: Sequence[SummaryBlock], room: int) -> list[int]:
 
 
 def _sums_after(sizes: Sequence[int]) -> list[int]:
-    """Return, for each size, the sum of the sizes after it."""
     total = sum(sizes)
     return [total - so_far for so_far in accumulate(sizes)]
 
 
 def divide_evenly(needs: Sequence[int], room: int) -> list[int]:
-    """Return the part of `room` for each need: even shares, but never more than the need.
+    """Divide `room` among needs: even shares, but never more than a need. Return one part for each need.
 
-    Room that a small need leaves over is given to larger needs.
+    What a small need leaves over is given to larger needs.
     """
     rooms, room = [0] * len(needs), max(0, room)
     by_need = sorted(range(len(needs)), key=needs.__getitem__)

@@ -54,7 +54,10 @@ _COMMANDS_WITH_EVIDENCE: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]]
     ("Cargo.toml", "format", "cargo fmt", "cargo fmt", ("rustfmt.toml", ".rustfmt.toml")),
     ("go.mod", "lint", "go vet ./...", "go vet", ()),
 )
-"""Commands that are reported only with evidence: (language file, kind, command, words in a CI file, or files)."""
+"""Commands that are reported only if a CI file or certain files in the repository show that they are used.
+
+Each entry has the language's file, the command's kind, the command, the words in a CI file, and the files.
+"""
 _SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
 _PACKAGE_FILES: Final = frozenset(
     ("pyproject.toml", "setup.py", "requirements.txt", "package.json", "Gemfile", "composer.json", "mix.exs")
@@ -72,9 +75,9 @@ class ProjectCommand:
 
 
 def find_commands(texts: Mapping[str, str], paths: Collection[str]) -> list[ProjectCommand]:
-    """Return the commands named by these files, one per kind and language.
+    """Return the commands that these files name, one per kind and language.
 
-    Makefile targets take precedence, then the repository's own scripts, then its tools.
+    Makefile targets take precedence, then the repository's own scripts, then the languages' usual tools.
     """
     commands = _first_of_kind(_targets("Makefile", "make", _TARGET, texts))
     commands += _first_of_kind(_targets("justfile", "just", _RECIPE, texts))
@@ -88,7 +91,6 @@ def find_commands(texts: Mapping[str, str], paths: Collection[str]) -> list[Proj
 
 
 def _first_of_kind(commands: Iterable[ProjectCommand]) -> list[ProjectCommand]:
-    """Return the first command of each kind."""
     firsts: dict[Kind, ProjectCommand] = {}
     for command in commands:
         firsts.setdefault(command.kind, command)
@@ -96,7 +98,7 @@ def _first_of_kind(commands: Iterable[ProjectCommand]) -> list[ProjectCommand]:
 
 
 def _scripts(paths: Collection[str]) -> Iterator[ProjectCommand]:
-    """Yield the repository's own scripts that are named after their purpose."""
+    """Yield the repository's own scripts that are named after their purpose, e.g. `scripts/test.sh`."""
     for path in sorted(paths):
         match = _SCRIPT.fullmatch(path)
         if match is not None and match[1] in _WORDS:
@@ -174,7 +176,6 @@ def _node(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[ProjectC
 
 
 def _json_scripts(text: str) -> Mapping[str, object] | None:
-    """Return the object `scripts` of a JSON file; None if the text is not valid JSON."""
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError):

@@ -34,7 +34,7 @@ class _Skill:
     record: SkillRecord
     body: str = ""
     folder: Path | None = None
-    """The folder of a user's skill; None for a project's skill, whose files are in `contents`."""
+    """The folder of a user's skill; None for a project's skill. The files of a project's skill are in `contents`."""
     contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -116,7 +116,7 @@ class SkillStore:
         return content
 
     def _files(self, skill: _Skill) -> Iterator[str]:
-        """Yield the names of the skill's files except SKILL.md, sorted."""
+        """Yield the names of a skill's files except SKILL.md, sorted."""
         if skill.folder is None:
             yield from sorted(name for name in skill.contents if name != GUIDE)
             return
@@ -206,7 +206,7 @@ def _parse_skill(
 
 
 def _is_folder(path: Path) -> bool:
-    """Return True for a folder; False for anything else, and for a folder that cannot be examined."""
+    """Return True for a folder. False for anything else, and for a folder that cannot be examined."""
     return os.path.isdir(path)  # noqa: PTH112 - it raises nothing
 
 

@@ -55,9 +55,9 @@ _TRIES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class CutText:
-    """A text that was cut for lack of room.
+    """A text of a summary that was cut for lack of room.
 
-    `what` is its description for the user, `whole` the full text, and `chars` the number of characters that remain.
+    `what` is the text's description for the user, `whole` the full text, and `chars` the number of characters left.
     """
 
     what: str
@@ -67,7 +67,7 @@ class CutText:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary, the sizes of the user's words and of the rest in it, and the texts that were cut."""
+    """A summary, the sizes of the user's words and of the rest in the summary, and the texts that were cut."""
 
     text: str
     shares: tuple[SummaryShare, ...]
@@ -100,7 +100,10 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
 
 
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
-    """Return (characters of required content in its shortest complete form, characters of the user's words in it)."""
+    """Return the number of characters of required content, and of the user's words in it.
+
+    Both are of the shortest complete form.
+    """
     blocks = required_blocks(facts, text)
     return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.own)
 
@@ -129,7 +132,7 @@ def _fit_story(story_text: str, room: int) -> FittedText:
 
 
 def story_of(summary: str) -> str:
-    """Return the story of an older summary."""
+    """Return the story of the work in the text of an older summary."""
     _, heading, story = summary.rpartition(f"\n## {STORY}\n")
     return story if heading else summary
 
@@ -149,7 +152,10 @@ def story_from_record(messages: Sequence[Message], room: int, text: Text) -> str
 
 
 def _shorten_chapters(story: str, room: int) -> str:
-    """Shorten a story of several summaries to equal shares. In a long story, merge the chapters in the middle."""
+    """Shorten a story that several summaries wrote: each of its chapters gets an equal share of `room` characters.
+
+    In a long story, the chapters in the middle are merged.
+    """
     chapters = story.split(CHAPTER)
     max_chapters = max(3, room // _LEAST)
     if len(chapters) > max_chapters:
@@ -159,7 +165,10 @@ def _shorten_chapters(story: str, room: int) -> str:
 
 
 def _shorten_chapter(chapter: str, room: int, begin: float = 0.6) -> str:
-    """Return the chapter without its middle; the first lines get the fraction `begin` of the room."""
+    """Return the chapter cut to `room` characters by leaving out its middle.
+
+    The first lines get the fraction `begin` of the characters.
+    """
     if len(chapter) <= room:
         return chapter
     lines = [
@@ -256,10 +265,9 @@ def _shorten(words: str, room: int) -> str:
 
 
 def _lower_headings(story: str) -> str:
-    """Lower the level of the story's headings, so that they differ from the summary's own."""
+    """Lower the level of the headings in a story, so that they differ from the headings of the summary."""
     return "\n".join(f"#{line}" if line.startswith(("# ", "## ")) else line for line in story.split("\n"))
 
 
 def total_chars(messages: Sequence[Message]) -> int:
-    """Return the characters of a history."""
     return sum(map(chars_of, messages))

@@ -31,12 +31,12 @@ _LEAST: Final = 400
 MAX_NAMED_CHARS: Final = 64_000
 """Maximum bytes of the listed paths of changed files; older files are only counted."""
 _NOTE: Final = 160
-"""Characters reserved for the note about left-out content."""
+"""Number of characters reserved for the note about left-out content."""
 _LINES: Final = (300, 120, 48)
-"""Characters kept of the first and last line of a message that does not fit; tried in this order."""
+"""Number of characters kept of the first and last line of a message that does not fit; tried in this order."""
 
 Text = Callable[[LongText], str]
-"""Returns the full text, reading its blob if necessary."""
+"""Returns the full text of a stored text, which may be in a blob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,18 @@ class Facts:
     todo: Sequence[TodoItem]
     artifacts: Sequence[Artifact]
     through: int
-    """The newest event that the summary covers."""
+    """The number (`seq`) of the newest event that the summary covers."""
     failing: Sequence[str] = ()
     """The tests known to fail."""
     changed: Sequence[str] = ()
-    """Files changed in the whole session, the newest last. The history alone no longer has every call."""
+    """The files that were changed in the whole session, the newest last.
+
+    The history alone does not have every call any more.
+    """
 
 
 def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
-    """Return the blocks in order of rank; the first is the last to be cut."""
+    """Return the blocks of a summary that hold recorded facts, in order of rank; the first is the last to be cut."""
     calls = calls_by_id(facts.originals)
     changed, read = _files(facts, calls)
     artifacts = "\n".join(map(_artifact, facts.artifacts[-MAX_ARTIFACTS:]))
@@ -88,7 +91,7 @@ def user_messages(facts: Facts) -> Iterator[UserMessage]:
 
 
 def text_of_content(content: Sequence[Content], text: Text) -> str:
-    """Return the text of a content; images are replaced by a note."""
+    """Return the texts of a message's content; a note replaces each image."""
     return "\n".join(text(item.text) if isinstance(item, TextContent) else "[an image]" for item in content)
 
 
@@ -99,19 +102,18 @@ def first_line(words: str, most: int = 160) -> str:
 
 
 def count_fitting(lines: Sequence[str], room: int) -> int:
-    """Return how many of the lines fit into the room."""
     sizes = accumulate(len(line) + 1 for line in lines)
     return sum(size <= room for size in sizes)
 
 
 def _whole_block(title: str, words: str, share: float, what: str, *, own: bool = False) -> SummaryBlock:
-    """Return a required block. If it does not fit, its middle is left out."""
+    """Return a required block of a summary. If the block does not fit, its middle is left out."""
     words = words.strip()
     return SummaryBlock(title, words, partial(_head_and_tail, words, kept=True), len(words), share, what, own)
 
 
 def _optional_block(title: str, words: str, share: float) -> SummaryBlock:
-    """Return a block that is shortened before any required block."""
+    """Return a block of a summary that is shortened before any required block."""
     words = words.strip()
     return SummaryBlock(
         title, words, partial(_head_and_tail, words, kept=False), min(len(words), _LEAST), share
@@ -172,9 +174,10 @@ def _user_messages(facts: Facts, text: Text) -> SummaryBlock:
 
 
 def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], whole: str, room: int) -> FittedText:
-    """Shorten messages to their first and last line, where rules usually are, until they fit.
+    """Return the messages shortened to their first and last line, where rules usually are, until they fit.
 
-    The oldest messages are shortened first, pinned ones last. If that is not enough, messages in the middle are left out.
+    The oldest messages are shortened first, pinned ones last. If that is not enough, messages in the middle are left
+    out.
     """
     pieces = list(map(_quote, messages))
     excess = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE)
@@ -206,7 +209,7 @@ def _quote(words: str) -> str:
 
 
 def _ends(words: str, max_chars: int) -> str:
-    """Return the text's first and last line."""
+    """Return the first and the last line of a message, each with at most `max_chars` characters."""
     lines = [line for line in words.splitlines() if line.strip()]
     if len(lines) < 2:
         line = " ".join(words.split())
@@ -247,7 +250,11 @@ def _todo_block(items: Sequence[TodoItem]) -> SummaryBlock:
 
 
 def _fit_todo(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> FittedText:
-    """Leave out completed items, oldest first. Open items are left out only if they alone do not fit."""
+    """Return the lines of todo items that fit.
+
+    Completed items are left out first, the oldest before newer ones. Open items are left out only if they alone do not
+    fit.
+    """
     open_lines = [line for done, line in lines if not done]
     remaining = room - _NOTE - sum(len(line) + 1 for line in open_lines)
     if remaining < 0:
@@ -305,8 +312,8 @@ class _File:
 def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
     """Return the block of changed files and the block of files that were only read, newest last.
 
-    Each line has the file's calls and the agent's reason. Of a changed file, these are the calls that changed it and
-    the text before the last of them.
+    The line of a file has the calls that used it and the agent's reason. For a changed file, these are the calls that
+    changed it and the text before the last of these calls.
     """
     ok = successful_calls(facts.originals)
     texts_by_call = _texts_before_calls(facts.originals)
@@ -357,7 +364,7 @@ def _file_block(
 
 
 def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room: int) -> FittedText:
-    """Return the first form that fits: without reasons, grouped by folder, or only the newest files."""
+    """Return the list of files in the first form that fits: without reasons, by folder, or only the newest files."""
     with_counts = "\n".join(
         f"- {file.path}: {file.counts}" if file.counts else f"- {file.path}" for file in files
     )
@@ -384,7 +391,7 @@ def _by_folder(files: Sequence[_File]) -> str:
 
 
 def _texts_before_calls(messages: Sequence[Message]) -> dict[CallId, str]:
-    """Return the agent's text before each call."""
+    """Return the text that the agent wrote before each call."""
     texts_by_call: dict[CallId, str] = {}
     for message in messages:
         if isinstance(message, AssistantMessage):

@@ -1,4 +1,4 @@
-"""Room for a summary in the window, and a description of the largest parts of a window.
+"""The space for a summary in the window, and a description of the largest parts of a window.
 
 Invariant: pure. Required content stays complete if the window can hold it together with the fixed parts and a few of
 the newest messages, even if little room for work remains.
@@ -59,10 +59,11 @@ class SummaryRoom:
     def compute(
         cls, beside: FixedContent, window: int, last: int, per_char: float, needs: int, own: int, share: float
     ) -> "SummaryRoom":
-        """Compute the room in a `window` of tokens. A request that the user's messages fill may have `last` tokens.
+        """Compute the limits of a summary in a `window` of tokens.
 
-        `needs` are the characters of required content, `own` those of the user's words in it; `share` is the preferred
-        fraction of the window for the request; `per_char` are tokens per character.
+        A request that the user's messages fill may have `last` tokens. `needs` are the characters of required content,
+        `own` those of the user's words in it; `share` is the preferred fraction of the window for the request;
+        `per_char` are tokens per character.
         """
         window_chars = window / per_char
         preferred = round(share * window_chars) - beside.base_chars

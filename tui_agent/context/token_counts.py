@@ -29,7 +29,7 @@ _PER_MESSAGE = 4
 
 @dataclass(frozen=True, slots=True)
 class MessageCount:
-    """A message with its characters and its tokens by our own count (see `Tokens`)."""
+    """A message with its number of characters, and its number of tokens by our own count (see `Tokens`)."""
 
     message: Message
     chars: int
@@ -37,7 +37,7 @@ class MessageCount:
 
 
 class TokenCounts:
-    """Counts a growing history."""
+    """Counts the tokens of a history that grows."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
@@ -65,7 +65,7 @@ class TokenCounts:
         )
 
     def count_message(self, message: Message) -> MessageCount:
-        """Count one message."""
+        """Return the counts of one message."""
         texts, images = _texts(message)
         chars = sum(map(len, texts)) + images * round(IMAGE_TOKENS * CHARS_PER_TOKEN)
         tokens = sum(map(self._tokens.count, texts)) + images * IMAGE_TOKENS
@@ -151,13 +151,13 @@ class SectionShare:
     rules: list[str] = field(default_factory=list)
 
     def add(self, chars: int, tokens: int) -> None:
-        """Count a piece that is sent unshortened."""
+        """Count a text that is sent unshortened."""
         self.raw_chars += chars
         self.chars += chars
         self.tokens += tokens
 
     def merge(self, more: "SectionShare") -> None:
-        """Count another share of the same section."""
+        """Add the counts of another share of the same section."""
         self.add(more.chars, more.tokens)
         self.raw_chars += more.lost
         self.lost += more.lost
@@ -166,7 +166,10 @@ class SectionShare:
 
 
 def split_shares(count: MessageCount, section: SectionName) -> list[tuple[SectionName, SectionShare]]:
-    """Return a message's size by section. Only a summary has two sections: the user's words, and the rest."""
+    """Return a message's size by section.
+
+    Only a summary has two sections: the user's words, and the rest.
+    """
     message = count.message
     parts = message.shares if isinstance(message, SummaryMessage) else ()
     if not parts:

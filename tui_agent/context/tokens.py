@@ -42,7 +42,10 @@ class Vocabulary(Protocol):
 
 
 class BytePairs:
-    """OpenAI's cl100k: close enough to other vocabularies to compute shares of a window, in a third of o200k's memory."""
+    """OpenAI's vocabulary cl100k.
+
+    It is close enough to other vocabularies to compute shares of a window, and takes a third of o200k's memory.
+    """
 
     name = VOCABULARY
 
@@ -56,7 +59,7 @@ class BytePairs:
         )
 
     def count(self, text: str) -> int:
-        """Count tokens; a long text is split, which adds at most one token per split."""
+        """Count tokens. A long text is split first, which adds at most one token per split."""
         pieces = range(0, len(text), _PIECE)
         parts = (_copy_text(text[start : start + _PIECE]) for start in pieces)
         return sum(len(self._encoding.encode_ordinary(part)) for part in parts)
@@ -84,7 +87,10 @@ def bundled() -> Vocabulary | None:
 
 
 class Tokens:
-    """Estimates tokens: the count times the model's ratio, learnt from providers' own counts (`calibration`)."""
+    """Estimates a model's tokens: the count by our own vocabulary times a ratio for the model.
+
+    The ratio is learnt from the provider's own counts (`calibration`).
+    """
 
     def __init__(
         self,
@@ -118,9 +124,9 @@ class Tokens:
         return round(len(text) / CHARS_PER_TOKEN)
 
     def ratio(self, model: str) -> float:
-        """Return the factor from our count to this model's tokens."""
+        """Return the factor from our own count to this model's tokens."""
         return self._calibration.ratio(model, self.name)
 
     def scaled(self, counted: int, model: str) -> int:
-        """Return our count converted to this model's tokens."""
+        """Return the number of the model's tokens for `counted` tokens by our own count."""
         return round(counted * self.ratio(model))

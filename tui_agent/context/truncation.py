@@ -28,7 +28,7 @@ class TruncatedText:
 
     @property
     def is_cut(self) -> bool:
-        """True if something was left out."""
+        """True if some of the text was left out."""
         return self.omitted_bytes > 0
 
 
@@ -66,7 +66,6 @@ def head_and_tail(
 
 
 def _split_lines(raw: bytes) -> list[bytes]:
-    """Split into lines with their line feeds; only a line feed ends a line."""
     *whole, last = raw.split(b"\n")
     return [line + b"\n" for line in whole] + ([last] if last else [])
 
@@ -99,7 +98,7 @@ def _take_tail(pieces: list[bytes], budget: int) -> bytes:
 
 
 def _boundary(piece: bytes, end: int) -> int:
-    """Return the nearest character boundary at or before `end`."""
+    """Return the nearest boundary between characters at or before `end`."""
     while 0 < end < len(piece) and piece[end] & 0xC0 == 0x80:
         end -= 1
     return end

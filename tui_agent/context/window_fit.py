@@ -29,11 +29,11 @@ from tui_agent.protocol.parts import (
 )
 
 SHORT_BYTES, SHORT_LINES = 1_200, 24
-"""Bytes and lines to which a block is shortened: about 300 tokens."""
+"""Bytes and lines to which a block (a text of a message) is shortened: about 300 tokens."""
 _MIN_BLOCK_TOKENS = 400
 """Minimum tokens of a block for it to be shortened."""
 _TINY_BYTES, _TINY_LINES, _TINY_MIN_TOKENS = 240, 6, 90
-"""Bytes, lines and minimum tokens in a second pass, which also shortens answers and the arguments of calls."""
+"""Bytes, lines and minimum tokens of a block in a second pass, which also shortens answers and arguments of calls."""
 _MIN_WORD_TOKENS = 200
 """Minimum tokens that remain of a cut user message."""
 _TRIES = 4
@@ -42,7 +42,7 @@ _IMAGE = TextContent(text="[image left out: no room]")
 
 @dataclass(slots=True)
 class FittedHistory:
-    """A history while it is being fitted. `short` has the positions of shortened messages by section.
+    """A history while it is being fitted into the window. `short` has the positions of shortened messages by section.
 
     `words` has the positions and full texts of user messages and summaries that were cut.
     """
@@ -63,7 +63,7 @@ class FittedHistory:
         self.counted[index], self.whole[index], self.words[index] = after, whole, _words(whole.message)
 
     def messages(self) -> Iterator[Message]:
-        """Return the messages to send."""
+        """Return the messages to send, shortened or cut."""
         return (count.message for index, count in enumerate(self.counted) if index not in self.dropped)
 
 
@@ -84,7 +84,7 @@ class HistoryFitter:
         needed: int,
         preferred: int,
     ) -> None:
-        """Shorten the history by at least `needed` tokens; shorten old blocks further, by up to `preferred` tokens."""
+        """Shorten the history by at least `needed` tokens, and its old blocks by up to `preferred` tokens."""
         remaining = needed - preferred + self._shorten_sections(fitted, sections, room, preferred)
         everything = range(len(fitted.counted))
         free = [position for position in everything if position not in fitted.pinned]
@@ -100,7 +100,7 @@ class HistoryFitter:
             _drop_oldest(fitted, remaining)
 
     def cut_as_before(self, fitted: FittedHistory, limit: object) -> None:
-        """Repeat the cuts made under this `limit`, so that the request starts like the last one."""
+        """Repeat the cuts that were made under the key `limit`, so that the request starts like the last one."""
         if limit != self._limit:
             self._limit = limit
             self._cut.clear()
@@ -144,7 +144,10 @@ class HistoryFitter:
     def _shorten_sections(
         self, fitted: FittedHistory, sections: Sequence[SectionName], room: Room, excess: int
     ) -> int:
-        """Shorten the oldest blocks of each section in turn down to its share. Return the remaining excess in tokens."""
+        """Shorten the oldest blocks of each section in turn, until the section has its share.
+
+        Return the remaining excess in tokens.
+        """
         counted = list(fitted.counted)
         free = [position for position in range(_newest(fitted)) if position not in fitted.pinned]
         for section in SHORTENING_ORDER:
@@ -184,7 +187,7 @@ class HistoryFitter:
         return excess
 
     def _shorter(self, before: MessageCount, *, tiny: bool) -> MessageCount | None:
-        """Return the shortened message; None if that saves nothing."""
+        """Return the message with shortened texts; None if shortening saves nothing."""
         if before.tokens < (_TINY_MIN_TOKENS if tiny else _MIN_BLOCK_TOKENS):
             return None
         known = self._short.get((id(before.message), tiny))
@@ -222,7 +225,7 @@ def _words(message: Message) -> str:
 
 
 def _with_words(message: Message, now: str) -> Message:
-    """Return the message with `now` in place of the text that `_words` returns."""
+    """Return the message with the text that `_words` returns replaced by `now`."""
     match message:
         case UserMessage(content=content):
             words = _words(message)
@@ -238,7 +241,6 @@ def _with_words(message: Message, now: str) -> Message:
 
 
 def _text(message: Message) -> str:
-    """Return the longest text of a message."""
     content = () if isinstance(message, AssistantMessage | SummaryMessage) else message.content
     texts = [item.text for item in content if isinstance(item, TextContent) and isinstance(item.text, str)]
     return max(texts, key=len, default="")
@@ -260,9 +262,9 @@ def _drop_oldest(fitted: FittedHistory, needed: int) -> None:
 
 
 def _shorten_message(message: Message, *, tiny: bool) -> Message:
-    """Return the message with short texts. With `tiny`, the texts are even shorter, also in answers and calls.
+    """Return the message with shortened texts. With `tiny`, the texts are even shorter, and so are answers and calls.
 
-    With `tiny`, an image is replaced by a note.
+    With `tiny`, a note replaces each image.
     """
     shorten = _tiny_text if tiny else _short_text
     match message:

@@ -80,7 +80,10 @@ class WordLines:
         return scores
 
     def _possible_name_matches(self, symbols: Sequence[Symbol]) -> set[int]:
-        """Return the indexes of symbols whose name may contain a question word, by a cheap test of the starts of words."""
+        """Return the indexes of symbols whose name may contain a word of the question.
+
+        This is a cheap test of the starts of the name's words.
+        """
         names = "\n".join([symbol.name for symbol in symbols]).lower()
         indexes: set[int] = set()
         for word in self.positions:
@@ -97,7 +100,10 @@ class WordLines:
 
 
 def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int) -> tuple[Symbol, ...]:
-    """Return the `most` best symbols in file order. Symbols with score 0 are included only if all have score 0."""
+    """Return the `most` symbols with the highest scores, in file order.
+
+    Symbols with score 0 are included only if all symbols have score 0.
+    """
     order = sorted(range(len(symbols)), key=lambda index: (-scores[index], symbols[index].line, index))
     selected: list[int] = []
     keys: set[tuple[str, str]] = set()
@@ -113,7 +119,7 @@ def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int
 
 
 def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
-    """Return scores changed so that symbols that contain `line` come first, the smallest of them before all others."""
+    """Return the scores, raised for symbols that contain `line`: the smallest symbol first, then the others."""
     best = max(scores, default=0.0) + 1.0
     return [
         best + 1.0 / (symbol.end - symbol.line + 1) if symbol.line <= line <= symbol.end else value
@@ -122,7 +128,7 @@ def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -
 
 
 def default_scores(symbols: Sequence[Symbol]) -> list[float]:
-    """Return the symbols' scores if there is no question: high for types and long symbols, low for nested symbols."""
+    """Return scores for symbols without a question: high for types and long symbols, low for nested symbols."""
     return [
         0.0
         if symbol.kind in ("variable", "constant", "define", "key", "prototype")

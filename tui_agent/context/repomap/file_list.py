@@ -1,4 +1,4 @@
-"""List of a repository's files, with keys that detect changes.
+"""List of a repository's files, each with a key (size, time, inode) that changes when the file changes.
 
 Invariant: links are never followed, nothing outside `root` is listed, and no file is opened except ignore files if git
 is not available. Names that are not UTF-8 are decoded by `os.fsdecode`.
@@ -24,7 +24,10 @@ SUBMODULE, CLONE = "submodule", "nested clone"
 TICK_NS = 20_000_000
 """Time resolution in ns: within this time a folder can change again without a new modification time."""
 GONE_TIME = -2
-"""Time recorded for a folder that exists only in git. When it is created, its parent's time changes."""
+"""Modification time recorded for a folder that exists only in git.
+
+When the folder is created, the time of its parent changes.
+"""
 NEVER_LISTED = frozenset(
     {".git", ".hg", ".svn", ".jj", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 )
@@ -42,13 +45,13 @@ BINARY_SUFFIXES = frozenset(
 )
 
 TRANSLATION_SUFFIXES = frozenset({"po", "pot", "xlf", "xliff"})
-"""Suffixes of translation files, which have many words that nobody searches for."""
+"""Suffixes of translation files. Their many words are of no use, because nobody searches for them."""
 
 _OTHER_KINDS = {stat.S_IFLNK: "link", stat.S_IFDIR: SUBMODULE}
 
 
 class Entry(NamedTuple):
-    """A file with its size, modification time and inode. If these are equal, the file is treated as unchanged."""
+    """A file with size, modification time and inode. If these are equal, the file is treated as unchanged."""
 
     path: str
     size: int
@@ -57,7 +60,7 @@ class Entry(NamedTuple):
 
 
 class FileList(NamedTuple):
-    """Files in path order, and the number of names left out for each reason.
+    """The files of a repository in path order, and the number of names left out for each reason.
 
     `folders` (with modification times) and `index_key` let `is_current` detect added or removed names.
     """
@@ -69,14 +72,17 @@ class FileList(NamedTuple):
 
 
 def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
-    """Return all files that a map can include. Raises `OSError` if `root` cannot be read."""
+    """Return all files that a repository map can include. Raises `OSError` if `root` cannot be read."""
     since = time.time_ns()
     listing, names = list_once(root, may_show)
     return with_folders(root, listing, names, since)
 
 
 def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, list[str]]:
-    """Return the list with empty `folders`, and all names, from which `with_folders` can fill in `folders` later."""
+    """Return the list of files with empty `folders`, and all names.
+
+    `with_folders` can fill in `folders` later from these names.
+    """
     os.scandir(root).close()
     repository = locate_repository(root)
     index = index_key(repository)
@@ -86,7 +92,7 @@ def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, li
 
 
 def with_folders(root: Path, listing: FileList, names: list[str], since: int) -> FileList:
-    """Fill in the folders of these names, with their modification times.
+    """Return the list of files with `folders` filled in: the folders of these names, with their modification times.
 
     `since` is the start of the listing in nanoseconds; folders that may have changed after it get a time that never
     matches.
@@ -97,7 +103,7 @@ def with_folders(root: Path, listing: FileList, names: list[str], since: int) ->
 def stat_files(
     root: Path, names: list[str], may_show: Callable[[str], bool], index: tuple[int, int]
 ) -> FileList:
-    """Return the names that are regular files of a size and kind that a map can include, and count all others."""
+    """Return the names of regular files that fit a repository map by size and kind. Count all others by reason."""
     entries: list[Entry] = []
     skipped: dict[str, int] = {}
     prefix = f"{root}/"
@@ -129,7 +135,7 @@ def _submodule_paths(prefix: str) -> frozenset[str]:
 
 
 def is_current(root: Path, known: FileList) -> bool:
-    """Return True if no name can have been added or removed, and no ignore rule changed."""
+    """Return True if no file can have been added or removed since `known` was listed, and no ignore rule changed."""
     if index_key(locate_repository(root)) != known.index_key:
         return False
     prefix, stat_of = f"{root}/", os.stat
@@ -140,7 +146,10 @@ def is_current(root: Path, known: FileList) -> bool:
 
 
 def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -> FileList:
-    """Return the files with current keys: `known` itself if nothing changed, a new list if names may have changed."""
+    """Return the files with current sizes and times.
+
+    The result is `known` itself if nothing changed, and a new list if files may have been added or removed.
+    """
     if not is_current(root, known):
         return list_files(root, may_show)
     prefix, lstat = f"{root}/", os.lstat
@@ -268,7 +277,6 @@ def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:
 
 
 def _read_settings(path: str) -> str:
-    """Return the text of a settings file; empty if it cannot be read."""
     try:
         return (read_regular(path, MAX_BYTES, os.O_NOFOLLOW) or b"").decode("utf-8", "replace")
     except OSError:

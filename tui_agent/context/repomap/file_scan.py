@@ -54,7 +54,7 @@ class FileScanner:
         self._watchable = True
 
     def list_files(self, *, rescan: bool = False) -> FileList:
-        """Return the files: the same object as last time if nothing changed. `rescan` ignores the cache.
+        """Return the files, as the same object as last time if nothing changed. `rescan` ignores the cached list.
 
         Raises `OSError` if the folder cannot be read.
         """
@@ -78,7 +78,7 @@ class FileScanner:
         return (info.st_dev, info.st_ino)
 
     def _watched(self, known: FileList) -> FileList | None:
-        """Return the list with the watcher's changes applied, or None if all files must be checked."""
+        """Return the list with the changes that the watcher reported, or None if all files must be checked."""
         if self._watch is None or time.monotonic() - self._last_full_scan > self._full_scan_s:
             return None
         try:
@@ -133,7 +133,7 @@ class FileScanner:
         return fresh
 
     def _follow(self, known: FileList) -> None:
-        """Watch the folders and discard the changes reported so far."""
+        """Watch the folders of `known` and discard the changes reported so far."""
         if not self._watchable:
             return
         try:

@@ -40,7 +40,7 @@ class Source(NamedTuple):
 
 
 def read(path: str) -> Source:
-    """Read the file at `path`."""
+    """Return the text of the file at `path`, or the reason why the file is left out."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (OSError, ValueError):
@@ -78,13 +78,16 @@ def classify(data: bytes) -> Source:
 
 
 def _is_generated(head: bytes) -> bool:
-    """Return True for generated code. The slow pattern is tried only if its words occur."""
+    """Return True for generated code. The slow pattern is tried only if one of the pattern's words occurs."""
     lowered = head.lower()
     return any(sign in lowered for sign in _SIGNS) and _GENERATED.search(head) is not None
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return True for NUL bytes or many control characters: a parser needs seconds for a large file of noise."""
+    """Return True if there are NUL bytes or many control characters.
+
+    A parser would need seconds for a large file of noise.
+    """
     if b"\0" in head:
         return True
     return len(head) - len(head.translate(None, _NO_TEXT)) > max(MOST_STRAY, len(head) * STRAY)

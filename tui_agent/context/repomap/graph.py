@@ -17,11 +17,11 @@ MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _PAIR = Struct("<If")
 Edges = list[dict[int, float]]
-"""For each file (by its index in path order): the files whose names it uses, with weights."""
+"""Edges of the graph: for each file (by its index in path order), the files whose names it uses, with weights."""
 
 
 def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
-    """Return the files that define each name (by its hash), for names with few definers."""
+    """Return the files that define each name (by the name's hash). Names that many files define are left out."""
     files_by_name: dict[int, list[int]] = {}
     for index, packed in enumerate(defs):
         for name in _hashes(packed):
@@ -47,7 +47,10 @@ def _strongest(weights: Mapping[int, float]) -> list[int]:
 
 
 def all_edges(rows: Sequence[tuple[int, bytes, bytes]]) -> Edges:
-    """Return the whole graph."""
+    """Return the edges of the whole graph.
+
+    Each row has a file's id, the packed hashes of the names it uses, and those of the names it defines.
+    """
     known = definers(defs for _, _, defs in rows)
     return [edges_of(index, refs, known) for index, (_, refs, _) in enumerate(rows)]
 
@@ -100,5 +103,5 @@ def _pack_edges(weights: Mapping[int, float], order: Sequence[int], ids: Sequenc
 
 
 def unpack_edges(data: bytes) -> list[tuple[int, float]]:
-    """Unpack files with weights, strongest first."""
+    """Unpack edges that were stored in the index: (file, weight), strongest first."""
     return list(_PAIR.iter_unpack(data))

@@ -18,13 +18,13 @@ _MARK, _FIELD = "\x02", "\x03"
 
 
 def head(root: Path) -> str:
-    """Return the current commit; empty if there is none."""
+    """Return the hash of the current commit; empty if there is none."""
     repository = locate_repository(root)
     return repository.commit if repository is not None else ""
 
 
 def refresh(index_file: IndexFile, root: Path) -> None:
-    """Store the messages of the newest commits. If git fails, keep the stored messages."""
+    """Store the messages of the newest commits in the index. If git fails, the stored messages stay."""
     current = head(root)
     if not current or index_file.meta("history") == current:
         return

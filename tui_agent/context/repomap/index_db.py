@@ -37,7 +37,7 @@ CREATE VIRTUAL TABLE messages USING fts5(text, tokenize='ascii');
 
 
 class Commits:
-    """The commits of an open index."""
+    """The commits stored in an open index."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -47,18 +47,18 @@ class Commits:
         return dict(self._db.execute("SELECT sha, id FROM commits"))
 
     def add(self, sha: str, words: str, files: Sequence[str]) -> None:
-        """Store the words of a message and the files that the commit changed."""
+        """Store a commit: the words of its message and the files that it changed."""
         cursor = self._db.execute("INSERT INTO commits(sha,files) VALUES(?,?)", (sha, json.dumps(files)))
         self._db.execute("INSERT INTO messages(rowid,text) VALUES(?,?)", (cursor.lastrowid, words))
 
     def forget(self, ids: Iterable[int]) -> None:
-        """Remove these commits."""
+        """Remove the commits with these row ids."""
         rows = [(row_id,) for row_id in ids]
         self._db.executemany("DELETE FROM messages WHERE rowid=?", rows)
         self._db.executemany("DELETE FROM commits WHERE id=?", rows)
 
     def search(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
-        """Return (BM25 score, words, files) of commits with matching messages, best first."""
+        """Return commits whose messages match, best first, each as (BM25 score, words, files)."""
         rows = self._db.execute(
             "SELECT -score, text, files FROM (SELECT rowid AS at, text, bm25(messages) AS score FROM messages"
             " WHERE messages MATCH ? ORDER BY score, rowid LIMIT ?) JOIN commits ON commits.id = at",
@@ -163,7 +163,7 @@ class IndexFile:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Context manager for one transaction."""
+        """Run the `with` block in one transaction."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -173,12 +173,12 @@ class IndexFile:
         self._db.execute("COMMIT")
 
     def meta(self, name: str) -> str:
-        """Return a stored value; empty if there is none."""
+        """Return the value stored under `name` in the table of settings; empty if there is none."""
         row = self._db.execute("SELECT value FROM meta WHERE name=?", (name,)).fetchone()
         return str(row[0]) if row else ""
 
     def set_meta(self, name: str, value: str) -> None:
-        """Store a value."""
+        """Store a value under `name` in the table of settings."""
         self._db.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (name, value))
 
     @property
@@ -220,7 +220,7 @@ class IndexFile:
         return files
 
     def add_files(self, found: Iterable[IndexedFile]) -> None:
-        """Write files. The caller must have opened a `transaction`."""
+        """Store indexed files, replacing older rows for the same paths. The caller must have opened a `transaction`."""
         for item in found:
             path = os.fsencode(item.entry.path)
             self._forget(path)
@@ -245,7 +245,7 @@ class IndexFile:
             )
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Remove files. The caller must have opened a `transaction`."""
+        """Remove the files at these paths. The caller must have opened a `transaction`."""
         for path in paths:
             self._forget(os.fsencode(path))
 
@@ -274,9 +274,9 @@ class IndexFile:
         )
 
     def neighbours(self, row_id: int) -> tuple[bytes, bytes]:
-        """Return the packed edges to the files that a file uses, and from those that use it.
+        """Return the packed edges of the graph to the files that a file uses, and from the files that use it.
 
-        Empty if not computed yet.
+        Empty if the graph was not computed yet.
         """
         row = self._db.execute("SELECT outs, ins FROM edges WHERE id=?", (row_id,)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")

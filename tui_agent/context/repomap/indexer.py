@@ -45,7 +45,7 @@ _BLANK_TABLE = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign 
 def index_entry(
     root: str, entry: Entry, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
 ) -> IndexedFile:
-    """Index one file. If `parse` is False, the result has words but no symbols."""
+    """Index one file. If `parse` is False, the result has the file's words but no symbols."""
     entry = _with_safe_key(entry)
     source = read(f"{root}/{entry.path}")
     if source.reason:
@@ -66,7 +66,7 @@ def index_entry(
 
 
 def definitions(symbols: Sequence[Symbol]) -> bytes:
-    """Return the names defined in a file, except short and generic ones, as sorted packed hashes."""
+    """Return the names defined in a file as sorted packed hashes, except short and generic names."""
     names = {
         symbol.name for symbol in symbols if len(symbol.name) > SHORT and symbol.kind not in _NO_DEFINITION
     }
@@ -90,7 +90,7 @@ def update(
 
 
 def _with_safe_key(entry: Entry) -> Entry:
-    """Return the entry, with a key that never matches if the file may be written again within the same clock tick."""
+    """Return the entry; its key never matches if the file may be written again within the same clock tick."""
     tick = _COARSE_NS if entry.mtime_ns % 1_000_000_000 == 0 else _FINE_NS
     fresh = time.time_ns() - entry.mtime_ns < tick
     return entry._replace(mtime_ns=UNSETTLED) if fresh else entry
@@ -105,7 +105,10 @@ Known: TypeAlias = tuple[int, tuple[str, ...]]
 
 
 class WordCache(dict[str, Known]):
-    """Cache of each word's hash (0 if it probably names nothing) and parts. It is emptied when it holds `LIMIT` words."""
+    """Cache of each word's hash (0 if the word probably names nothing) and of the word's parts.
+
+    It is emptied when it holds `LIMIT` words.
+    """
 
     LIMIT = 200_000
 
@@ -169,7 +172,7 @@ def hashes_and_parts(words: Mapping[str, int]) -> tuple[list[int], str]:
 
 
 def pieces_of_names(names: Iterable[str]) -> str:
-    """Return the parts of the names' words, sorted."""
+    """Return the parts of the words in these names, sorted."""
     words = count_words("\n".join(names).encode("utf-8", "replace"))
     return _repeat_parts(map(_words.__getitem__, words), words.values())
 
@@ -188,7 +191,7 @@ def _repeat_parts(known: Iterable[Known], times: Iterable[int]) -> str:
 
 
 def pieces_of(path: str) -> str:
-    """Return the parts of a path in order."""
+    """Return the parts of the words in a path, in the path's order."""
     folder, _, name = path.rpartition("/")
     return " ".join([*_folder_parts(folder), *_parts_in_order(name)])
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TABLE = Path(__file__).with_name("languages.toml")
 QUERIES = Path(__file__).with_name("queries")
 Patterns: TypeAlias = Sequence[tuple[str, Pattern[bytes]]]
-"""Pairs of (kind of symbol, pattern), applied in this order to the whole file."""
+"""Patterns that find symbols: pairs of (kind of symbol, pattern), applied in this order to the whole file."""
 _MODIFIERS = (
     r"^[ \t]*(?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|async|virtual|partial"
     r"|inline|data|suspend|fileprivate|mutating|const|lazy|case|implicit) +){0,6}"
@@ -33,9 +33,10 @@ _IDENTIFIER = r"(?P<name>[A-Za-z_]\w*)"
 
 
 class BuiltinLanguage(NamedTuple):
-    """A language of the table.
+    """A language in the table `languages.toml`.
 
-    `max_bytes`: larger files use patterns (0: no limit). `ascii`: the grammar accepts ASCII only.
+    `max_bytes`: for larger files, patterns are used instead of the parser (0: no limit). `ascii`: the grammar accepts
+    ASCII only.
     """
 
     suffixes: tuple[str, ...] = ()
@@ -76,7 +77,7 @@ _ARGUMENTS = rb"(?s)%b|%b|#[^\n]*+|\((?<!import \()((?:%b|\(%b*+\)|\[%b*+\])*+)\
     _STRINGS,
     *(_EXPRESSION,) * 3,
 )
-"""Python brackets that contain only expressions; strings and comments are skipped over."""
+"""Matches Python brackets that contain only expressions. Strings and comments inside are skipped."""
 _COMMENTS = rb"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"
 _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _LONG_STRINGS,
@@ -85,7 +86,7 @@ _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _STRINGS,
     _COMMENTS,
 )
-"""Java blocks after parameters or a condition, if they have no nested braces: they define nothing."""
+"""Matches Java blocks after parameters or a condition that have no nested braces, because these define nothing."""
 
 _IDLE = {"python": _ARGUMENTS, "java": _STATEMENTS}
 _FIRST_LINES = (
@@ -98,7 +99,7 @@ _FIRST_LINES = (
 
 
 class Languages:
-    """The known languages: built-in ones, and those `added` by plugins, which take precedence for their suffixes.
+    """The known languages: built-in ones, and those `added` by plugins, which take precedence for their file suffixes.
 
     An added language uses its patterns if its grammar cannot be loaded.
     """
@@ -126,7 +127,7 @@ class Languages:
         return ""
 
     def ready(self, name: str) -> Ready | None:
-        """Return the parser and query of a language; None if its grammar is not available."""
+        """Return the parser and query of a language, ready for use. None if the language's grammar is not available."""
         language = self._added.get(name)
         if language is None:
             return _load_builtin(name)
@@ -135,7 +136,7 @@ class Languages:
         return self._ready[name]
 
     def patterns_of(self, name: str) -> Patterns:
-        """Return the patterns of a language; empty if only its words are indexed."""
+        """Return the patterns that find a language's symbols; empty if only the words of its files are indexed."""
         patterns = self._patterns.get(name)
         if patterns is None:
             language = self._added.get(name)
@@ -156,7 +157,7 @@ class Languages:
 
 
 KNOWN = Languages()
-"""The built-in languages."""
+"""The built-in languages, without any that a plugin added."""
 
 
 def compile_patterns(pairs: Iterable[tuple[str, str]]) -> Patterns:
@@ -166,7 +167,7 @@ def compile_patterns(pairs: Iterable[tuple[str, str]]) -> Patterns:
 
 @cache
 def builtin_table() -> BuiltinTable:
-    """Return the built-in languages."""
+    """Return the built-in languages, read from `languages.toml`."""
     languages = {
         name: _read_language(name, fields) for name, fields in tomllib.loads(TABLE.read_text()).items()
     }

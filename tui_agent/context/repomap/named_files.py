@@ -12,7 +12,7 @@ from tui_agent.context.repomap.path_kinds import first_name
 MOST = 8
 MOST_NAMES = 200
 MOST_ALIKE = 5
-"""A name without a folder is ignored if more files than this have it."""
+"""Maximum number of files with the same name. A name without a folder that more files have is ignored."""
 _NAME = re.compile(
     r"(?<![`'\"@])(?P<ahead>[`'\"@]*+)"
     r"(?:(?<=@\")(?P<quoted>[^\"\n]{1,300})|(?P<bare>[\w.+@~/\\$\[\]:#-]{2,300}|\b(?:Make|Docker|Rake|Gem|Proc|Just)file\b))"
@@ -23,17 +23,20 @@ _FRAME = re.compile(r"File \"(?P<path>[^\"\n]{1,300})\", line (?P<line>\d{1,7})"
 _LINE = re.compile(r"(?P<path>.*?[^:])(?::|#L)(?P<line>\d{1,7})(?:\b.*)?$")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:[.$][A-Za-z_]\w*)+")
 _PLAIN = re.compile(r"[A-Z][a-z]+\.js")
-"""Product names such as Node.js, which are not files."""
+"""Product names that look like file names, such as Node.js."""
 _PACKAGES = ("__init__", "index", "mod", "lib")
 _LEAST_OF_MODULE = 2
 _LEAST_OF_PROSE = 3
-"""Minimum number of parts of a path without a file ending, so that "read/write" is not taken for a path."""
+"""Minimum number of parts of a path without a file suffix, so that "read/write" is not taken for a path."""
 Alike = Callable[[str], Sequence[str]]
 """Returns the files whose names start with a given first word (see `path_kinds.first_name`)."""
 
 
 class NamedFile(NamedTuple):
-    """A named file with its line (0: none). All files that one name may mean have the same number in `name`."""
+    """A file named in a question, with its line (0: none).
+
+    All files that a single name may mean have the same number in `name`.
+    """
 
     path: str
     line: int = 0
@@ -88,7 +91,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) -> list[NamedFile]:
-    """Return the files whose path ends with `word`, or is the end of `word`."""
+    """Return the files whose path ends with `word`, or whose path is the end of `word`."""
     parts = _parts(word)
     if not parts:
         return []
@@ -104,7 +107,10 @@ def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) 
 
 
 def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
-    """Return the file of a dotted module name. Its last parts may be names inside the file."""
+    """Return the file of a dotted module name, e.g. `app/models.py` for `app.models.User`.
+
+    The last parts of the name may be names inside the file.
+    """
     if not _MODULE.fullmatch(word):
         return []
     parts = re.split(r"[.$]", word)
@@ -126,7 +132,7 @@ def _best_matches(
 ) -> list[NamedFile]:
     """Return the paths that have the longest common end with `parts`.
 
-    `bare`: the name has no file ending; `least`: number of parts that must match.
+    `bare`: the name has no file suffix; `least`: number of parts that must match.
     """
     shared: dict[str, int] = {}
     for path in paths:

@@ -1,4 +1,4 @@
-"""The open index of one map: opened, reloaded after other processes wrote to it, and discarded if it is damaged.
+"""The open index of one repository map: opened, read again after other processes wrote to it, discarded if damaged.
 
 Invariant: a damaged index raises no error: it is deleted, and a new one is built. Cached content always belongs to the
 file that is open now. Not thread-safe.
@@ -18,7 +18,7 @@ BROKEN_INDEX_ERRORS = (sqlite3.Error, zlib.error, struct.error, ValueError, Type
 
 
 class OpenIndex:
-    """The index at `path`. `key` is described in `IndexFile`."""
+    """The index at `path`, opened when needed. `key` is described in `IndexFile`."""
 
     def __init__(self, path: Path, key: Callable[[], str]) -> None:
         self._path, self._key = path, key
@@ -30,11 +30,11 @@ class OpenIndex:
 
     @property
     def known(self) -> Mapping[str, KnownFile]:
-        """The indexed files by path."""
+        """The files in the index by path."""
         return self.snapshot.known if self.snapshot is not None else {}
 
     def open(self) -> IndexFile | None:
-        """Open the file at the path; return None if that is impossible."""
+        """Open the index at the path, or create one. Return None if that is impossible."""
         if self.index_file is not None and not self.index_file.is_in_place():
             self.drop()
         if self.index_file is None:
@@ -46,7 +46,7 @@ class OpenIndex:
         return self.index_file
 
     def drop(self) -> None:
-        """Close the file."""
+        """Close the index and forget what was read from it."""
         if self.index_file is not None:
             self.index_file.close()
         self.index_file, self.snapshot, self._version = None, None, -1
@@ -64,13 +64,13 @@ class OpenIndex:
             self.discard()
 
     def require_sound(self) -> None:
-        """Delete the index if its pages are damaged although it can be opened."""
+        """Delete the index if its pages are damaged although the file can be opened."""
         index_file = self.open()
         if index_file is not None and not index_file.is_sound():
             self.discard()
 
     def reload(self) -> None:
-        """Reload the content if another process has written to the file."""
+        """Read the index again if another process has written to it."""
         index_file = self.open()
         if index_file is None:
             return
@@ -82,13 +82,16 @@ class OpenIndex:
             self.fail(error)
 
     def add_written(self, index_file: IndexFile, written: Collection[str], gone: Collection[str]) -> None:
-        """Update the content after writing to the file, without reading the whole file. Raises `BROKEN_INDEX_ERRORS`."""
+        """Update what was read from the index, after writing to the index.
+
+        Only the files that were written or removed are read again. Raises `BROKEN_INDEX_ERRORS`.
+        """
         changed = {*written, *gone}
         unchanged = {path: item for path, item in self.known.items() if path not in changed}
         self.snapshot = Snapshot(index_file, unchanged | index_file.files_at(written), self.snapshot)
 
     def share(self, hidden: set[str]) -> None:
-        """Exchange the hashes of hidden paths with other processes, so that each path is judged only once.
+        """Exchange hashes of hidden paths with other processes, so that each path is judged only once.
 
         Hashes that other processes stored are added to `hidden`.
         """

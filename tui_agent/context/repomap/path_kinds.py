@@ -11,10 +11,12 @@ from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.question_words import Query
 
 DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
-"""Weight of a match by kind of file. Documents have the lowest weight, because their words match almost every question.
+"""Weight of a match by kind of file.
+
+Documents have the lowest weight, because their words match almost every question.
 """
 SPOKEN_OF = 0.7
-"""Weight if the question mentions that kind of file."""
+"""Weight of a match in a file whose kind (e.g. tests) the question mentions."""
 DECLARING = 0.85
 """Weight of a match in a file that mainly declares names and types."""
 _DOC = re.compile(
@@ -22,7 +24,7 @@ _DOC = re.compile(
     r"|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
 )
 _TRANSLATED = re.compile(r"(?:^|/)(?:changes|news|i18n|locales?)/")
-"""Folders of change notes and translations. Compiled code in such folders is ordinary code."""
+"""Names of folders with change notes and translations. Compiled code in such folders is ordinary code."""
 _DOC_NAME = re.compile(
     r"(?:^|/)(?:readme|changelog|changes|history|news|authors|contributing|licen[cs]e|release)[^/]*$"
 )
@@ -36,7 +38,7 @@ _FOREIGN_FOLDER = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist)/|\.min\."
     r"|^(?:(?!(?:src|source|lib|pkg|internal|app|cmd)/)[^/]+/)?(?:build|out)/"
 )
-"""Folders of foreign code and build output. A `build` folder matches only at the top or one level below."""
+"""Names of folders with foreign code and build output. A `build` folder matches only at the top or one level below."""
 _SETTINGS = re.compile(
     r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|(?:^|/)\.[^/]+(?:/|$)"
 )
@@ -90,13 +92,13 @@ def is_entry(path: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def first_name(path: str) -> str:
-    """Return the first word of a file's name, which related files share: `page` of `lib/page__meta.go`."""
+    """Return the first word of a file's name, which related files share, e.g. `page` for `lib/page__meta.go`."""
     name = path.rpartition("/")[2].partition(".")[0]
     return name.partition("_")[0].partition("-")[0].lower()
 
 
 def by_first_name(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Group files by the first word of their names."""
+    """Return the paths by the first word of the files' names."""
     groups: dict[str, list[str]] = {}
     for path in paths:
         groups.setdefault(first_name(path), []).append(path)

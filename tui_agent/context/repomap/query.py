@@ -1,4 +1,4 @@
-"""The map for one question: ranks files and symbols, from the index or by reading all files, and renders the text.
+"""The repository map for one question: ranks files and symbols with the index, or by reading all files.
 
 Invariant: the same files, question and settings give the same bytes.
 """
@@ -30,9 +30,9 @@ from tui_agent.folds.text.word_forms import split_text
 
 T = TypeVar("T")
 ENOUGH = 300
-"""If at least this many files match, files without a match are only counted."""
+"""If at least this many files match the question, files without a match are only counted."""
 NEARLY_ALL = 0.8
-"""Fraction of the files above which the text does not say that the index is still being built."""
+"""Minimum fraction of indexed files at which the map's text does not say that the index is still being built."""
 
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
@@ -43,7 +43,7 @@ PATH_TIMES = 4
 
 
 class ClosedFlag:
-    """Flag for a closed map, usable from any thread."""
+    """Flag that tells every thread that a repository map was closed."""
 
     def __init__(self) -> None:
         self._ended = False
@@ -68,7 +68,7 @@ class ClosedFlag:
 
 
 class Ask(NamedTuple):
-    """A request for a map."""
+    """A request for a repository map."""
 
     query: Query
     max_tokens: int
@@ -80,7 +80,7 @@ class Ask(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """Ranked files, other files, and access to their symbols."""
+    """The basis of a map: ranked files, other files, and access to the files' symbols."""
 
     order: list[Ranked]
     rest: list[str]
@@ -89,7 +89,7 @@ class Basis(NamedTuple):
 
 
 def from_index(index: Snapshot, listing: FileList, texts: TextCache, ask: Ask) -> Basis:
-    """Rank the files by the index."""
+    """Rank the files with the index, without reading all of them."""
     text: Mapping[str, KnownFile] = index.text
     if ask.hidden:
         text = {path: known for path, known in text.items() if path not in ask.hidden}
@@ -143,7 +143,7 @@ def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Rank
 def from_scan(
     listing: FileList, root: str, ask: Ask, known: Languages, cleaner: Cleaner, closed: ClosedFlag
 ) -> Basis:
-    """Rank the files by reading each once. Raises `EnvironmentFault` if the map is closed."""
+    """Rank the files by reading each of them. Raises `EnvironmentFault` if the map is closed meanwhile."""
     skipped = Counter(listing.skipped)
     names = by_first_name(entry.path for entry in listing.entries) if ask.query.text else {}
     alike: Alike = lambda first: names.get(first, ())  # noqa: E731 - as short as a name
@@ -175,9 +175,10 @@ def count_word(small: bytes, sought: bytes) -> int:
 
 
 class FullScan:
-    """The result of reading all files.
+    """The result of reading all files of a repository.
 
-    `words` is the score by path; `skipped` the number of files that are not text, by reason; `no_text` their paths.
+    `words` is each file's score by path; `skipped` the number of files that are not text, by reason; `no_text` their
+    paths.
     """
 
     def __init__(self, root: str, entries: Iterable[Entry], query: Query, hidden: Collection[str]) -> None:
@@ -229,7 +230,7 @@ class FullScan:
 
 
 def _skip_binary(order: list[Ranked], root: str, room: int, skipped: Counter[str]) -> list[Ranked]:
-    """Remove and count files that are not text, among the first files that the map has room to show."""
+    """Remove files that are not text from those that the map has room to show, and count them in `skipped`."""
     texts: list[Ranked] = []
     for index, file in enumerate(order):
         if room <= 0:
@@ -276,7 +277,7 @@ def _visible(paths: Sequence[str], ask: Ask) -> list[str]:
 
 
 def view(basis: Basis, ask: Ask, *, partial: bool, covered: float) -> MapView:
-    """Build the map. `covered` is the fraction of the files whose text was considered."""
+    """Build the repository map. `covered` is the fraction of the files whose text was considered."""
     order = _pinned_first(basis, ask)
     total = len(order) + len(basis.rest)
     rest = list(basis.rest)

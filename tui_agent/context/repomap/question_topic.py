@@ -12,7 +12,7 @@ _HEADING = re.compile(
     r" {0,3}(?:#{1,6}\s+(?P<marked>.+?)[\s#]*|\*\*(?P<bold>[^*]+)\*\*:?|(?P<plain>[A-Z][\w /()-]{1,40}):)\s*$"
 )
 _TICKED_BOX = re.compile(r"\s*[-*+] \[(?:[xX]\]|\s?\]\s+I\b)")
-"""A ticked box, or an empty box with a statement by the author ("I ..."). Boxes of a plan do not match."""
+"""Matches a ticked box, or an empty box with a statement by the author ("I ..."). Boxes of a plan do not match."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _LABELLED = re.compile(r"(?P<label>[A-Za-z][\w ./()+-]{0,40}?)[* ]*(?P<sign>[:=])[=* ]*(?P<value>.*)")
 _VERSION = re.compile(r"\W*(?:[A-Za-z][\w.+-]*\s+){0,3}(?:[vV]\d+\.\d|\d+\.\d+\.\d)[\w.+-]*")
@@ -22,12 +22,12 @@ _CODE = re.compile(
     r"\s*+(?:(?:async |export |pub(?:lic)? |static |private )*(?:class|const|def|fn|from|func|function|import|let|return|var"
     r"|export|package|using|if|for|while|#include)\b.*[\w)\]}'\":;{>]|[\w.]+\(.*\)|[\w.]+ ?= ?[A-Za-z_'\"\[{(].*|.*[;{}])$"
 )
-"""A line of code. The line above it is then a comment and not a heading."""
+"""Matches a line of code. A heading above such a line is really a comment."""
 _FORM_DEFAULT = re.compile(
     r"A clear and concise description of |Steps to reproduce the behavio|Add any other context |If applicable, add "
     r"|_No response_|(?:Go to|Click on|Scroll down to) '\.+'|See error$"
 )
-"""Default texts of GitHub's issue forms that the author did not replace."""
+"""Matches default texts of GitHub's issue forms that the author did not replace."""
 _WORD, _NUMBER = re.compile(r"[^\W\d_]+"), re.compile(r"\d")
 _DOTTED = re.compile(r"\d\.\d")
 _LOCATION_WORDS = frozenset(
@@ -60,7 +60,10 @@ _FOREIGN = re.compile(
     r"|at (?:\S.*)?(?:node_modules/|\bnode:|\(<anonymous>\)|<anonymous>:\d)|at (?:System|Microsoft)\."
     r"|at [\w$.@/]+\.[\w$<>]+\((?:[\w$]+\.\w+:\d+|Native Method|Unknown Source)\)|\.\.\. \d+ more$)"
 )
-"""A stack frame in an installed package or the runtime; every Java frame matches, because its class names its file."""
+"""Matches a stack frame in an installed package or the runtime.
+
+Every Java frame matches, because the class it names leads to the file anyway.
+"""
 _CODE_INDENT = "    "
 """Indentation of the code line that Python prints below a frame."""
 _MAX_HEADING_CHARS, _MAX_PLATFORM_LINE_WORDS = 120, 8
@@ -68,7 +71,10 @@ _MAX_HEADING_CHARS, _MAX_PLATFORM_LINE_WORDS = 120, 8
 
 
 class _Section(NamedTuple):
-    """The lines below a heading (empty if there is none). `code` are the indexes of lines inside a code fence."""
+    """A heading of a question (empty if there is none) and the lines below it.
+
+    `code` are the indexes of lines inside a code fence.
+    """
 
     heading: str
     lines: list[str]
@@ -84,7 +90,10 @@ def strip_boilerplate(text: str) -> str:
 
 
 def strip_stack_frames(text: str) -> str:
-    """Remove stack frames of foreign code from a question, and frames that only name a file (see `named_files`)."""
+    """Remove stack frames from a question: those of foreign code, and those that only name a file.
+
+    Named files are found by `named_files`.
+    """
     lines: list[str] = []
     foreign = False
     for line in text.splitlines():
@@ -122,7 +131,10 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _relevant_lines(section: _Section) -> list[str]:
-    """Return a section's lines, without sections about versions and platforms, form headings and empty headings."""
+    """Return a section's lines, without headings that are empty or belong to a form.
+
+    The whole section is left out if it is about versions and platforms.
+    """
     match = _HEADING.match(section.heading)
     words = _words(match[match.lastgroup or 0]) if match else []
     if match and match.lastgroup != "plain" and _asks_for_platform(words):
@@ -140,7 +152,7 @@ def _relevant_lines(section: _Section) -> list[str]:
 
 
 def _is_comment(section: _Section) -> bool:
-    """Return True if the heading is really a comment in code without a fence."""
+    """Return True if the section's heading is really a comment in code without a fence."""
     outside = (line for index, line in enumerate(section.lines) if index not in section.code)
     return section.heading.lstrip().startswith("# ") and any(_CODE.match(line.rstrip()) for line in outside)
 
@@ -190,7 +202,7 @@ def _is_aside(line: str, *, code: bool) -> bool:
 
 
 def _names_platform(text: str, *, alone: bool = True) -> bool:
-    """Return True if most words are numbers or name platforms. With `alone`, also for a single word."""
+    """Return True if most words are numbers or names of platforms. Unless `alone`, a single word does not count."""
     tokens = _TOKEN.findall(_BRACKET.sub(" ", text))
     known = sum(_NUMBER.search(token) is not None or token.lower() in _PLATFORM_WORDS for token in tokens)
     return 2 * known > len(tokens) or len(tokens) <= alone
@@ -203,7 +215,7 @@ def _lists_platforms(section: _Section) -> bool:
 
 
 def _has_only_versions(section: _Section) -> bool:
-    """Return True if there are only versions and platforms below a heading, which may be in any language."""
+    """Return True if a section has only versions and platforms, whatever the language of its heading."""
     lines = [line for line in section.lines if line.strip()]
     return not section.code and 0 < len(lines) <= _MAX_PLATFORM_LINE_WORDS and all(map(_is_version, lines))
 
@@ -222,7 +234,7 @@ def _is_version(line: str) -> bool:
 
 
 def _item_text(line: str) -> str:
-    """Return a line without a list marker and without asterisks around the text."""
+    """Return a list item's text, without the list marker and without asterisks around the text."""
     marker = _ITEM.match(line)
     return line[marker.end() if marker else 0 :].strip("* ")
 

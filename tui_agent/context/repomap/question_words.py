@@ -1,4 +1,4 @@
-"""The comparable words of a question, and the code names in it."""
+"""The words of a question that are compared with a repository's files, and the code names in the question."""
 
 import re
 from itertools import islice, pairwise
@@ -13,7 +13,7 @@ _IDENTIFIER = re.compile(
 _CALLED = re.compile(r"\b([A-Za-z_]\w+)\(")
 _HASH = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")
 _NUMBERED = re.compile(r"\b([A-Za-z]{2,})[-/]([0-9]{1,5})\b")
-"""A name that is separated from its number, such as UTF-8 or HTTP/2."""
+"""Matches a name that is separated from its number, such as UTF-8 or HTTP/2."""
 _NUMBER = re.compile(r"[\d_]+")
 MAX_QUERY = 20_000
 MAX_TERMS = 48
@@ -22,7 +22,7 @@ NUMBERED_WEIGHT = 0.5
 """Weight of a name together with its number, in addition to the name alone: enough to prefer files that have both."""
 _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
-"""Minimum weight of a late word; the number of words after which half of the remaining weight is lost."""
+"""Minimum weight of a word late in the question; number of words after which half of the remaining weight is lost."""
 
 
 ABOUT: dict[str, frozenset[str]] = {
@@ -35,7 +35,7 @@ ABOUT: dict[str, frozenset[str]] = {
 }
 """Words of a question that refer to a kind of file."""
 SUBJECT = 8
-"""Number of first words that define the topic; later words may be asides."""
+"""Number of first words of a question that define the topic; later words may be asides."""
 Pair = tuple[str, str]
 
 
@@ -76,7 +76,6 @@ class Query:
 
 
 def _pairs(words: list[str]) -> tuple[Pair, ...]:
-    """Return neighbouring words as sorted pairs."""
     return tuple(dict.fromkeys((min(pair), max(pair)) for pair in pairwise(words) if pair[0] != pair[1]))
 
 

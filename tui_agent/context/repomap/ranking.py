@@ -26,7 +26,7 @@ LineFinder = Callable[[str], WordLines | None]
 
 
 class Ranked(NamedTuple):
-    """A file with its score and reasons.
+    """A file with its score for a question and the reasons for its rank.
 
     `lines` are the positions of the question's words if the file was read; `line` is the line named in the question.
     """
@@ -39,7 +39,7 @@ class Ranked(NamedTuple):
 
 
 def values_of(query: Query, counts: Mapping[str, int], total: int) -> dict[str, float]:
-    """Return each question word's weight multiplied by its rarity."""
+    """Return each word of the question with its value: weight multiplied by rarity."""
     return {
         word: weight * log(1 + (total - min(counts.get(word, 0), total) + 0.5) / (counts.get(word, 0) + 0.5))
         for word, weight in query.weights.items()
@@ -47,7 +47,7 @@ def values_of(query: Query, counts: Mapping[str, int], total: int) -> dict[str, 
 
 
 def expression(query: Query) -> str:
-    """Return the search expression for commit messages: any of the words, with words of code names repeated."""
+    """Return the search expression for commit messages: any word of the question, with words of code names repeated."""
     return " OR ".join(
         f'"{word}"' for word in query.weights for _ in range(NAME_TIMES if word in query.strong else 1)
     )
@@ -60,7 +60,10 @@ def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Qu
 
 
 def by_history(index: Snapshot, query: Query, present: Collection[str]) -> dict[str, float]:
-    """Return the score of each file from commits with similar messages. The best match counts most."""
+    """Return the score of each file from past commits whose messages are similar to the question.
+
+    The best match counts most.
+    """
     commits = index.similar_commits(expression(query), BEST)
     if not commits or commits[0][0] <= 0:
         return {}
@@ -109,7 +112,7 @@ def rank_files(
 
 
 def _phrase_scores(lines: Mapping[str, WordLines], query: Query, values: Values) -> dict[str, float]:
-    """Return each file's score for adjacent question words on one line, relative to the best file's."""
+    """Return each file's score for adjacent words of the question on one line, relative to the best file's score."""
     pairs = {pair: min(values[pair[0]], values[pair[1]]) for pair in query.pairs}
     scores = {
         path: file_lines.pair_score(pairs) * weight_of(path, query) for path, file_lines in lines.items()
@@ -119,7 +122,6 @@ def _phrase_scores(lines: Mapping[str, WordLines], query: Query, values: Values)
 
 
 def _best_first(scores: Mapping[str, float]) -> list[str]:
-    """Return the paths by score, ties in path order."""
     order = sorted(scores)
     order.sort(key=scores.__getitem__, reverse=True)
     return order
@@ -128,7 +130,7 @@ def _best_first(scores: Mapping[str, float]) -> list[str]:
 def named_first(
     order: Sequence[Ranked], mentions: Sequence[NamedFile], find_lines: LineFinder
 ) -> list[Ranked]:
-    """Move the files named in the question before all others."""
+    """Return the files with those that the question names first."""
     if not mentions:
         return list(order)
     places = {file.path: index for index, file in enumerate(order)}

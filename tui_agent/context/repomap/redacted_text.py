@@ -1,4 +1,4 @@
-"""Redaction of everything that a map shows and its index stores.
+"""Redaction of everything that a repository map shows and its index stores.
 
 Invariant: a text is redacted before it is cut. The redactor is loaded only if a text could contain a secret, because a
 map from an up-to-date index needs no redactor.
@@ -28,7 +28,7 @@ class _RedactorLike(Protocol):
 
 
 class Cleaner:
-    """Redacts by the program's and the user's rules, and by the values of secret variables."""
+    """Redacts texts by the program's rules, by the user's rules, and by the values of secret variables."""
 
     def __init__(self, options: RedactionOptions | None = None) -> None:
         self.options = options or RedactionOptions()
@@ -84,7 +84,7 @@ class Cleaner:
         return self._redactor.suspects(text.encode("utf-8", "replace"))
 
     def symbols(self, symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
-        """Redact symbols from an index that may have been built without these secrets."""
+        """Return symbols from an index with secrets redacted. The index may have been built without these secrets."""
         if not self._values or not self._contains_secret(
             [text for symbol in symbols for text in (symbol[0], *symbol[4:])]
         ):
@@ -112,4 +112,4 @@ class Cleaner:
 
 
 PLAIN = Cleaner()
-"""A cleaner without secret values."""
+"""A cleaner that knows no secret values."""

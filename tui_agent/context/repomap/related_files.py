@@ -1,4 +1,4 @@
-"""Ranking of files that are related to the best matches.
+"""Ranking of files that are related to the files that match a question best.
 
 Invariant: the first `FIRM` files do not move; ties keep the earlier order, then path order; scores never increase from
 one file to the next.
@@ -16,10 +16,10 @@ from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.snapshot import Snapshot
 
 FIRM, FIRST, SEEDS = 4, 10, 8
-"""Numbers of first files: those that never move, those whose kind does not matter, those whose relatives are added."""
+"""Numbers of first files: those that never move, those of any kind, those whose related files are added."""
 LINK_SHARE, NAME_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3, 0.3
 UNEQUAL = 0.5
-"""Factor for a relation to a test, a document, foreign code or settings."""
+"""Factor for the score of a related file that is a test, a document, foreign code or settings."""
 MOST_NAMESAKES, MOST_ALIKE = 20, 100
 _SHORT = 2
 _SCORE = attrgetter("score")
@@ -28,7 +28,7 @@ _SCORE = attrgetter("score")
 def add_related(
     order: Sequence[Ranked], index: Snapshot, past: Mapping[str, float], hidden: Collection[str], query: Query
 ) -> list[Ranked]:
-    """Return the files in a new order, with the relatives of the best files added.
+    """Return the files in a new order, with files added that are related to the best matches.
 
     `past` are scores from commits with similar messages.
     """
@@ -51,7 +51,7 @@ def add_related(
 
 
 def _find_relatives(seeds: Sequence[Ranked], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
-    """Return a score for each file that is related to the seeds by used names or by its file name."""
+    """Return a score for each file that is related to the `seeds`, by the names it uses or by its file name."""
     scores: dict[str, float] = {}
     for seed in seeds:
         for path, share in (*_linked_files(seed.path, index), *_same_named_files(seed.path, index)):
@@ -91,7 +91,10 @@ def _raise_score(file: Ranked, kin: float, past: float) -> Ranked:
 
 
 def _lower_side_files(file: Ranked, query: Query) -> Ranked:
-    """Reduce the score of tests, documents and settings, so that the repository's own code comes first."""
+    """Return the file with a lower score if it is a test, a document or settings.
+
+    The repository's own code then comes first.
+    """
     kind = kind_of(file.path)
     if not kind or kind in query.about:
         return file

@@ -1,4 +1,4 @@
-"""The map as text for a model: the best files with their best symbols, then paths, then folders.
+"""A repository map as text for a model: the best files with their best symbols, then paths, then folders.
 
 Invariant: pure; the same input gives the same bytes. Files are in order of rank, and the text never exceeds its room.
 """
@@ -16,26 +16,26 @@ _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "
 """Reasons (for leaving files out) that are nouns; all other reasons are adjectives."""
 IN_ORDER = 10
 MANY_TOPS = 4
-"""With at least this many top-level names, only those are listed, otherwise also the folders one level below."""
+"""With at least this many top-level names, only those are listed, and otherwise also the folders one level below."""
 CHARS_PER_TOKEN = 3.3
 DETAIL_SHARE = 0.55
-"""Fraction of the room for files with symbols; the rest is for bare paths."""
+"""Fraction of a map's characters for files with symbols; the rest is for paths without symbols."""
 TAIL = 0.06
-"""Fraction of the room reserved for folders and for the note on left-out files."""
+"""Fraction of a map's characters reserved for folders and for the note on left-out files."""
 
 
 def room_of(max_tokens: int) -> int:
-    """Return the maximum characters of a map with this many tokens."""
+    """Return the maximum characters of a repository map with this many tokens."""
     return max(200, int(max_tokens * CHARS_PER_TOKEN))
 
 
 def tokens_of(text: str) -> int:
-    """Estimate the tokens of a map."""
+    """Estimate the tokens of a repository map."""
     return round(len(text) / CHARS_PER_TOKEN)
 
 
 def symbols_at(place: int, max_tokens: int) -> int:
-    """Return the number of symbols to show for the file at this rank (from 0)."""
+    """Return the number of symbols to show for the file at rank `place` (from 0)."""
     if max_tokens < 1_500:
         return 4 if place < 3 else 3 if place < 5 else 1 if place < 15 else 0
     if max_tokens < 3_000:
@@ -61,7 +61,7 @@ def render_map(
     asked: bool,
     brief: bool = False,
 ) -> tuple[str, int, int]:
-    """Return the text, the number of ranked paths in it, and the number of files with symbols.
+    """Return a map's text, the number of ranked paths in the text, and the number of files with symbols.
 
     `others` are the paths that follow `files` in order of rank, shown without symbols; `rest` are paths without rank.
     `brief`: after the last file with symbols, list only folders; the first `IN_ORDER` files are always shown.
@@ -94,7 +94,7 @@ def render_map(
 
 def _head(total: int, *, asked: bool) -> str:
     order = "best matches first" if asked else "most used first"
-    return f"Files of the repository ({total}), {order}; lines and symbols below a path.\n"
+    return f"Files of the repository ({total}), {order}. Below a path: line numbers and symbols.\n"
 
 
 def describe_skipped(reason: str, count: int) -> str:
@@ -114,7 +114,7 @@ def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
 
 
 def _fit_file(file: RankedFile, room: int) -> str:
-    """Return the file with as many symbols as fit, or an empty string if not even its path fits."""
+    """Return the file's path with as many symbols as fit, or an empty string if not even the path fits."""
     lines = [f"{clean(file.path)}\n", *(_line(symbol) for symbol in file.symbols)]
     while len(lines) > 1 and sum(map(len, lines)) > room:
         lines.pop()
@@ -128,7 +128,7 @@ def _line(symbol: Symbol) -> str:
 
 
 def _fit_paths(paths: Sequence[str], room: int) -> tuple[list[str], int]:
-    """Return the first paths that fit, one per line, and their characters."""
+    """Return the first paths that fit, one per line, and the number of their characters."""
     sizes = list(takewhile(room.__ge__, accumulate(len(path) + 1 for path in paths)))
     return list(paths[: len(sizes)]), max(sizes, default=0)
 

@@ -1,7 +1,7 @@
-"""Map of one repository: lists files, keeps the index fresh, ranks and renders.
+"""Map of one repository: lists the files, keeps the index up to date, ranks files for a question, renders the text.
 
-Invariant: no content of a file or of the cache makes a call fail; the index can be deleted at any time.
-Synchronous, to be called in a thread; calls on one object wait for each other.
+Invariant: no content of a file or of the cache makes a call fail; the index can be deleted at any time. Synchronous, to
+be called in a thread; calls on one object wait for each other.
 """
 
 import hashlib
@@ -42,15 +42,15 @@ ENOUGH = 0.6
 """Minimum fraction of files that the index must cover to be used."""
 REFRESH_S = 120.0
 MEND_S = 30.0
-"""Seconds between checks of the graph and the commit history."""
+"""Seconds after which the graph and the commit history are checked for changes again."""
 ANSWERS = 8
 """Maximum number of maps that are cached until a file changes."""
 Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str], bool]
-"""The parameters that identify a map."""
+"""The parameters of a request that identify the map in the cache."""
 
 
 def show_all(path: str) -> bool:
-    """Allow every path except the empty one."""
+    """Return True for every path that is not empty."""
     return bool(path)
 
 
@@ -124,8 +124,8 @@ class RepoMap:
         """Return the map for a question, or of the whole repository.
 
         `pinned` files come first, `hidden` files are left out (even if pinned), `recent` files were used lately.
-        `refresh` waits until every file is indexed; `brief` lists folders after the files with symbols. Raises `EnvironmentFault` if the folder cannot be read or the map
-        is closed.
+        `refresh` waits until every file is indexed; `brief` lists folders after the files with symbols. Raises
+        `EnvironmentFault` if the folder cannot be read or the map is closed.
         """
         with self._lock:
             if refresh:
@@ -157,7 +157,7 @@ class RepoMap:
             return answer
 
     def _relative(self, path: str) -> str:
-        """Return the path relative to the root: both `./a.py` and the absolute path become `a.py`."""
+        """Return the path relative to the repository's root, e.g. `a.py` for `./a.py` or for the absolute path."""
         return os.path.relpath(path, self.root) if path.startswith("/") else os.path.normpath(path)
 
     def _answer(self, listing: FileList, key: Key, *, partial: bool) -> MapView:
@@ -194,7 +194,7 @@ class RepoMap:
         return True
 
     def state(self) -> tuple[int, bool]:
-        """Return the number of indexed files, and True if a worker is running."""
+        """Return the number of indexed files, and True if a worker process is running."""
         with self._lock:
             index_file = self._index.open()
             try:
@@ -287,7 +287,7 @@ class RepoMap:
         return known is None or known.entry.mtime_ns != UNSETTLED
 
     def _refresh_graph(self) -> None:
-        """Start a worker if the graph or the history is outdated; do not wait for it."""
+        """Start a worker process if the graph or the commit history is outdated. Does not wait for the worker."""
         index_file = self._index.index_file
         if index_file is None or time.monotonic() - self._last_mend < MEND_S:
             return

@@ -1,4 +1,4 @@
-"""The index at one moment, with cached lookups.
+"""The content of the index at one moment, with cached lookups.
 
 Invariant: valid for one state of the index; each state has its own snapshot. Caches are limited.
 """
@@ -15,7 +15,7 @@ from tui_agent.context.repomap.path_kinds import by_first_name, first_name
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
-"""Weights of a word in a file's path, in its defined names, and in its text."""
+"""Weights of a question's word in a file's path, in the names that the file defines, and in its text."""
 MOST_MATCHES, MOST_FILES = 400_000, 2_000
 Scores = tuple["array[int]", "array[float]"]
 
@@ -36,12 +36,12 @@ class Snapshot:
 
     @cached_property
     def text(self) -> dict[str, KnownFile]:
-        """The files that have words."""
+        """The files that have words in the index, by path."""
         return {path: known for path, known in self.known.items() if not known.reason}
 
     @cached_property
     def skipped(self) -> dict[str, int]:
-        """Counts of files without words, by reason."""
+        """Counts of files without words in the index, by reason."""
         return Counter(known.reason for known in self.known.values() if known.reason)
 
     @cached_property
@@ -50,7 +50,7 @@ class Snapshot:
         return {known.id: path for path, known in self.text.items()}
 
     def visible_paths(self, entries: Sequence[Entry]) -> Sequence[str]:
-        """Return the paths that can be shown, in the same order: all except files without words."""
+        """Return the paths of `entries` that can be shown, in the same order: all except files without words."""
         if self._listed is None or self._listed[0] is not entries:
             text, known = self.text, self.known
             found = [entry.path for entry in entries if entry.path in text or entry.path not in known]
@@ -58,7 +58,7 @@ class Snapshot:
         return self._listed[1]
 
     def namesakes(self, path: str) -> Sequence[str]:
-        """Return the files whose names start with the same word, including `path` itself."""
+        """Return the files whose names start with the same word as the name of `path`, including `path` itself."""
         return self._names.get(first_name(path), ())
 
     def files_with_first_name(self, first: str) -> Sequence[str]:
@@ -86,7 +86,7 @@ class Snapshot:
         return cached[1]
 
     def neighbours(self, path: str) -> tuple[bytes, bytes]:
-        """Return the packed edges to the files that a file uses, and from those that use it."""
+        """Return the packed edges of the graph to the files that a file uses, and from the files that use it."""
         known = self.known.get(path)
         return self._index_file.neighbours(known.id) if known is not None else (b"", b"")
 
@@ -95,7 +95,7 @@ class Snapshot:
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
     def matches(self, values: Mapping[str, float], most: int) -> dict[str, float]:
-        """Return the BM25 score of the `most` best files, or of more if the last ones have equal scores."""
+        """Return the BM25 scores of the `most` best files, or of more files if the last ones have equal scores."""
         total: dict[int, float] = {}
         get = total.get
         for term, value in values.items():
@@ -108,7 +108,7 @@ class Snapshot:
         }
 
     def similar_commits(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
-        """Return (BM25 score, words, files) of commits with matching messages, best first."""
+        """Return commits whose messages match, best first, each as (BM25 score, words, files)."""
         return self._index_file.commits.search(expression, most)
 
     def _word_shares(self, term: str) -> Scores:

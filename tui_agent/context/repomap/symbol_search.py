@@ -54,7 +54,10 @@ def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definit
 
 
 def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-    """Yield files with their symbols: first for the whole name, then for names that start with it."""
+    """Yield files that may define the name, with their symbols.
+
+    First come the files that contain the whole name, then those with a name that starts with it.
+    """
     paths: set[str] = set()
     whole = " AND ".join(f'"{piece}"' for piece in split_identifier(query))
     for expression in dict.fromkeys((whole, _index_query(query)) if whole else (_index_query(query),)):
@@ -65,7 +68,10 @@ def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, t
 
 
 def _index_query(query: str) -> str:
-    """Return the index query: the name's words, with the last one as a prefix. Empty if there is no usable word."""
+    """Return the query for the index: the words of the typed name, with the last one as a prefix.
+
+    Empty if there is no usable word.
+    """
     *whole, last = _PIECE.findall(query) or [""]
     terms = [f'"{piece}"' for word in whole for piece in split_identifier(word)]
     if len(last) > 1 and last.lower() not in STOP_WORDS:

@@ -1,7 +1,7 @@
-"""Symbols of one file.
+"""Extraction of the symbols of one file, with a parser or with patterns.
 
-Invariant: the tree is never walked recursively, and no node outlives the call. A file that no parser accepts has words
-but no symbols, and never raises an error.
+Invariant: the syntax tree is never walked recursively, and no node outlives the call. A file that no parser accepts has
+words but no symbols, and never raises an error.
 """
 
 import re
@@ -34,7 +34,7 @@ _NAMES_ONLY = frozenset(
 )
 """Kinds of symbols shown by name only, because their values can be secrets."""
 _WORDS_BEFORE = re.compile(rb"[ \t]*(?:[a-z]+ +){1,3}")
-"""Words in front of a definition that a grammar does not include: `export`, `type`."""
+"""Words in front of a definition that a grammar does not count as part of it: `export`, `type`."""
 _FIRST_GROUP = methodcaller("span", 1)
 _SCOPES = frozenset(
     "class module struct impl trait interface enum object heading contract table".split()  # noqa: SIM905
@@ -42,7 +42,7 @@ _SCOPES = frozenset(
 
 
 _Found: TypeAlias = tuple[int, int, str, int, int]
-"""A definition: (start, end, kind, start of its name, end of its name)."""
+"""Position of a definition: (start, end, kind, start of the name, end of the name)."""
 
 
 def symbols_of(
@@ -74,7 +74,11 @@ def _parse_definitions(known: Ready | None, data: bytes) -> list[_Found] | None:
 
 
 def _parse_tree(known: Ready, data: bytes) -> "Tree":
-    """Parse the text with idle parts blanked, which saves a quarter of the time; after errors, parse the full text."""
+    """Return the syntax tree of `data`.
+
+    Idle parts are blanked first, which saves a quarter of the time. If that leads to syntax errors, the full text is
+    parsed.
+    """
     if known.ascii:
         data = data.translate(_ASCII)
     text = _blank_idle(data, known.idle) if known.idle is not None else data
@@ -93,7 +97,7 @@ def _blank_idle(data: bytes, idle: re.Pattern[bytes]) -> bytes:
 
 
 def too_deep(data: bytes) -> bool:
-    """Return True if brackets are nested so deeply that a query takes quadratic time."""
+    """Return True if brackets are nested so deeply that a query would take quadratic time."""
     brackets = data.translate(None, _NO_BRACKETS)
     if len(brackets) < MAX_DEPTH:
         return False
@@ -169,7 +173,7 @@ def _redact_symbols(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ..
 
 
 def _signature(start: int, end: int, name_start: int, name_end: int, data: bytes) -> str:
-    """Return a definition's first line, and the lines up to the bracket that closes its parameters."""
+    """Return a definition's signature: its first line, and the lines up to the bracket that closes its parameters."""
     line_start = data.rfind(b"\n", 0, name_start) + 1
     before = data[line_start:start]
     if start < line_start or (before and not before.isspace() and _WORDS_BEFORE.fullmatch(before)):

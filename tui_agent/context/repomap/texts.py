@@ -1,4 +1,4 @@
-"""Cache of recently read texts, and positions of words in them.
+"""Cache of texts that were read recently, and positions of words in these texts.
 
 Invariant: a cached text is read again if its key changes; the cache holds at most `MAX_CACHE_BYTES`. Not thread-safe.
 """
@@ -63,7 +63,7 @@ class TextCache:
         return text
 
     def _key(self, path: str) -> tuple[int, int, int] | None:
-        """Return a key that changes with the file.
+        """Return a key of the file that changes when the file changes.
 
         Returns None if the file is so new that it could change again within the same clock tick.
         """

@@ -1,4 +1,4 @@
-"""Values returned by the map.
+"""Values that a repository map returns.
 
 Invariant: independent of how they were computed; a view holds no open file, connection or parser.
 """
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Symbol(NamedTuple):
-    """A definition in a file. Lines count from 1, `end` is its last line; `signature` is one line."""
+    """A definition in a file. Lines count from 1, `end` is the definition's last line; `signature` is one line."""
 
     name: str
     kind: str
@@ -27,7 +27,7 @@ class RankedFile(NamedTuple):
 
 
 class MapView(NamedTuple):
-    """A map. `files` are in order of rank, as in `text`; `tokens` is an estimate.
+    """A repository map. `files` are in order of rank, as in `text`; `tokens` is an estimate of the size of `text`.
 
     `partial`: the index is incomplete. `skipped` counts files left out, by reason. `unpinned` are pinned paths that are
     missing, left out or hidden.

@@ -52,7 +52,7 @@ class CurrentFileNote:
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
     def write(self, path: str) -> None:
-        """Write the file's name."""
+        """Write the name of the file that is read next."""
         os.pwrite(self._fd, os.fsencode(path) + b"\0", 0)
 
     def remove(self) -> None:
@@ -62,7 +62,7 @@ class CurrentFileNote:
 
 
 def crashed_files(index: Path) -> frozenset[str]:
-    """Return the files at which an earlier process died."""
+    """Return the files at which an earlier worker process died."""
     paths = set()
     for path in index.parent.glob(f"{index.name}.now*"):
         with suppress(OSError):
@@ -71,7 +71,7 @@ def crashed_files(index: Path) -> frozenset[str]:
 
 
 class Build(NamedTuple):
-    """The index to build and its input.
+    """The index that a worker process builds, and the input for it.
 
     `file` is the path of the index; `redaction` describes content that the index must not contain.
     """
@@ -86,7 +86,7 @@ class Build(NamedTuple):
 def start(
     build: Build, entries: Sequence[Entry], gone: Sequence[str], *, detached: bool
 ) -> subprocess.Popen[bytes]:
-    """Start the process. If `detached`, the process continues after the caller ends."""
+    """Start a worker process. If `detached`, the process continues after the caller ends."""
     job = {
         "index": str(build.file),
         "key": build.key,
@@ -112,7 +112,7 @@ def start(
 
 
 def end(child: subprocess.Popen[bytes], *, detached: bool) -> None:
-    """Let a detached process continue. End any other process after its current chunk, or after `END_S` seconds."""
+    """Let a detached worker process continue. End any other after its current chunk, or after `END_S` seconds."""
     if child.stdin is not None:
         child.stdin.close()
     if detached:
@@ -125,7 +125,7 @@ def end(child: subprocess.Popen[bytes], *, detached: bool) -> None:
 
 
 def main() -> None:
-    """Run the job given on standard input."""
+    """Run the job that standard input describes."""
     job = json.loads(sys.stdin.buffer.readline() or b"null")
     if job is None:
         return
@@ -144,7 +144,7 @@ def main() -> None:
 
 @contextmanager
 def _discard_if_broken(index: Path) -> Iterator[None]:
-    """Ignore errors of writing. Delete a damaged index, so that the next map rebuilds it."""
+    """Ignore errors of writing to the index. Delete a damaged index, so that the next map rebuilds it."""
     try:
         yield
     except (sqlite3.OperationalError, OSError):
@@ -154,7 +154,7 @@ def _discard_if_broken(index: Path) -> Iterator[None]:
 
 
 def is_building(index: Path) -> bool:
-    """Return True if a process is building the index."""
+    """Return True if a worker process is building the index."""
     try:
         with Path(f"{index}.lock").open("r") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -166,7 +166,7 @@ def is_building(index: Path) -> bool:
 
 
 class _Work(NamedTuple):
-    """The work of one or two processes.
+    """The work that the worker process shares with its helper process.
 
     `queue` is a pipe with the numbers of chunks that no process has started; the number `len(chunks)` means the commit
     history.
@@ -208,14 +208,14 @@ def _build(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
 
 
 def _prepare(work: _Work, entries: list[Entry]) -> None:
-    """Load everything that both processes need before the second one is forked."""
+    """Load everything that both processes need, before the helper process is forked."""
     for language in {work.known.language_of(entry.path) for entry in entries} - {""}:
         work.known.ready(language)
     work.cleaner.prepare()
 
 
 class _Helper:
-    """A second process, forked from this process, that ends when no work is left."""
+    """A second process, forked from the worker process. It ends when no work is left."""
 
     def __init__(self, work: _Work) -> None:
         self._alive, write_end = os.pipe()
@@ -233,7 +233,6 @@ class _Helper:
         os.close(write_end)
 
     def join(self, seconds: float) -> None:
-        """Wait until the process ends; kill it after `seconds`."""
         if not select.select([self._alive], [], [], seconds)[0]:
             os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
@@ -274,7 +273,7 @@ def _make_queue(count: int) -> int:
 
 
 def _read_all(index_file: index_db.IndexFile, work: _Work, process: int) -> None:
-    """Process pieces of work until none is left."""
+    """Process chunks of work until none is left."""
     killers = crashed_files(work.file)
     note = CurrentFileNote(work.file, process)
     while _is_wanted(work) and (data := os.read(work.queue, _NUMBER.size)):

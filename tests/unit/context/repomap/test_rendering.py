@@ -27,7 +27,7 @@ def test_a_small_map_as_it_is_read() -> None:
         asked=True,
     )
     assert text == (
-        "Files of the repository (3), best matches first; lines and symbols below a path.\n"
+        "Files of the repository (3), best matches first. Below a path: line numbers and symbols.\n"
         "dir1/file1.py\n  1-5 C: def f0(a)\n  11-15 C: def f1(a)\nb.md\n"
         "1 more: c/ 1\n"
         "Left out: 3 binary.\n"
