@@ -26,7 +26,10 @@ TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", 
 
 
 class Described(FrozenModel):
-    """Base of actions and observations. `template` is the format string of `message`; `{0}` is the object itself."""
+    """Base of actions and observations.
+
+    `template` is the format string of `message`; `{0}` in it is the object itself.
+    """
 
     template: ClassVar[str]
 
@@ -63,7 +66,6 @@ class ActionBase(Described):
 
 
 def _preview_json(value: JsonValue) -> JsonValue:
-    """Return the preview of a text stored as a blob; any other value unchanged."""
     return value["preview"] if isinstance(value, dict) and set(value) == set(BlobText.model_fields) else value
 
 
@@ -118,7 +120,7 @@ class BrowseURL(ActionBase):
 
 
 class AddTask(ActionBase):
-    """Add a task and its subtasks to the task tree; an empty `parent` adds it at the top."""
+    """Add a task and its subtasks to the task tree, below the task `parent` or, if `parent` is empty, at the top."""
 
     action: Literal["add_task"] = "add_task"
     goal: str
@@ -168,7 +170,7 @@ class Message(ActionBase):
 
     @property
     def message(self) -> str:
-        """The text, or its preview if it is stored as a blob."""
+        """The text of the message, or the beginning of the text if it is stored as a blob."""
         return text_preview(self.text)
 
 
@@ -212,7 +214,7 @@ class ObservationBase(Described):
 
 
 class CmdOutput(ObservationBase):
-    """The end of a command; `exit_code` is None if it had to be stopped."""
+    """The end of a command. `exit_code` is None if the command had to be stopped."""
 
     observation: Literal["run"] = "run"
     command: str = ""
@@ -320,11 +322,11 @@ class ActionHistory:
     def __init__(self) -> None:
         self.entries: list[HistoryEntry] = []
         self.calls: dict[CallId, tuple[int, ToolCalled]] = {}
-        """Open calls, each with the index of its entry."""
+        """The open calls, each with the index of its entry in the history."""
         self.todo: dict[AgentId, dict[str, TodoItem]] = {}
 
     def add(self, ev: Envelope, item: AnyAction | AnyObservation, answers: int | None = None) -> None:
-        """Append an entry. For an observation, `answers` is the event of its action."""
+        """Append an entry for an event. For an observation, `answers` is the number of the event of its action."""
         self.entries.append(HistoryEntry(ev.seq, ev.agent, item, answers))
 
 
@@ -406,7 +408,7 @@ def _on_tool_called(fold: ActionHistory, ev: Envelope, payload: ToolCalled) -> N
 
 
 def _action(call: ToolCalled) -> AnyAction:
-    """Return the action of a call. A call whose arguments do not fit its action becomes a `ToolRun`."""
+    """Return the action of a call, or a `ToolRun` if the call's arguments do not fit its action."""
     action_class = _ACTIONS_BY_TOOL.get(call.name)
     if action_class is not None:
         fields = {

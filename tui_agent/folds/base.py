@@ -17,10 +17,10 @@ ViewT = TypeVar("ViewT", covariant=True)
 
 
 class Projection(Protocol[ViewT]):
-    """An incremental fold of events into a view."""
+    """A fold: a state that is built from events, one at a time, and shown as a view."""
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if the view changed."""
+        """Apply one event; return True if the view changed."""
         ...
 
     def view(self) -> ViewT:
@@ -47,7 +47,7 @@ def current_branch(records: Sequence[Record]) -> list[Record]:
 
 
 def fold(projection: Projection[ViewT], records: Iterable[Record]) -> ViewT:
-    """Apply every known event and return the view; unknown events are ignored."""
+    """Apply every known event to the fold and return the fold's view. Unknown events are ignored."""
     for record in records:
         if isinstance(record, Envelope):
             projection.apply(record)

@@ -11,11 +11,11 @@ from tui_agent.protocol.ids import MAIN_AGENT
 FoldT = TypeVar("FoldT")
 PayloadT = TypeVar("PayloadT", bound=Payload)
 Handler: TypeAlias = Callable[[FoldT, Envelope, PayloadT], bool | None]
-"""A fold's function for one class of payload. It returns False if it did not change the view."""
+"""A function of a fold for one class of payload. It returns False if it did not change the fold's view."""
 
 
 class Handlers(Generic[FoldT]):
-    """A fold's functions by payload class."""
+    """The functions of a fold, each for one class of payload."""
 
     def __init__(self) -> None:
         self._by_class: dict[type[Payload], Callable[..., bool | None]] = {}
@@ -23,7 +23,10 @@ class Handlers(Generic[FoldT]):
     def on(
         self, payload: type[PayloadT], *, main_only: bool = False
     ) -> Callable[[Handler[FoldT, PayloadT]], Handler[FoldT, PayloadT]]:
-        """Register the decorated function for one class of payload; with `main_only`, for the main agent's events."""
+        """Register the decorated function for one class of payload.
+
+        With `main_only`, the function gets only the events of the main agent.
+        """
 
         def register(handler: Handler[FoldT, PayloadT]) -> Handler[FoldT, PayloadT]:
             self._by_class[payload] = partial(_apply_to_main, handler) if main_only else handler
@@ -47,7 +50,7 @@ class Handlers(Generic[FoldT]):
         return table_of_all
 
     def apply(self, fold: FoldT, ev: Envelope) -> bool:
-        """Pass the event to its function; return True if the function changed the view."""
+        """Pass the event to the function for its payload. Return True if that function changed the fold's view."""
         handler = self._by_class.get(type(ev.payload))
         return handler is not None and handler(fold, ev, ev.payload) is not False
 

@@ -13,7 +13,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 
 KEYFRAME_INTERVAL = 500
-"""Number of events between keyframes."""
+"""Number of events between two keyframes (stored views from which a replay continues)."""
 
 
 def views_at(records: Sequence[Record], seq: int) -> Views:
@@ -28,7 +28,7 @@ def views_at(records: Sequence[Record], seq: int) -> Views:
 
 
 class ReplayCursor:
-    """All records of one log, and a cursor that folds them up to any event. Records may be appended."""
+    """All records of one log, and the views of a screen at any event of that log. Records may be appended."""
 
     def __init__(self, records: Sequence[Record] = (), *, interval: int = KEYFRAME_INTERVAL) -> None:
         self.records: list[Record] = list(records)
@@ -36,7 +36,10 @@ class ReplayCursor:
         """Number of events folded so far by all calls. Tests use it to measure the cost of a move."""
         self._span = interval
         self._keyframes: list[tuple[int, Views]] = []
-        """(number of records folded, views), in order. A move copies the views before it folds more records."""
+        """The keyframes in order, each as (number of records folded, views).
+
+        A move of the cursor copies the views before it folds more records.
+        """
         self._builder = Views()
         self._built = 0
         self._views = Views()
@@ -58,7 +61,7 @@ class ReplayCursor:
 
     @property
     def total_cost(self) -> float | None:
-        """The cost in USD up to the newest record that keyframes cover."""
+        """The cost in USD up to the newest record that keyframes cover; None if no price is known."""
         return self._builder.metrics.view().cost_usd
 
     def build_keyframes(self, count: int = KEYFRAME_INTERVAL) -> bool:
@@ -79,7 +82,10 @@ class ReplayCursor:
         self._keyframes.append((self._built, self._builder.copy()))
 
     def _apply_head_move(self, previous: Views, record: Envelope, to_seq: int) -> Views:
-        """Return the views at `to_seq` with `record` applied, and with the branches of the whole log."""
+        """Return the views after `record`, which moves the head to `to_seq`.
+
+        They are the views at `to_seq`, but with the branches of the whole log.
+        """
         views = self._views_after(self.index_of(to_seq) + 1)
         views.branches = previous.branches
         views.apply(record)

@@ -64,7 +64,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
 }
-"""The event classes that a fold handles, for folds with few of them. No other event is passed to these folds."""
+"""The event classes that each fold handles, for folds that handle few. No other event is passed to such a fold."""
 
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
     (
@@ -94,7 +94,7 @@ class FoldFault:
 
 
 class Views:
-    """The folds of a session, and the names of those that changed.
+    """All folds of a session that a screen shows, and the names of those that changed.
 
     `keep` is the number of newest transcript and trace items that are not packed.
     """
@@ -102,13 +102,13 @@ class Views:
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._keep = keep
         self.branches = Branches()
-        """Folds every record, also those of other branches."""
+        """The fold of the branches. Unlike the other folds, it gets every record, including those on other branches."""
         self.head_moved = False
         """True if the head was moved: until `reset`, the other folds contain events of another branch."""
         self.reset()
 
     def reset(self) -> None:
-        """Reset everything except the branches, so that the records on the branch can be folded again."""
+        """Reset all folds except `branches`, so that the records on the current branch can be applied again."""
         self.head_moved = False
         self.state = SessionState()
         self.transcript = Transcript(self._keep)
@@ -122,19 +122,19 @@ class Views:
         self.jobs = Jobs()
         self.ledger = Ledger()
         self.skipped_paths: tuple[str, ...] = ()
-        """Files that the newest restore skipped, because someone else had changed them.
+        """Files that the newest restore skipped, because someone else had changed these files.
 
         `restore_seq` is the event of the restore, `restore_target_seq` the event to which files were restored.
         """
         self.restore_seq = self.restore_target_seq = -1
         self._restore_target = -1
         self.restore_plan: CheckpointPlanned | None = None
-        """The newest preview of restoring files."""
+        """The newest preview of which files a revert would change."""
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
         self.faults: dict[tuple[str, str], FoldFault] = {}
         """The first fault of each fold at each kind of event."""
         self.prompts: list[str] = []
-        """The user's messages that are not in the prompt's history yet."""
+        """The user's messages that were not added to the history of the prompt yet."""
         self.seq = -1
         self.last_kind = ""
         self.last_event_time = 0.0
@@ -148,7 +148,6 @@ class Views:
         self._folds_by_class: dict[type[Payload], tuple[tuple[ViewName, Projection[object]], ...]] = {}
 
     def _folds_for(self, payload_class: type[Payload]) -> tuple[tuple[ViewName, Projection[object]], ...]:
-        """Return the folds that handle a class of payload."""
         return tuple(
             (name, fold)
             for name, fold in self._folds
@@ -206,7 +205,7 @@ class Views:
         return views
 
     def _replay_old(self, record: Record) -> None:
-        """Apply an old record to the folds that were not restored."""
+        """Apply an old record to those folds that were not restored from the snapshot."""
         self.last_event_time = record.time
         if not isinstance(record, Envelope):
             self.transcript.count_unknown(record)
@@ -237,7 +236,7 @@ class Views:
             self._store_event(record.seq, payload)
 
     def _apply_to(self, name: str, projection: Projection[object], record: Envelope) -> bool:
-        """Apply an event to a fold; return True if the view changed, or if the fold raised an error."""
+        """Apply an event to one fold. Return True if its view changed, or if the fold raised an error."""
         try:
             return projection.apply(record)
         except Exception as error:  # noqa: BLE001 - a supervisor: a fault of one view must not stop the others

@@ -40,7 +40,7 @@ IGNORED_KINDS: Final = ("checkpoint.", "run.", "env.", "plugin.loaded", "plugin.
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The events of a turn. `before` are the events between the previous turn and this one."""
+    """The events of a turn of the agent. `before` are the events between the previous turn and this one."""
 
     before: tuple[Envelope, ...]
     events: tuple[Envelope, ...]
@@ -119,7 +119,7 @@ def _starts_turn(payload: Payload) -> bool:
 
 
 def first_difference(recorded: Iterable[Envelope], replayed: Iterable[Envelope]) -> Divergence | None:
-    """Return the first difference between two recordings of a turn; None if they are equal."""
+    """Return the first difference between two recordings of a turn; None if the recordings are equal."""
     old_events, new_events = (list(filter(_is_compared, events)) for events in (recorded, replayed))
     for old, new in zip(old_events, new_events, strict=False):
         old_json, new_json = comparable_json(old), comparable_json(new)
@@ -136,7 +136,7 @@ def first_difference(recorded: Iterable[Envelope], replayed: Iterable[Envelope])
 
 
 def count_compared(events: Iterable[Envelope]) -> int:
-    """Return the number of events of a turn that are compared."""
+    """Return the number of events that a comparison of a turn covers."""
     return sum(map(_is_compared, events))
 
 
@@ -174,7 +174,7 @@ def _strip_value(value: JsonValue) -> JsonValue:
 
 
 def _locate_difference(old: JsonValue, new: JsonValue, path: str = "") -> tuple[str, JsonValue, JsonValue]:
-    """Return the path of the first difference between two values, and both values there."""
+    """Return the path of the first difference inside two JSON values, and both values there."""
     if isinstance(old, dict) and isinstance(new, dict):
         if old.get("kind") != new.get("kind"):
             return f"{path}kind", old.get("kind"), new.get("kind")

@@ -56,9 +56,9 @@ def _compare_contents(file: ChangedFile, text: Callable[[str], bytes | None]) ->
 def diff_contents(
     file: ChangedFile | FileChanged, text: Callable[[str], bytes | None], clean: Callable[[str], str] = str
 ) -> tuple[LineDiff | None, str]:
-    """Return the diff of a file's contents (None: not comparable), and the reason if there are no hunks.
+    """Return the diff of a file's contents (None: not comparable), and the reason if the diff has no hunks.
 
-    `text` returns the stored content with this SHA-256; `clean` is applied to both contents first.
+    `text` returns the stored content with a given SHA-256; `clean` is applied to both contents first.
     """
     before, after = (b"" if digest is None else text(digest) for digest in (file.before, file.after))
     if before is None or after is None:
@@ -72,7 +72,6 @@ def diff_contents(
 
 
 def _describe_empty_diff(file: ChangedFile | FileChanged) -> str:
-    """Return a description of a change that has no changed lines."""
     if file.disk_sha256_before is None:
         return "created, empty"
     if file.disk_sha256_after is None:

@@ -23,7 +23,10 @@ AFTER_CHARS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class LastSharedEvent:
-    """The last event that both branches share. `after` describes the newest message or action up to it, in one line."""
+    """The last event that both branches share.
+
+    `after` describes in one line the newest message or action up to that event.
+    """
 
     seq: int
     after: str = ""
@@ -31,10 +34,10 @@ class LastSharedEvent:
 
 @dataclass(frozen=True, slots=True)
 class FileDifference:
-    """A file that differs at the end of the branches.
+    """A file that differs between the ends of two branches.
 
-    `left` and `right` are the hunks of each branch since the fork point. If a side has no hunks, its note has
-    the reason, or the file is unchanged on that branch.
+    `left` and `right` are the hunks of each branch since the fork point. If a branch has no hunks, its note has the
+    reason, or is empty because the branch did not change the file.
     """
 
     path: str
@@ -75,7 +78,7 @@ def compare(left: Branch, right: Branch) -> Comparison:
 
 
 def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
-    """Return the two sides, whose names are equal, each with a suffix added to its name."""
+    """Return both sides with a suffix added to their names, because the names are equal."""
     suffixes = (left.session, right.session)
     if left.session == right.session:
         suffixes = (f"to {left.last_seq}", f"to {right.last_seq}")
@@ -93,7 +96,6 @@ def _is_piece(record: Record) -> bool:
 
 
 def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
-    """Return the number of leading records that both branches have."""
     count = 0
     for left_record, right_record in zip(left, right, strict=False):
         if not _is_same_record(left_record, right_record):
@@ -111,7 +113,6 @@ def _is_same_record(left: Record, right: Record) -> bool:
 
 
 def _describe_last(records: Sequence[Record]) -> str:
-    """Return a description, in one line, of the last message or action."""
     for record in reversed(records):
         if not isinstance(record, Envelope) or record.agent != MAIN_AGENT:
             continue
@@ -132,7 +133,10 @@ def _describe_last(records: Sequence[Record]) -> str:
 def _differing_files(
     left: Sequence[NetFileChange], right: Sequence[NetFileChange]
 ) -> Iterable[FileDifference]:
-    """Yield the files that differ at the end. A side that did not change a file has empty hunks."""
+    """Yield the files that differ between the ends of both branches.
+
+    A branch that did not change a file has empty hunks.
+    """
     left_files, right_files = {file.path: file for file in left}, {file.path: file for file in right}
     for path in dict.fromkeys((*left_files, *right_files)):
         left_file, right_file = left_files.get(path), right_files.get(path)

@@ -1,7 +1,7 @@
-"""One side of a comparison: the figures of a branch since the fork point, and their timeline.
+"""One side of a comparison of branches: the figures of a branch since the fork point, and their timeline.
 
 Invariant: pure except for the texts read through `Branch.text`. All figures count from the fork point on. Times count
-only while the agent works. The last beat has the figures of the whole side.
+only while the agent works. The last beat (event on the timeline) has the figures of the whole side.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -48,12 +48,15 @@ from tui_agent.units import format_bytes
 MAX_BEATS: Final = 2_000
 BeatKind: TypeAlias = Mark | Literal["denied", "model", "tool", "asked", "end"]
 MARKED_KINDS: Final[frozenset[BeatKind]] = frozenset(("you", "files", "error", "compaction", "denied"))
-"""Kinds of beats that are shown as marks on a timeline; others only change figures."""
+"""Kinds of beats that are shown as marks on a timeline. Beats of other kinds only change figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """An event on the timeline, with the milliseconds of work before it and all figures up to and including it."""
+    """An event on the timeline of a branch.
+
+    It has the milliseconds of work before the event, and all figures up to and including the event.
+    """
 
     at_ms: float
     kind: BeatKind
@@ -78,7 +81,10 @@ def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -
 
 
 def list_beats(events: Sequence[Envelope], since: float | None, running: bool) -> tuple[Beat, ...]:
-    """Return events that have a mark or change a figure, in order: all, or an even selection of `MAX_BEATS`."""
+    """Return the events that have a mark or change a figure, in order.
+
+    If there are more than `MAX_BEATS`, an even selection of them is returned.
+    """
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
     all_beats: list[Beat] = []
     for event, at_ms in _time_events(events, since, running):
@@ -123,7 +129,7 @@ def _limit_beats(all_beats: list[Beat]) -> tuple[Beat, ...]:
 
 
 def _pick_evenly(all_beats: Sequence[Beat], most: int) -> Sequence[Beat]:
-    """Return at most `most` of the beats, evenly distributed, including the last."""
+    """Return at most `most` of the beats, evenly distributed and including the last one."""
     if len(all_beats) <= most:
         return all_beats
     return [all_beats[(number + 1) * len(all_beats) // most - 1] for number in range(most)]
@@ -183,7 +189,7 @@ _ENDS: Final[dict[TurnEnd, OutcomeState]] = {
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch to compare: its records in order, and a reader of stored contents (None: missing)."""
+    """A branch to compare: its records in order, and a reader of contents by SHA-256 (None: content is missing)."""
 
     session: str
     records: Sequence[Record]
@@ -192,7 +198,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a branch: a state, which selects the symbol, and a label."""
+    """The end of a branch as shown on the screen: a state, which selects the symbol, and a label."""
 
     state: OutcomeState = "none"
     label: str = "no answer"
@@ -200,7 +206,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a comparison. Figures cover the events after the fork point.
+    """One side of a comparison of branches. All figures cover the events after the fork point.
 
     `cost_usd` is None if no price is known. `changed` are the settings and texts that the fork changed, `change_text`
     is a description of those that no other field shows. `asked_count` counts calls and questions put to the user,
@@ -237,7 +243,7 @@ class Side:
 
 
 def build_side(branch: Branch, shared: int) -> Side:
-    """Return the figures of a branch after its first `shared` records, which the other branch has too."""
+    """Return the figures of a branch after its first `shared` records, which the other branch has as well."""
     before, tail = branch.records[:shared], branch.records[shared:]
     events = [record for record in tail if isinstance(record, Envelope)]
     state, metrics = fold(SessionState(), branch.records), fold(Metrics(), events)
@@ -278,7 +284,7 @@ def build_side(branch: Branch, shared: int) -> Side:
 
 
 def _branch_name(events: Sequence[Envelope], shares: bool, state: SessionStateView) -> str:
-    """Return a name taken from the event that created the branch; later head moves do not rename it."""
+    """Return a name for a branch, taken from the event that created it. Later moves of the head do not rename it."""
     match events[0].payload if events else None:
         case SessionForked(at_seq=seq):
             return f"fork at {seq}"
@@ -319,7 +325,7 @@ def _call_label(call_id: CallId | None, records: Sequence[Record]) -> str:
 
 
 def _outcome(metrics: MetricsView, events: Sequence[Envelope]) -> Outcome:
-    """Return the outcome, with a label such as `done, 32 tests pass`, `2 tests fail, agent says done` or `stopped`."""
+    """Return the outcome of a branch, e.g. with the label `done, 32 tests pass` or `2 tests fail, agent says done`."""
     reason = next((end for end in TURN_END_LABELS if end == metrics.last_turn_end), None)
     if reason is None or _is_turn_running(events):
         started = metrics.model_calls or metrics.iterations or metrics.turns
@@ -335,7 +341,6 @@ def _outcome(metrics: MetricsView, events: Sequence[Envelope]) -> Outcome:
 
 
 def _is_turn_running(records: Sequence[Record]) -> bool:
-    """Return True if a turn is running at the end of these records."""
     for record in reversed(records):
         payload = record.payload if isinstance(record, Envelope) else None
         if isinstance(payload, TurnFinished | TurnStarted):

@@ -1,4 +1,4 @@
-"""Messages removed from a history that can be restored: originals replaced by summaries, reduced results, and pins.
+"""Messages that were removed from a history and can be restored: summarised originals, shortened results, and pins.
 
 Invariant: `originals` yields the whole history in order, even after compactions, reductions and undos. Except for the
 newest `MAX_FULL_MESSAGES`, only the user's messages, pins, the current plan and the newest tests are stored, so that a
@@ -24,15 +24,15 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
 
 MAX_FULL_MESSAGES = 400
-"""Number of summarised messages that are stored in full."""
+"""Number of messages that are stored in full after a summary has replaced them."""
 FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
-"""Numbers of older user messages that are stored; the first ones contain the task."""
+"""Numbers of older messages of the user that are stored, from the start and from the end. The first have the task."""
 RETAINED_TOOLS: Final = ("present_plan", "run_tests")
 """Tools whose newest call is always stored; for `present_plan`, the newest approved call."""
 QUOTED_CHARS: Final = 4_000
-"""Maximum characters of a call's arguments in a quotation."""
+"""Maximum characters of a call's arguments when a restored call is quoted."""
 FIRST_LINE_CHARS: Final = 120
-"""Characters of a reduced result's first line that stay."""
+"""Number of characters of a result's first line that stay when the result is reduced to one line."""
 _ORIGINS: Final[dict[MessageOrigin, str]] = {
     "prompt": "a message of the user",
     "mentions": "files mentioned by the user",
@@ -58,11 +58,11 @@ class Layer:
 
 @dataclass(slots=True)
 class RemovedMessages:
-    """The removed messages of a history. Methods take the history's current messages and return its new messages.
+    """The messages that were removed from a history.
 
-    `reduced` has the full results that one line replaces now, `pinned` has the events of pinned messages, and
-    `user_seqs` has the events with the user's own messages. `restored` maps each restored message to the
-    event of its quotation.
+    Methods take the history's current messages and return its new messages. `reduced` has the full results that one
+    line replaces now, `pinned` has the events of pinned messages, and `user_seqs` has the events with the user's own
+    messages. `restored` maps each restored message to the event of its quotation.
     """
 
     layers: list[Layer] = field(default_factory=list)
@@ -103,11 +103,14 @@ class RemovedMessages:
 
     @property
     def newest_compaction(self) -> int | None:
-        """The event of the newest compaction, if it can be undone."""
+        """The event of the newest compaction; None if the compaction cannot be undone."""
         return self.layers[-1].seq if self.layers and not self.layers[-1].is_thinned else None
 
     def _thin_oldest(self) -> bool:
-        """Reduce the oldest full layer to the user's messages and pins; return False if only the newest is full."""
+        """Discard most messages of the oldest layer that is stored in full, except the user's messages and pins.
+
+        Return False if only the newest layer is full.
+        """
         thin_layer = self.layers[0] if self.layers[0].is_thinned else Layer(-1, ())
         layer = self.layers[int(thin_layer.is_thinned)]
         if layer is self.layers[-1]:
@@ -130,12 +133,15 @@ class RemovedMessages:
         return True
 
     def leading_summary(self, history: Sequence[Message]) -> Sequence[Message]:
-        """Return the newest summary if the history starts with it; otherwise nothing."""
+        """Return the summary with which the history starts, as a sequence; empty if it does not start with one."""
         has_summary = bool(self.layers and history) and history[0].seq == self.layers[-1].seq
         return history[:1] if has_summary else ()
 
     def reduce(self, history: Sequence[Message], artifacts: dict[CallId, Artifact]) -> list[Message]:
-        """Replace each result in `artifacts` by its first line and a note with its artifact."""
+        """Return the history with each result in `artifacts` reduced to its first line and a note.
+
+        The note names the artifact that has the full result.
+        """
         return [self._reduce_message(message, artifacts) for message in history]
 
     def _reduce_message(self, message: Message, artifacts: dict[CallId, Artifact]) -> Message:
@@ -152,7 +158,7 @@ class RemovedMessages:
     def restore(
         self, history: Sequence[Message], seqs: Collection[int], seq: int
     ) -> tuple[list[Message], list[UserMessage]]:
-        """Restore the messages of the events `seqs`; `seq` is the event that restores them.
+        """Restore the messages of the events `seqs`. `seq` is the event that restores them.
 
         Returns the history with reduced results in full again, and quotations of summarised messages, to be appended.
         """
@@ -177,7 +183,10 @@ class RemovedMessages:
     def undo(
         self, history: Sequence[Message], compaction: int, open_calls: Collection[CallId]
     ) -> list[Message]:
-        """Restore all messages that the newest compaction removed; do nothing if `compaction` is not the newest."""
+        """Return the history with all messages restored that the newest compaction removed.
+
+        The history is unchanged if `compaction` is not the newest compaction.
+        """
         front = self.leading_summary(history)
         if not front or self.newest_compaction != compaction:
             return list(history)
@@ -194,7 +203,7 @@ class RemovedMessages:
         yield from map(self.original, history[len(self.leading_summary(history)) :])
 
     def original(self, message: Message) -> Message:
-        """Return the message as it was before it was reduced."""
+        """Return the message in full if it is a result that was reduced to one line; otherwise the message itself."""
         return self.reduced.get(message.call_id, message) if isinstance(message, ToolMessage) else message
 
 
@@ -238,7 +247,10 @@ def call_ids(messages: Iterable[Message]) -> set[CallId]:
 
 
 def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
-    """Return the messages without unanswered calls (except open ones) and without results that have no call."""
+    """Return the messages without unpaired calls and results.
+
+    These are calls that have no result, except open calls, and results that have no call.
+    """
     answered = {message.call_id for message in messages if isinstance(message, ToolMessage)} | set(open_calls)
     remaining = [rest for message in messages if (rest := _without_open_calls(message, answered)) is not None]
     asked_ids = call_ids(remaining)
@@ -261,7 +273,10 @@ def _without_open_calls(message: Message, results: Collection[CallId]) -> Messag
 
 
 def quote_message(message: Message, seq: int, calls: Mapping[CallId, ToolCallPart]) -> UserMessage:
-    """Return a message as a quotation by the user, which is valid anywhere in a history. A result includes its call."""
+    """Return a message as a quotation by the user, which is valid anywhere in a history.
+
+    The quotation of a result includes the call.
+    """
     match message:
         case UserMessage(content=content, origin=kind):
             return _quote(_ORIGINS[kind], content, seq)

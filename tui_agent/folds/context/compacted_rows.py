@@ -1,4 +1,4 @@
-"""Rows that show the removed messages of a history: each message, its turn, and its place in the context."""
+"""Rows of the screen that lists a history's removed messages: each message, its turn, its form in the context."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _SENDERS: Final[dict[MessageOrigin, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class MessageRow:
-    """One message. `place` is its form in the context:
+    """A row for one message of a history. `place` is the message's form in the context:
 
     - `summary`: replaced by a summary.
     - `line`: replaced by one line about its artifact.
@@ -59,7 +59,7 @@ class MessageRow:
 
 @dataclass(frozen=True, slots=True)
 class CompactedView:
-    """Messages that are not in the context in their original form, in order.
+    """The messages of a history that are not in the context in their original form, in order.
 
     `compaction` is the event of the newest compaction that can be undone.
     """
@@ -78,7 +78,6 @@ class CountedTokens:
         self._ratio = 1.0
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if something was counted."""
         packed = ev.payload
         if ev.agent != MAIN_AGENT or not isinstance(packed, ContextPacked):
             return False
@@ -106,7 +105,6 @@ class CallNames:
         self._names: dict[CallId, str] = {}
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if it named a call."""
         if not isinstance(ev.payload, ToolCalled):
             return False
         self._names[ev.payload.call_id] = f"{ev.payload.verb} {ev.payload.target}".strip()
@@ -120,7 +118,7 @@ class CallNames:
 def compacted_view(
     fold: ModelMessages, counted: CountedTokens, calls: CallNames | None = None
 ) -> CompactedView:
-    """Return the rows of a history."""
+    """Return the rows for the messages of a history."""
     calls = calls or CallNames()
     history, removed = fold.view(), fold.removed
     present_seqs = {message.seq for message in history}
@@ -179,13 +177,13 @@ def _content_texts(content: Sequence[Content]) -> tuple[LongText, ...]:
 
 
 def _first_argument(call: ToolCallPart) -> str:
-    """Return the first text argument, usually a path or a command."""
+    """Return a call's first argument that is a text, usually a path or a command."""
     texts = (text for text in call.arguments.values() if isinstance(text, str))
     return " ".join(next(texts, "").split())[:60]
 
 
 def _is_pinnable(message: Message) -> bool:
-    """Return True for text and results.
+    """Return True if the user can pin the message: a text or a result.
 
     Calls are pinned with their results, and the program's own messages are added again anyway.
     """
@@ -208,5 +206,4 @@ def _has_only_calls(message: Message) -> bool:
 
 
 def _full_call(call: ToolCallPart) -> str:
-    """Return a call with all its arguments, one per line."""
     return "\n".join([call.name, *(f"{name}: {value}" for name, value in call.arguments.items())])

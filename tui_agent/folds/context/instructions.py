@@ -1,4 +1,4 @@
-"""An agent's instruction files, and those added to its conversation later.
+"""The instruction files (AGENTS.md) of an agent, including files that are added to the conversation later.
 
 Invariant: pure. Files added later do not change the beginning of an agent's prompt: they are in its history, as a
 message of the event that added them.
@@ -30,7 +30,7 @@ class AgentInstructions:
     notes: tuple[str, ...] = ()
 
     def with_event(self, payload: InstructionsLoaded, seq: int) -> "AgentInstructions":
-        """Return a copy with an event applied."""
+        """Return a copy with the event `seq` applied."""
         known = {file.path: file for file in (*self.files, *payload.files)}
         loaded_paths = {file.path for file in payload.files}
         joined = {path: joined_seq for path, joined_seq in self.joined.items() if path not in loaded_paths}
@@ -48,7 +48,7 @@ class AgentInstructions:
 
 
 def instruction_heading(path: str, scope: InstructionScope) -> str:
-    """Return the heading of a file's text, with the files that it takes precedence over."""
+    """Return the heading for the text of an instruction file. It says over which files the text takes precedence."""
     if scope == "user":
         return "# Instructions of the user, for every project"
     if scope == "project":
@@ -61,12 +61,12 @@ def instruction_heading(path: str, scope: InstructionScope) -> str:
 
 
 def truncation_note(file: InstructionFile) -> str:
-    """Return the note after a text that was cut off; empty if the text is complete."""
+    """Return the note after the text of an instruction file that was cut off; empty if the text is complete."""
     return f"[{file.path} continues: {TRUNCATION_NOTE}]" if file.truncated else ""
 
 
 def joined_content(payload: InstructionsLoaded) -> tuple[Content, ...]:
-    """Return the message about instruction files that were added to the history, or that no longer apply."""
+    """Return the message about instruction files that were added to the conversation, or that do not apply any more."""
     if payload.trigger != "nested" or not (payload.files or payload.removed):
         return ()
     pieces = list[Content]()

@@ -1,4 +1,4 @@
-"""The content of the context by message, tool and file, and the requests that sent it.
+"""The content of the context by message, tool and file, and the requests that sent this content.
 
 Invariant: every message is counted once, when a request first contains it. The count is an estimate, scaled by the
 ratio of the newest request.
@@ -25,7 +25,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 
 MAX_REQUESTS = 40
-"""Maximum number of requests listed."""
+"""Maximum number of requests in the list of requests."""
 FILE_ARGUMENT = "path"
 _MAX_SUBJECT_CHARS = 80
 
@@ -68,7 +68,7 @@ class LedgerSum:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRequest:
-    """A request of the main agent. `sections` maps each section to its tokens, `chars` to its characters.
+    """A request of the main agent. `sections` maps each section to its tokens, and `chars` maps it to its characters.
 
     `input_tokens`, `cached_tokens` and `cost_usd` are the provider's figures; None until the provider answers.
     `cache_miss_reason` says why part of the previous request was not read from the cache; empty if all of it was.
@@ -116,16 +116,16 @@ class _Source:
 
 _OTHER_SOURCE = _Source("other", "")
 _CACHE_MISS = "nothing in the provider's cache"
-"""The prefix is unchanged but nothing was read from the cache: the entry has probably expired."""
+"""The reason for a cache miss if the request starts like the last one. The cache entry has probably expired."""
 _PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
 _EXPECTED_CACHE_SHARE = 0.8
-"""Share of the tokens in common with the previous request that the cache should serve."""
+"""Minimum share of the tokens in common with the previous request that a cache hit serves."""
 _CACHE_BLOCK_TOKENS = 1_024
 """Tokens that may be missing even on a cache hit, because caches store whole blocks of this size."""
 
 
 class Ledger:
-    """A fold of the main agent's manifests and the sources of its messages."""
+    """A fold of the manifests of the main agent's requests, and of the sources of its messages."""
 
     def __init__(self) -> None:
         self._new_sources: dict[int, _Source] = {}
@@ -147,7 +147,6 @@ class Ledger:
         self._view: LedgerView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if the ledger changed."""
         if ev.agent != MAIN_AGENT:
             return False
         match ev.payload:
@@ -264,7 +263,7 @@ class Ledger:
         )
 
     def view(self) -> LedgerView:
-        """Return the ledger as of the newest request. Computed on demand."""
+        """Return the ledger as of the newest request. It is computed when this method is called."""
         if self._view is None:
             messages = [
                 LedgerMessage(seq, source.sender, source.subject, round(tokens * self._ratio), source.path)

@@ -25,7 +25,7 @@ TITLES: Final = {
 """The blocks in order, with their titles."""
 
 MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
-"""Maximum number of items in each block that grows; the newest are kept."""
+"""Maximum number of items in each block that grows. The oldest items are dropped."""
 MAX_CHANGED_FILES: Final = 200
 _PLACES_SUFFIX = re.compile(r" \[([^\[\]]*)\]$")
 _CHANGED_SUFFIX = " was changed since"
@@ -38,7 +38,7 @@ def command_fact(command: str, result: str) -> str:
 
 
 def fact_with_places(fact: str, places: Sequence[str]) -> str:
-    """Return a fact that depends on these places, such as `src/app.py:10-24`."""
+    """Return a fact about these places in the source, such as `src/app.py:10-24`."""
     return f"{fact} [{', '.join(places)}]"
 
 
@@ -59,7 +59,10 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 
 
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
-    """Return the memory after a file changed: with the agent's changes updated, and with outdated facts marked."""
+    """Return the memory after a file changed.
+
+    The agent's own changes are added, and facts that depend on the file are marked as outdated.
+    """
     updated: JsonMap = {**memory}
     path = change.path
     if change.author != "human":
@@ -93,13 +96,13 @@ def strip_change_note(fact: str) -> str:
 
 
 def block_items(memory: JsonMap, block: str) -> list[str]:
-    """Return the items of a list block."""
+    """Return the items of a block of the memory that is a list."""
     items = memory.get(block)
     return [item for item in items if isinstance(item, str)] if isinstance(items, list) else []
 
 
 def block_lines(memory: JsonMap, block: str) -> list[str]:
-    """Return a block as lines for people and models; empty if there is no such block."""
+    """Return a block of the memory as lines for people and models; empty if there is no such block."""
     match memory.get(block):
         case dict() as value if block == "task":
             return [f"{name}: {detail}" for name, detail in value.items() if detail]
@@ -112,13 +115,13 @@ def block_lines(memory: JsonMap, block: str) -> list[str]:
 
 
 def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
-    """Return the title and lines of each block that is not empty, in order."""
+    """Return the title and the lines of each block of the memory that is not empty, in order."""
     blocks = [(title, block_lines(memory, name)) for name, title in TITLES.items()]
     return [(title, text_lines) for title, text_lines in blocks if text_lines]
 
 
 def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
-    """Return the `most` newest items; facts marked as outdated are dropped first."""
+    """Return the `most` newest items. Facts that are marked as outdated are dropped first."""
     if most is None or len(items) <= most:
         return items
     outdated = [item for item in items if strip_change_note(item) != item][: len(items) - most]
@@ -136,7 +139,7 @@ def _depends_on(fact: str, path: str) -> bool:
 
 
 def _pair(value: JsonValue) -> tuple[int, int]:
-    """Return the lines added and removed, as stored by `apply_file_change`; zeros for any other value."""
+    """Return the numbers of lines added and removed that `apply_file_change` stored; zeros for any other value."""
     match value:
         case [int() as added, int() as removed]:
             return added, removed

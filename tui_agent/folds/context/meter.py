@@ -27,7 +27,7 @@ from tui_agent.protocol.settings import ModelInfo
 
 MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
 SectionState: TypeAlias = Literal["whole", "reduced", "dropped"]
-"""A section as sent: complete, shortened, or without some of its parts."""
+"""State of a section when it was sent: complete, shortened, or without some of its parts."""
 
 WARN_FRACTION, WARN_OFF_FRACTION = 0.32, 0.28
 SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = 0.40, 0.80, 0.85
@@ -39,7 +39,7 @@ ASSUMED_WINDOW = 128_000
 
 @dataclass(frozen=True, slots=True)
 class MeterSection:
-    """A section of the context. `name` is the name shown in the pane: system, tools, instructions, repo map, …
+    """A section of the context. `name` is the name shown on the screen: system, tools, instructions, repo map, …
 
     `budget` is the section's maximum in tokens if not everything fits; None means unlimited. `rule` is the reason why
     the section is incomplete.
@@ -59,7 +59,7 @@ class MeterSection:
 
 @dataclass(frozen=True, slots=True)
 class ContextMeterView:
-    """The level of the context: `used` tokens of `window` tokens.
+    """The fill level of the context: `used` tokens of `window` tokens.
 
     `window` is 0 before there is a model; `assumed` is True if the model's own window is unknown. `estimated` is True
     until the provider's own figure arrives. `next_tokens` and `next_cost_usd` forecast the next turn's first request.
@@ -161,7 +161,10 @@ class MeterState:
 
 
 class ContextMeter:
-    """A fold of the main agent's manifests and the provider's own counts. It continues from `state`, if given."""
+    """A fold of the main agent's manifests and the provider's token counts into the fill level of the context.
+
+    It continues from `state`, if given.
+    """
 
     def __init__(self, state: MeterState | None = None) -> None:
         self._state = state or MeterState()
@@ -182,7 +185,6 @@ class ContextMeter:
             self._share, self._view = share, None
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if the meter changed."""
         if ev.agent != MAIN_AGENT:
             return False
         state = self._state
@@ -222,7 +224,6 @@ class ContextMeter:
         return True
 
     def _set_model(self, model: ModelInfo) -> None:
-        """Use the window and the prices of another model from now on."""
         state = self._state
         state.model, state.window, state.max_answer = model, model.window, model.max_output
         state.is_named, state.window_inferred = bool(model.model), False
@@ -243,13 +244,12 @@ class ContextMeter:
         self._set_total(packed.total_tokens)
 
     def _set_contents(self, used: int, sections: tuple[MeterSection, ...]) -> None:
-        """Set the estimated contents of the next request."""
         state = self._state
         state.sections, state.estimated, state.usage, state.previous_tokens = sections, True, Usage(), 0
         self._set_total(used)
 
     def _set_total(self, used: int) -> None:
-        """Set a new total; `_compute_sections` scales the sections to it later."""
+        """Set a new total of tokens. `_compute_sections` scales the sections to this total later."""
         self._state.used = used
         self._pending_totals.append(used)
 
@@ -264,7 +264,6 @@ class ContextMeter:
             state.sections = _scale_sections(state.sections, used)
 
     def view(self) -> ContextMeterView:
-        """Return the meter as of the newest request."""
         if self._view is None:
             self._compute_sections()
             state, window, fraction = self._state, self._effective_window(), self._fraction()
@@ -304,7 +303,10 @@ class ContextMeter:
         return self._state.used / limit if limit else 0.0
 
     def _cached_share(self) -> float:
-        """Return the share of the tokens in common with the previous request that came from the cache."""
+        """Return the share of tokens that came from the provider's cache.
+
+        Only tokens that the newest request has in common with the previous one are counted.
+        """
         usage = self._state.usage
         common = min(self._state.previous_tokens or usage.input_tokens, usage.input_tokens)
         return min(1.0, usage.cached_tokens / common) if common else 0.0
@@ -336,7 +338,6 @@ _LEFT_OUT: Final = "left out"
 
 
 def _section_state(section: Section) -> tuple[SectionState, str]:
-    """Return a section's state, and the reason why it is incomplete (empty if it is complete)."""
     if not section.dropped_blocks:
         return ("reduced", section.rule) if section.reduced else ("whole", "")
     rule = section.rule.removeprefix(_LEFT_OUT)
@@ -345,7 +346,7 @@ def _section_state(section: Section) -> tuple[SectionState, str]:
 
 
 def _parse_model(value: dict[str, JsonValue]) -> ModelInfo:
-    """Return the model in a setting; an empty one if it cannot be read."""
+    """Return the model in the value of a setting; a model without a name if the value cannot be read."""
     try:
         return ModelInfo.model_validate(value)
     except ValidationError:
@@ -364,7 +365,10 @@ def _subtract_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[Met
 
 
 def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
-    """Return the level of a fraction; it falls to `below` only under the lower limit, to avoid flicker."""
+    """Return the level for a fraction of the window.
+
+    To avoid flicker, the level falls to `below` only under a lower limit.
+    """
     if fraction >= CRITICAL_FRACTION:
         return "compaction"
     if fraction >= SOFT_FRACTION:
@@ -375,7 +379,6 @@ def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
 
 
 def _scale_sections(sections: Sequence[MeterSection], total: int) -> tuple[MeterSection, ...]:
-    """Return the sections scaled to add up to `total`."""
     shares = scale_to_total([item.tokens for item in sections], total)
     return tuple(replace(item, tokens=share) for item, share in zip(sections, shares, strict=True))
 

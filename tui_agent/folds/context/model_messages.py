@@ -57,12 +57,11 @@ MAP_BEGINS, MAP_ENDS = "<repo_map>", "</repo_map>"
 
 @dataclass(slots=True)
 class History:
-    """The complete state of a history, for the handlers and for a snapshot.
+    """The complete state of a history of messages, for the handlers of events and for a snapshot.
 
     `late` messages wait at the end for the next request. `task` is the index of a delegate's task until the message
     that starts its turn replaces it. `answers` counts all answers, including summarised ones. `opening` is the first
-    text of the conversation: the user's message or a delegate's task. `removed` are the messages that can be
-    restored.
+    text of the conversation: the user's message or a delegate's task. `removed` are the messages that can be restored.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -97,7 +96,7 @@ class History:
         return True
 
     def note_continuation(self) -> bool:
-        """Replace the note on an interruption by a note that the agent continues, or that a crash interrupted the turn.
+        """Replace the note about an interruption by one that the agent continues, or that a crash interrupted the turn.
 
         If calls are still open, the program crashed. Returns False if the newest message is no such note.
         """
@@ -142,7 +141,6 @@ class ModelMessages:
         return self.history.removed
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if the history changed."""
         if ev.agent != self.agent:
             return False
         changed = _HANDLERS.apply(self.history, ev)
@@ -151,7 +149,7 @@ class ModelMessages:
         return changed
 
     def view(self) -> tuple[Message, ...]:
-        """Return the history from its beginning (or newest summary) to the messages that wait to be sent."""
+        """Return the history from its beginning (or the newest summary) to the messages that wait to be sent."""
         if self._view is None:
             self._view = (*self.history.messages, *self.history.late)
         return self._view
@@ -179,7 +177,10 @@ def _message_content(text: LongText, attachments: tuple[ImageContent, ...]) -> t
 
 
 def _mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessage]:
-    """Return the mentioned content as a separate message: it may be shortened, the user's own text may not."""
+    """Return the contents of mentions as a message of their own.
+
+    That message may be shortened, but the user's own text may not.
+    """
     pieces: list[Content] = []
     for mention in mentions:
         if mention.text:
@@ -238,7 +239,10 @@ def _on_hook_ran(history: History, ev: Envelope, payload: HookRan) -> None:
 
 
 def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
-    """Yield the notes on a hook for the model. The reason of a refusal is in the call's own result."""
+    """Yield notes for the model about the effect of a hook.
+
+    The reason of a refusal is not among them, because it is in the call's own result.
+    """
     event_name = payload.event.replace("_", " ")
     if payload.arguments_changed:
         arguments = json.dumps(payload.arguments, ensure_ascii=False)
@@ -335,7 +339,7 @@ def _on_model_failed(history: History, ev: Envelope, payload: ModelFailed) -> bo
 
 
 def _is_job_note(message: Message, job: str) -> bool:
-    """Return True for the note on the end of a job; `job` is the start of the job's id (empty: any job)."""
+    """Return True if the message is the note on a job's end. `job` is the start of the job's id (empty: any job)."""
     first = message.content[0] if isinstance(message, UserMessage) and message.content else None
     text = first.text if isinstance(first, TextContent) else ""
     return isinstance(text, str) and text.startswith(_JOB + job)

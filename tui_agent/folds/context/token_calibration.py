@@ -18,19 +18,18 @@ _MIN_TOKENS: Final = 100
 
 
 class Calibration:
-    """A fold that compares token counts of requests by all agents.
+    """A fold that compares the token counts of providers with ours, for the requests of all agents.
 
-    The ratio is an exponential moving average of the provider's count divided by ours. It starts at 1 and stays
-    between 0.4 and 2.5, so that a single odd count cannot spoil it.
+    The ratio is an exponential moving average of the provider's count divided by ours. It starts at 1 and stays between
+    0.4 and 2.5, so that a single odd count cannot spoil it.
     """
 
     def __init__(self, ratios: Mapping[str, float] | None = None) -> None:
         self.ratios: dict[str, float] = dict(ratios or {})
         self._counted: dict[RequestId, tuple[str, int]] = {}
-        """Open requests: the tokenizer and its count."""
+        """The open requests, each with the name of the tokenizer and the tokens that it counted."""
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if a ratio changed."""
         match ev.payload:
             case ContextPacked(request_id=request, counted_tokens=counted, tokenizer=tokenizer):
                 self._counted[request] = tokenizer, counted

@@ -23,7 +23,7 @@ from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_CHARS: Final = 6_000
 MAX_BYTES: Final = 7_600
-"""Maximum UTF-8 bytes of the text: below the size at which a log moves a text into a blob."""
+"""Maximum UTF-8 bytes of the text with all summaries: below the size at which a log moves a text into a blob."""
 MAX_CARRIED_CHARS: Final = 900
 """Maximum length in characters of the summary with which the session itself started."""
 _MAX_TEXT_CHARS = 1_200
@@ -31,7 +31,7 @@ _DONE = ("completed", "verified", "abandoned")
 
 
 class DetailLevel(NamedTuple):
-    """Maximum characters of each part of a turn; 0 leaves the part out."""
+    """Maximum characters of each part of a turn's summary; 0 leaves the part out."""
 
     asked: int
     done: int
@@ -46,14 +46,14 @@ OLD_DETAIL: Final = DetailLevel(asked=120, done=0, changed=0, tests=0, errors=0)
 RECENT_TURNS: Final = 5
 MAX_OPEN_TASK_CHARS: Final = 600
 _HEAD_CHARS = 200
-"""Characters reserved for the first line."""
+"""Number of characters reserved for the first line of a turn's summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnSummary:
-    """One turn. `files` are (path, lines added, lines removed); `tests` and `errors` are sentences, the newest last.
+    """The summary of one turn. `files` are (path, lines added, lines removed).
 
-    `prompt` is empty if the turn continued without a new message.
+    `tests` and `errors` are sentences, the newest last. `prompt` is empty if the turn continued without a new message.
     """
 
     turn: int
@@ -66,7 +66,7 @@ class TurnSummary:
 
 @dataclass(frozen=True, slots=True)
 class TurnSummariesView:
-    """The turns in order.
+    """The summaries of a session's turns, in the order in which the turns ran.
 
     `open_tasks` are the unfinished todos; `earlier_summary` is the summary that the session started with.
     """
@@ -87,7 +87,7 @@ class _Turn:
     errors: list[str] = field(default_factory=list)
 
     def add(self, payload: Payload, *, is_main: bool) -> bool:
-        """Add an event of this turn; return False if it is not part of the summary."""
+        """Add an event of the turn to the summary. Return False if the summary ignores the event."""
         match payload:
             case UserSteered(text=text):
                 self.asked.append(_clip_text(text))
@@ -119,18 +119,17 @@ class _Turn:
 
 
 class TurnSummaries:
-    """A fold of the records of one branch."""
+    """A fold of the records of one branch into summaries of its turns."""
 
     def __init__(self) -> None:
         self._turns: list[_Turn] = []
         self._waiting: list[str] = []
-        """Messages that have no turn yet."""
+        """Messages of the user for which no turn has started yet."""
         self._todo: tuple[TodoItem, ...] = ()
         self._title = ""
         self._carried: LongText = ""
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if a summary changed."""
         is_main = ev.agent == MAIN_AGENT
         match ev.payload:
             case SessionTitled(title=title):
@@ -196,7 +195,7 @@ def summary_text(view: TurnSummariesView, session: str) -> str:
 
 
 def _fit_turn(turn: TurnSummary, age: int, others: Sequence[str]) -> str | None:
-    """Return the turn in as much detail as its age and the remaining space allow; None if nothing fits."""
+    """Return a turn's summary in as much detail as the turn's age and the space allow; None if nothing fits."""
     details = (NEWEST_DETAIL, RECENT_DETAIL, OLD_DETAIL)[0 if age == 0 else 1 if age <= RECENT_TURNS else 2 :]
     used = "\n\n".join(others)
     room = MAX_CHARS - _HEAD_CHARS - len(used)

@@ -29,12 +29,15 @@ TAKES: tuple[type[Payload], ...] = (
 
 
 _ResultChange: TypeAlias = tuple[int, AgentId, Payload | None]
-"""The seq, agent and payload of an event. The payload of a result is None, because it may be large."""
+"""The seq, agent and payload of an event that may change which results are visible.
+
+For the event of a result, the payload is None, because it may be large.
+"""
 
 
 @dataclass(slots=True)
 class _VisibleResults:
-    """The results as of one event.
+    """The tool results that models see, as of one event.
 
     `hot` are the results that models see in full. `cold` maps each other result to (the event that replaced it, True if
     one line replaced it, its agent). `summaries` are the main agent's valid summaries with their lengths.
@@ -45,7 +48,6 @@ class _VisibleResults:
     summaries: list[tuple[int, int]] = field(default_factory=list)
 
     def apply_change(self, seq: int, agent: AgentId, payload: Payload | None) -> None:
-        """Apply the effect of one event."""
         match payload:
             case None:
                 self.hot[seq] = agent
@@ -67,7 +69,7 @@ class _VisibleResults:
                 self.cold[result] = seq, by_line, agent
 
     def _restore(self, results: frozenset[int], compaction: int | None) -> None:
-        """Count these reduced results as visible again, and all results that `compaction` removed.
+        """Count the given reduced results as visible again, and all results that the event `compaction` removed.
 
         A single summarised result is not counted: it is restored only as a quotation.
         """
@@ -79,7 +81,10 @@ class _VisibleResults:
 
 
 class VisibleResults:
-    """A fold of results, of their removal and restoration, and of head moves."""
+    """A fold that counts the tool results which models see in full.
+
+    It follows the removal and restoration of results, and moves of the head.
+    """
 
     def __init__(self) -> None:
         self._changes: list[_ResultChange] = []

@@ -19,17 +19,17 @@ BELOW_REFUSED: Final = 0.75
 _MIN_GAP: Final = 0.02
 """Relative gap between accepted and refused sizes below which no size in between is tried."""
 _COUNT_TOLERANCE: Final = 0.98
-"""Factor that keeps accepted sizes below refused ones if they contradict each other, because our counts are inexact."""
+"""Factor that keeps accepted sizes below refused ones if the two contradict each other. Our counts are inexact."""
 _ANNOUNCED_CHANGE: Final = 0.15
 """Relative change of a window below which the change is not announced."""
 
 
 @dataclass(frozen=True, slots=True)
 class InferredWindow:
-    """Token sizes for one model.
+    """The known limits of one model's window, in tokens.
 
-    `accepted` is the largest accepted request, `refused` the smallest refused one (0: none), and `stated` the
-    window that the provider states, with the answer (0: not stated).
+    `accepted` is the largest accepted request, `refused` the smallest refused one (0: none), and `stated` the window
+    that the provider states, with the answer (0: not stated).
     """
 
     accepted: int = 0
@@ -61,14 +61,14 @@ class InferredWindow:
         return self.refused, self.stated
 
     def stated_window(self, window: int) -> int:
-        """Return the smaller of `window` (from the profile) and the window that the provider states.
+        """Return the smaller of `window`, which the profile gives, and the window that the provider states.
 
         Both include the answer; 0 means not stated.
         """
         return min((size for size in (window, self.window) if size), default=0)
 
     def effective_window(self, window: int) -> int:
-        """Return the number of tokens to use as the window; 0 if unknown."""
+        """Return the number of tokens to use as the window. `window` is the profile's value; 0 means unknown."""
         return min((size for size in (self.stated_window(window), self.tokens) if size), default=0)
 
     def with_accepted(self, tokens: int) -> "InferredWindow":
@@ -88,7 +88,7 @@ UNKNOWN_WINDOW: Final = InferredWindow()
 
 
 class InferredWindows:
-    """A fold of requests and their outcomes."""
+    """A fold of the requests of all agents, which infers each model's window from accepted and refused requests."""
 
     def __init__(self, known: Mapping[str, InferredWindow] | None = None) -> None:
         self.known: dict[str, InferredWindow] = dict(known or {})
@@ -97,7 +97,7 @@ class InferredWindows:
         self._announced: dict[str, int] = {}
 
     def window_of(self, model: ModelInfo) -> InferredWindow:
-        """Return the sizes learned for a model."""
+        """Return the known limits of a model's window."""
         return self.known.get(_key(model), UNKNOWN_WINDOW)
 
     def effective_window(self, model: ModelInfo) -> int:
@@ -105,12 +105,11 @@ class InferredWindows:
         return self.window_of(model).effective_window(model.window)
 
     def has_news(self, model: ModelInfo) -> bool:
-        """Return True if the window differs noticeably from the announced window."""
+        """Return True if the model's inferred window differs noticeably from the one that was announced to the user."""
         window, announced = self.effective_window(model), self._announced.get(model.profile, 0)
         return abs(window - announced) > _ANNOUNCED_CHANGE * window
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if it changed an inferred window."""
         match ev.payload:
             case ContextPacked(request_id=request, total_tokens=tokens):
                 self._packed[request] = tokens

@@ -16,7 +16,10 @@ from tui_agent.protocol.settings import AgentState
 
 @dataclass(frozen=True, slots=True)
 class AgentNode:
-    """One agent. Calls (of models and tools), tokens and cost do not include those of its delegates."""
+    """An agent in the tree of agents.
+
+    Its calls (of models and tools), tokens and cost do not include those of its delegates.
+    """
 
     id: AgentId
     name: str
@@ -59,7 +62,6 @@ class AgentsTree:
         self._view: AgentsTreeView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if an agent changed."""
         if type(ev.payload) not in TAKES or ev.agent == COMPACTION_AGENT:
             return False
         agent = self._agents.get(ev.agent) or _new_agent(ev.agent)
@@ -89,13 +91,12 @@ class AgentsTree:
         return True
 
     def view(self) -> AgentsTreeView:
-        """Return all agents."""
         if self._view is None:
             self._view = AgentsTreeView(tuple(self._agents.values()))
         return self._view
 
 
 def _new_agent(agent: AgentId) -> AgentNode:
-    """Return an agent that no event has introduced yet."""
+    """Return an agent for an id that no `agent.spawned` has introduced."""
     is_main = agent == MAIN_AGENT
     return AgentNode(agent, agent, None if is_main else MAIN_AGENT, 0 if is_main else 1)

@@ -11,7 +11,10 @@ from tui_agent.protocol.ids import CallId, RequestId
 
 @dataclass(frozen=True, slots=True)
 class ApprovalsView:
-    """Open requests and questions. Each is removed when it is answered or its turn ends."""
+    """The permission requests and questions that wait for the user.
+
+    Each is removed when it is answered or its turn ends.
+    """
 
     permissions: tuple[PermissionRequested, ...] = ()
     questions: tuple[QuestionAsked, ...] = ()
@@ -30,7 +33,6 @@ class Approvals:
         self._view: ApprovalsView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if the open requests or questions changed."""
         match ev.payload:
             case PermissionRequested() as request:
                 self._permissions[request.call_id] = request
@@ -53,7 +55,6 @@ class Approvals:
         return True
 
     def view(self) -> ApprovalsView:
-        """Return the open requests and questions."""
         if self._view is None:
             self._view = ApprovalsView(tuple(self._permissions.values()), tuple(self._questions.values()))
         return self._view

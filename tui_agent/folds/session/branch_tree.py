@@ -28,7 +28,7 @@ FAILED_ENDS: Final[frozenset[TurnEnd]] = frozenset(("rejected", "stuck", "model_
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A state and its label: `done, 32 tests pass`."""
+    """A state with the label that is shown for it, e.g. `done, 32 tests pass`."""
 
     state: TurnState = "empty"
     label: str = "no messages"
@@ -36,7 +36,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """One message and its result. `text` is empty if a turn continued without a new message.
+    """One message of the user and its result. `text` is empty if a turn continued without a new message.
 
     `seq` is the event of the message, `last_seq` the last event before the next message. `files` are (path, lines
     added, lines removed).
@@ -89,7 +89,6 @@ class TurnResultFold:
         return self._turns > 0
 
     def apply(self, ev: Envelope) -> None:
-        """Fold one event."""
         self._metrics.apply(ev)
         self._files.apply(ev)
         self._turns += ev.payload.kind == "turn.started"
@@ -98,7 +97,7 @@ class TurnResultFold:
             self._last_at = ev.time
 
     def result(self) -> TurnResult:
-        """Return the result as of the last record."""
+        """Return the result of the message as of the last record."""
         figures = self._metrics.view()
         return TurnResult(
             seq=self._seq,
@@ -119,7 +118,9 @@ class TurnResultFold:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One branch. `own` are its own records, `path` all records from the log's first one to the branch's last one.
+    """One branch of a log.
+
+    `own` are the branch's own records; `path` are all records from the log's first one to the branch's last one.
 
     The branch starts from the branch `parent` (an index) after the event `at_seq`; both are None for the first branch.
     `current` is True for the branch that the session is on.
@@ -153,7 +154,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class TreeView:
-    """The branches in the order in which they started; the first is the main one."""
+    """The branches of a log in the order in which they started; the first is the main one."""
 
     branches: tuple[Branch, ...] = ()
 
@@ -179,7 +180,7 @@ class TreeView:
 
 @dataclass(slots=True)
 class _OpenBranch:
-    """A branch while records are added to it."""
+    """A branch of a log while records are added to it."""
 
     parent: int | None
     at_seq: int | None
@@ -193,7 +194,10 @@ class _OpenBranch:
 
 
 class Tree:
-    """A fold of all records of a log, on any branch. Messages up to event `after` are left out."""
+    """A fold of all records of a log, on any branch, into the tree of branches.
+
+    Messages up to the event `after` are left out.
+    """
 
     def __init__(self, after: int = -1) -> None:
         self._after = after
@@ -205,7 +209,7 @@ class Tree:
         self._current = 0
 
     def apply(self, record: Record) -> bool:
-        """Fold one record, in order; always returns True."""
+        """Add one record of the log. Records must be added in order. Always returns True."""
         payload = record.payload if isinstance(record, Envelope) else None
         if not self._branches:
             self._start_branch(None, None, 0, (), record)

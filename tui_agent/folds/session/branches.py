@@ -30,7 +30,7 @@ class HeadMove:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The records from `first` to `last`, both included."""
+    """A stretch of a log: the records from `first` to `last`, both included."""
 
     first: int
     last: int
@@ -41,7 +41,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class BranchesView:
-    """The head moves in order, and the targets of undo and redo.
+    """The moves of a log's head in order, and the targets of undo and redo.
 
     `undo_to` is the event before the newest turn; `redo_to` is the event at which the head was before the newest undo.
     """
@@ -75,7 +75,7 @@ def is_on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
 
 @dataclass(slots=True)
 class BranchesState:
-    """The complete state of the fold, for a snapshot.
+    """The complete state of the fold `Branches`, for a snapshot.
 
     `prompts` has (seq, parent) of each user message and of each turn that continued without a message, on all branches.
     """
@@ -93,7 +93,6 @@ class Branches:
         self._view: BranchesView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if the head moved or the targets of undo and redo changed."""
         payload = ev.payload
         match payload:
             case SessionHeadMoved():
@@ -117,14 +116,13 @@ class Branches:
             self.state.undone.append(payload.from_seq)
 
     def view(self) -> BranchesView:
-        """Return the branches as of the newest event."""
         if self._view is None:
             redo_to = self.state.undone[-1] if self.state.undone else None
             self._view = BranchesView(tuple(self.state.moves), self._undo_target(), redo_to)
         return self._view
 
     def _undo_target(self) -> int | None:
-        """Return the event before the newest turn on the branch."""
+        """Return the event before the newest turn on the current branch; None if there is no turn."""
         moves, prompts = self.state.moves, self.state.prompts
         last = max(prompts[-1][0] if prompts else -1, moves[-1].seq if moves else -1)
         branch = stretches(moves, last)

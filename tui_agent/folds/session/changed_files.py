@@ -16,7 +16,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """One changed file. Line counts are totals of its changes.
+    """A file that the session changed. Line counts are totals of all changes.
 
     `before` is the stored content before the first change, `after` the stored content after the newest change.
     `disk_sha256_before` and `disk_sha256_after` are the hex SHA-256 of the file's own bytes at those times.
@@ -64,7 +64,7 @@ TAKES = (FileChanged, TurnStarted)
 
 
 class FilesChanged:
-    """A fold of `file.changed`."""
+    """A fold of `file.changed` events into the files that were changed on the current branch."""
 
     def __init__(self) -> None:
         self._files: dict[str, ChangedFile] = {}
@@ -73,7 +73,6 @@ class FilesChanged:
         self._view: FilesChangedView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if a file changed or a new turn began."""
         payload = ev.payload
         if isinstance(payload, FileChanged):
             self._add_change(payload, ev.seq)
@@ -103,7 +102,6 @@ class FilesChanged:
         )
 
     def view(self) -> FilesChangedView:
-        """Return the changed files."""
         if self._view is None:
             files = tuple(
                 file
@@ -121,7 +119,7 @@ class FilesChanged:
 
 
 class FileState(NamedTuple):
-    """The state of a file from event `seq` on. `mode_changed` is True if its permissions changed."""
+    """The state of a file after the event `seq`. `mode_changed` is True if the file's permissions changed."""
 
     seq: int
     sha256: str | None
@@ -129,7 +127,7 @@ class FileState(NamedTuple):
 
 
 class ModifiedFiles:
-    """A fold of `file.changed` and of restored checkpoints, which write no `file.changed` events."""
+    """A fold of `file.changed` events, and of restored checkpoints, which write no `file.changed` events."""
 
     def __init__(self) -> None:
         self._originals: dict[str, str | None] = {}
@@ -138,7 +136,6 @@ class ModifiedFiles:
         """The event whose files are being restored."""
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if it changed the state of a file."""
         match ev.payload:
             case FileChanged() as change:
                 self._originals.setdefault(change.path, change.disk_sha256_before)
@@ -157,7 +154,10 @@ class ModifiedFiles:
         return True
 
     def _restore(self, restored: CheckpointRestored, seq: int) -> None:
-        """Add the restored states after a head move. (Other restores record a `file.changed` for each file.)"""
+        """Add the restored states of files after a move of the head.
+
+        Other restores record a `file.changed` for each file.
+        """
         to_seq, self._to_seq = self._to_seq, -1
         restored_paths = (
             set(self._history) - set(restored.skipped_paths)

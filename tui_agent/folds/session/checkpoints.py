@@ -15,7 +15,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 @dataclass(frozen=True, slots=True)
 class PathChange:
-    """A change to one path since the previous checkpoint. Contents are blob digests, None if there was no file."""
+    """A change to one path since the previous checkpoint. Contents are blob digests; None if there was no file."""
 
     path: str
     author: Author
@@ -27,7 +27,7 @@ class PathChange:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One checkpoint. `part` is -1 for the files before the session's first change.
+    """A checkpoint of the workspace's files. `part` is -1 for the files before the session's first change.
 
     `restored` is True if files were restored to this checkpoint. `unlisted_count` counts changed paths that the log
     does not list; `skipped` are the paths that the checkpoint does not include.
@@ -58,7 +58,6 @@ class Checkpoints:
         self._last_seq = -1
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if there is a new checkpoint or the branch changed."""
         self._last_seq = ev.seq
         moved = self._branches.apply(ev)
         match ev.payload:
@@ -115,7 +114,7 @@ class Checkpoints:
         self._checkpoints.append(checkpoint)
 
     def view(self) -> tuple[Checkpoint, ...]:
-        """Return all checkpoints, oldest first. Linear in their number."""
+        """Return all checkpoints, oldest first. Takes time in proportion to the number of checkpoints."""
         current = stretches(self._branches.view().moves, self._last_seq)
         return tuple(
             replace(checkpoint, on_branch=is_on_branch(checkpoint.seq, current))

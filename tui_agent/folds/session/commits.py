@@ -20,7 +20,6 @@ class Commits:
     commits: list[str] = field(default_factory=list)
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if it is a checkpoint."""
         if not isinstance(ev.payload, CheckpointTaken | CheckpointRestored):
             return False
         self.seqs.append(ev.seq)
@@ -28,7 +27,6 @@ class Commits:
         return True
 
     def view(self) -> tuple[str, ...]:
-        """Return all commits, oldest first."""
         return tuple(self.commits)
 
     def commit_on(self, branch: Sequence[Stretch]) -> str:

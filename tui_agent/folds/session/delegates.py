@@ -65,7 +65,7 @@ class DelegateState:
         return replace(self, files_modified=(*self.files_modified, path))
 
     def with_removed_file(self, path: str) -> "DelegateState":
-        """Return a copy after a file was removed.
+        """Return a copy after the delegate removed a file.
 
         A file that the delegate created is no longer listed; any other file is listed as modified.
         """

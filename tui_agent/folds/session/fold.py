@@ -1,7 +1,6 @@
-"""The fold behind `SessionStateView`.
+"""The fold that builds a `SessionStateView`.
 
-Invariant: the state after a log's last event is the state from which the engine continues, in this run or the
-next.
+Invariant: the state after a log's last event is the state from which the engine continues, in this run or the next.
 """
 
 from dataclasses import fields, replace
@@ -40,9 +39,9 @@ from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 _VALUE_LISTS = ("queue", "open_calls", "delegates", "permissions", "jobs", "questions")
-"""Dicts of the draft whose values are lists in the view."""
+"""Fields of `Draft` that are dicts whose values are lists in the view."""
 _KEY_LISTS = ("open_requests", "granted_rules", "explored_paths", "written_paths")
-"""Dicts of the draft whose keys are lists in the view."""
+"""Fields of `Draft` that are dicts whose keys are lists in the view."""
 _DICTS = ("read_files", "artifacts", "extra", "uncheckpointed")
 _PLAIN_FIELDS = tuple(
     field.name
@@ -60,7 +59,7 @@ class SessionState:
         self._view: SessionStateView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; always return True, because every event changes `seq`."""
+        """Apply one event; always return True, because every event changes `seq`."""
         draft = self.draft
         draft.seq = ev.seq
         draft.last_event = ev.payload.kind
@@ -71,7 +70,7 @@ class SessionState:
         return True
 
     def view(self) -> SessionStateView:
-        """Return the state as of the last event. Built on demand."""
+        """Return the state as of the last event. It is built when this method is called."""
         if self._view is None:
             draft = self.draft
             values: dict[str, Any] = {name: getattr(draft, name) for name in _PLAIN_FIELDS}
@@ -261,7 +260,7 @@ def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> 
 
 
 def _describe_failure(payload: ToolFinished) -> str:
-    """Return the failed call and its message for the model; a long message is cut to its preview."""
+    """Return the name of a failed call, and its message for the model. A long message is cut."""
     texts = (text_preview(part.text) for part in payload.content if isinstance(part, TextContent))
     return f"{payload.name}: {next(texts, payload.summary)}"
 

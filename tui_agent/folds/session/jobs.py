@@ -22,7 +22,7 @@ JobState: TypeAlias = Literal["running"] | JobEnd
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """One job.
+    """A background job.
 
     `output` is the newest output; after the job's end, `full_output` is all output stored in the log.
     """
@@ -92,7 +92,6 @@ class Jobs:
         self._view: JobsView | None = JobsView()
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if a job changed."""
         match ev.payload:
             case JobStarted() as start:
                 self._jobs.pop(start.job_id, None)
@@ -115,7 +114,6 @@ class Jobs:
         return True
 
     def view(self) -> JobsView:
-        """Return the jobs."""
         if self._view is None:
             jobs = tuple(self._jobs.values())
             self._view = JobsView(jobs, sum(job.is_running for job in jobs))

@@ -44,7 +44,7 @@ def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> 
 
 @LIFECYCLE_HANDLERS.on(SessionForked)
 def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
-    """Use the fork's own folder, if it has one. Messages queued in the parent are sent there, not in the fork."""
+    """Use the fork's own folder, if there is one, and drop the queue. The parent session sends the queued messages."""
     draft.queue.clear()
     draft.workspace = payload.changes.workspace or draft.workspace
     draft.fork_changes, draft.clean = payload.changes, True
@@ -107,7 +107,7 @@ def _on_run_finished(draft: Draft, ev: Envelope, payload: RunFinished) -> None:
 
 @LIFECYCLE_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
-    """Return to an earlier state, but keep the counters. Queued messages wait until the user continues."""
+    """Return to the state at an earlier event, but keep the counters. Queued messages wait until the user continues."""
     draft.parts, draft.turn = max(draft.parts, payload.parts), max(draft.turn, payload.turn)
     draft.iteration = max(draft.iteration, payload.iteration)
     draft.delegate_count = max(draft.delegate_count, payload.agents)

@@ -26,7 +26,7 @@ MAX_MESSAGES: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOutline:
-    """The folds that a screen starts with; they do not grow with the conversation."""
+    """The states of the folds with which a screen starts. Their size does not grow with the conversation."""
 
     state: Draft
     meter: MeterState
@@ -38,7 +38,10 @@ _OUTLINE_FIELDS: Final = {field.name for field in fields(SnapshotOutline)}
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(SnapshotOutline):
-    """The states of all folds. They are not copies, so the snapshot must be dumped before more events are folded."""
+    """The states of all folds of an engine.
+
+    The states are not copies, so the snapshot must be dumped before more events are applied.
+    """
 
     messages: History
     commits: Commits
@@ -65,7 +68,7 @@ def take_snapshot(
     calibration: Calibration,
     windows: InferredWindows,
 ) -> Snapshot | None:
-    """Return the states of the folds.
+    """Return the states of the given folds.
 
     Returns None while anything is in progress, if the log's beginning is missing, or if the history is too long.
     """

@@ -69,7 +69,7 @@ class Draft:
     pending_steers: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
-    """Open requests by id, each with the agent to which its usage is added."""
+    """Open model requests by id, each with the agent to which the request's usage is added."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     delegate_count: int = 0
     main_local_iteration: int = 0
@@ -92,7 +92,7 @@ class Draft:
     commit: str = ""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
     written_paths: dict[str, bool] = field(default_factory=dict)
-    """Files changed by agents and their commands, the newest last; True for a file that did not exist before."""
+    """Files changed by agents and their commands, the newest last; True for a file that an agent created."""
     crash_time: float | None = None
     last_event_time: float = 0.0
     """Time of the newest event that is not a repair of the log, in seconds since the epoch."""
@@ -114,7 +114,7 @@ class Draft:
         self.turn_totals = _add_usage(self.turn_totals, usage, cost)
 
     def clear_fork_changes(self, *fields: str) -> None:
-        """Reset these fields of the fork's changes, because they were applied or replaced."""
+        """Remove these fields from the fork's changes, because they were applied or replaced."""
         if self.fork_changes is not None:
             defaults = ForkChange()
             self.fork_changes = self.fork_changes.model_copy(

@@ -1,4 +1,4 @@
-"""The task list for the todo pane."""
+"""The list of tasks (todo items) of the main agent."""
 
 from dataclasses import dataclass
 
@@ -27,14 +27,12 @@ class Todo:
         self._view = _build_view(items)
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if the list changed."""
         if not isinstance(ev.payload, TodoUpdated) or ev.agent != MAIN_AGENT:
             return False
         self._view = _build_view(ev.payload.items)
         return True
 
     def view(self) -> TodoView:
-        """Return the task list."""
         return self._view
 
 

@@ -39,7 +39,7 @@ STUCK_AFTER = 3
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
-    """Return a short digest of a call and its result. A call that only repeats another one has the same digest.
+    """Return a short digest of a call and its result, which is equal for a call that only repeats another one.
 
     Only the first part of the content is used, because notes may follow it. A blob is represented by its SHA-256.
     """
@@ -142,16 +142,16 @@ class SessionStateView:
     shell_started_at: float | None = None
     iteration: int = 0
     own_iteration: int = 0
-    """The iteration of the main agent or, in a delegate's view, of the delegate.
+    """The number of the iteration of the main agent or, in a delegate's view, of the delegate.
 
-    Concurrent delegates are in different iterations.
+    Delegates that run at the same time are in different iterations.
     """
     local_iteration: int = 0
     main_local_iteration: int = 0
     """The main agent's own iteration count, also while a delegate works."""
     delegate_level: int = 0
     parts: int = 0
-    """The number of parts; also the next part's index."""
+    """The number of message parts so far, which is also the index of the next part."""
     repeated_call: str = ""
     """The digest of the newest finished call's name, arguments and result content (`call_digest`)."""
     repeat_count: int = 0
@@ -159,7 +159,7 @@ class SessionStateView:
     last_error: str = ""
     """The message of the last failure of the engine, of a model or of a call."""
     session_context: str = ""
-    """Summary added from an earlier session."""
+    """The summary of an earlier session that was added to this one; None if there is none."""
     start_seq: int = 0
     """The seq at which the history of `agent` begins."""
     last_event: str = ""
@@ -204,7 +204,7 @@ class SessionStateView:
     commit: str = ""
     """The commit of the workspace's newest checkpoint; empty before the first."""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
-    """Changes since the newest checkpoint, by path."""
+    """Changes of files since the newest checkpoint, by path."""
     written_paths: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, the newest last."""
     crash_time: float | None = None
@@ -231,7 +231,7 @@ class SessionStateView:
 
     @property
     def almost_stuck(self) -> bool:
-        """True if the newest calls repeat each other."""
+        """True if the newest calls were equal, with equal results, at least `STUCK_AFTER` times in a row."""
         return self.repeat_count >= STUCK_AFTER
 
     @property

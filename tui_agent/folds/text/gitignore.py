@@ -22,7 +22,7 @@ _STARS = re.compile(r"\*+")
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A parsed line of an ignore file."""
+    """A parsed line of an ignore file: one pattern."""
 
     parts: tuple[NamePattern, ...]
     ignores: bool
@@ -33,7 +33,7 @@ class _Line:
 
     @property
     def work(self) -> int:
-        """Number of comparisons for each name of a path."""
+        """The number of comparisons that matching the line needs for each name of a path."""
         return len(self.parts) if None in self.parts else 1
 
     def fits(self, names: Sequence[str]) -> bool:
@@ -83,7 +83,10 @@ class IgnoreRules:
         self._files = files
 
     def with_file(self, base: str, text: str) -> "IgnoreRules":
-        """Return these rules and the ignore file in `base`; `base` is empty or ends with `/`."""
+        """Return these rules with an ignore file added.
+
+        `base` is the folder of the file: empty for the rules' root, otherwise a path that ends with `/`.
+        """
         ignore_file = IgnoreFile(text)
         return IgnoreRules((*self._files, (base, ignore_file))) if ignore_file else self
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 MAX_PATTERN_CHARS = 500
 MAX_ALTERNATIVES = 64
 NamePattern: TypeAlias = Pattern[str] | None
-"""The pattern of one name; None means `**`: any number of names."""
+"""The pattern of one name of a path; None means `**`: any number of names."""
 
 _CLASSES = {
     "alpha": "a-zA-Z",
@@ -53,7 +53,7 @@ def compile_path_pattern(pattern: str) -> Callable[[str], bool]:
 
 
 def compile_parts(pattern: str, *, escapes: bool = False) -> tuple[NamePattern, ...]:
-    """Return one expression per name of a pattern. With `escapes` a backslash makes the next character literal."""
+    """Return one pattern per name of a path pattern. With `escapes`, a backslash makes the next character literal."""
     parts: list[NamePattern] = []
     for name in pattern.split("/"):
         if len(name) > 1 and not name.strip("*"):
@@ -65,7 +65,10 @@ def compile_parts(pattern: str, *, escapes: bool = False) -> tuple[NamePattern, 
 
 
 def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
-    """Return True if the names match the parts. Linear: it tracks the set of reachable positions."""
+    """Return True if the names of a path match the patterns `parts`.
+
+    Takes linear time, because all reachable positions are tracked at once.
+    """
     reachable = _skip_stars({0}, parts)
     for name in names:
         next_positions: set[int] = set()
@@ -84,7 +87,7 @@ def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
 
 
 def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
-    """Return the reachable positions, with those after a `**` added, because `**` may match zero folders."""
+    """Return the reachable positions with those added that follow a `**`, because `**` may match no folder at all."""
     positions = set(reachable)
     for index in reachable:
         position = index
@@ -117,7 +120,7 @@ def _expand_braces(pattern: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _compile_name(name: str, escapes: bool) -> Pattern[str]:
-    """Compile the pattern of one name."""
+    """Return a regular expression for the pattern of one name."""
     pieces = [""]
     position = 0
     while position < len(name):
@@ -147,7 +150,7 @@ def _compile_name(name: str, escapes: bool) -> Pattern[str]:
 
 
 def _find_set_end(name: str, at: int, escapes: bool) -> int:
-    """Return the position of the `]` that ends the set opened before `at`; -1 if there is none."""
+    """Return the position of the `]` that ends the set (such as `[abc]`) opened before `at`; -1 if there is none."""
     at += name[at : at + 1] in ("!", "^") if escapes else name[at : at + 1] == "!"
     first = at
     while at < len(name):

@@ -54,7 +54,7 @@ FAILURE_LABELS: Final[dict[str, str]] = {
     "budget": "a limit that was reached",
     "engine": "the engine itself",
 }
-"""Causes of failures, by the categories of `MetricsView.failures`."""
+"""Labels for causes of failures, by the categories of `MetricsView.failures`."""
 
 
 def unknown_price_warning(model: str, price: float | None, limit_usd: float | None) -> str:
@@ -95,7 +95,7 @@ def skipped_lines_notice(count: int) -> str:
 
 
 def unknown_events_notice(count: int, *, other_version: bool = False) -> str:
-    """Return the phrase for events of a log whose kind or version is unknown."""
+    """Return the phrase for `count` events of a log whose kind or version is unknown."""
     what = "a log version" if other_version else "a kind"
     return f"{format_count(count, 'event')} of {what} that this version of tui-agent does not know"
 
@@ -142,7 +142,7 @@ def _artifact_ids(cuts: Sequence[Truncation]) -> str:
 
 
 def mention_name(mention: Mention) -> str:
-    """Return the name of a mention: its path, or the text in the message."""
+    """Return the name shown for a mention: the path or, without a path, the text in the message."""
     return mention.reference if mention.kind in ("missing", "symbol") else mention.path
 
 

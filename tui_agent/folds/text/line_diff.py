@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 
 CONTEXT_LINES = 3
 EXACT_LIMIT = 1_000_000
-"""Maximum product of the line counts for an exact comparison."""
+"""Maximum product of the line counts of two texts for an exact comparison."""
 NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -36,7 +36,10 @@ class Change:
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines without line feeds (carriage returns stay); an unterminated last line gets a marker."""
+    """Return the lines of a text without line feeds. Carriage returns stay.
+
+    If the last line does not end with a line feed, a marker follows it.
+    """
     if not text:
         return []
     lines = text.split("\n")
@@ -48,7 +51,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def find_changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Return the changed ranges in order; adjacent ranges are merged."""
+    """Return the changed ranges of lines in order; adjacent ranges are merged."""
     merged: list[Change] = []
     for change in _compare(old, new, 0, len(old), 0, len(new)):
         if merged and merged[-1].a2 == change.a1 and merged[-1].b2 == change.b1:
@@ -112,7 +115,10 @@ def _compare_exactly(
 def _find_anchors(
     old: Sequence[str], new: Sequence[str], a1: int, a2: int, b1: int, b2: int
 ) -> list[tuple[int, int]]:
-    """Return (old index, new index) of lines that occur once on each side, as the longest sequence rising on both."""
+    """Return pairs (old index, new index) of lines that occur once in each text.
+
+    The pairs are the longest sequence in which both indices rise.
+    """
     old_counts = Counter(old[a1:a2])
     new_counts = Counter(new[b1:b2])
     new_positions = {new[j]: j for j in range(b1, b2) if new_counts[new[j]] == 1}

@@ -15,13 +15,13 @@ _PIECE = re.compile(
     r"|(?<![A-Za-z0-9])[0-9](?:[a-z]{1,2}|[A-Z]{1,2})(?![A-Za-z0-9])"
     r"|[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_a-zA-Z]+"
 )
-"""Pieces that are compared separately.
+"""Matches the pieces of an identifier that are compared separately.
 
-Words like i18n, k8s or 2fa stay in one piece, because their letters alone mean nothing. The words URLs and IPv4
-also stay in one piece: they are not split before the last capital.
+Words like i18n, k8s or 2fa stay in one piece, because their letters alone mean nothing. The words URLs and IPv4 also
+stay in one piece: they are not split before the last capital.
 """
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])")
-"""`_PIECE` for a word of ASCII letters only."""
+"""Like `_PIECE`, but faster: for a word of ASCII letters only."""
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 MAX_WORD_CHARS = 64
 """Maximum length of a word in characters; longer runs are not indexed."""
@@ -68,7 +68,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _normalize(piece: str) -> str:
-    """Return the comparable form of a run of letters; empty for stop words and single letters."""
+    """Return the form in which a run of letters is compared; empty for stop words and single letters."""
     if len(piece) > 2 and piece[-1] == "s" and piece[:-1].isupper():
         piece = piece[:-1]
     lowered = piece.lower()
@@ -76,14 +76,14 @@ def _normalize(piece: str) -> str:
 
 
 def _is_generated(run: str) -> bool:
-    """Return True if a run looks generated (a digest, a key). Such runs are not indexed."""
+    """Return True if a run of letters and digits looks generated, like a digest or a key. Such runs are not indexed."""
     return sum(map(str.isdigit, run)) >= MIN_GENERATED_DIGITS and len(
         _KIND_CHANGE.findall(run)
     ) * MAX_CHARS_PER_CHANGE >= len(run)
 
 
 def split_identifier(word: str) -> tuple[str, ...]:
-    """Return the comparable pieces of one identifier or word."""
+    """Return the pieces of one identifier or word, in the form in which they are compared."""
     if len(word) > MAX_WORD_CHARS:
         return ()
     if word.isascii() and (word.isalpha() or word.replace("_", "a").isalpha()):
@@ -121,13 +121,13 @@ def find_words(text: str) -> list[str]:
 
 
 def split_text(text: str) -> list[str]:
-    """Return the comparable pieces of a short text, in order."""
+    """Return the pieces of all words of a short text, in order, in the form in which they are compared."""
     return [piece for word in find_words(text) for piece in split_identifier(word)]
 
 
 @lru_cache(maxsize=16_384)
 def split_name(name: str) -> frozenset[str]:
-    """Return the comparable pieces of a symbol's name."""
+    """Return the pieces of a symbol's name, in the form in which they are compared."""
     return frozenset(split_text(name))
 
 
@@ -137,7 +137,7 @@ def strip_accents(text: str) -> str:
 
 
 class _PlainLetters(dict[int, str]):
-    """Cache of letters without their accents."""
+    """Cache that maps a letter to the letter without accents."""
 
     def __missing__(self, code: int) -> str:
         letters = "".join(part for part in normalize("NFKD", chr(code)) if not combining(part))

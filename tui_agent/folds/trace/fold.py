@@ -1,4 +1,4 @@
-"""The fold behind the trace: events open and close spans.
+"""The fold behind the trace: events open and close spans (turns, iterations, model calls, tool calls).
 
 Invariant: `apply` costs O(depth); unchanged spans are the same objects in the next view.
 """
@@ -49,9 +49,10 @@ _TURN_STATES: dict[TurnEnd, SpanState] = {
 
 
 class Trace:
-    """A fold of the session into spans. A delegate's model calls and tools are children of its subtask.
+    """A fold of a session's events into spans.
 
-    Spans of old turns, before the newest `keep`, are packed.
+    A delegate's model calls and tools are children of the span of its subtask. Spans of old turns, before the newest
+    `keep`, are packed.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
@@ -64,11 +65,10 @@ class Trace:
         self.unstarted_calls: dict[CallId, Node] = {}
         """Calls that had not started when their turn ended, for a turn that continues with them."""
         self.sent_tokens: dict[RequestId, int] = {}
-        """The tokens sent by open requests, as counted before sending."""
+        """The number of tokens sent by each open request, as counted before sending."""
         self.last_at = 0.0
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if a span changed."""
         revision = self.tree.revision
         _HANDLERS.apply(self, ev)
         if not isinstance(ev.payload, ModelDelta):  # a log may be read without the deltas
@@ -108,7 +108,7 @@ class Trace:
         return node
 
     def parent_for(self, agent: AgentId) -> Node | None:
-        """Return the parent span for this agent's next span."""
+        """Return the parent for the next span of this agent; None if nothing is running."""
         if agent in self.subtasks:
             return self.subtasks[agent]
         return self.iterations.get(agent) or self.iterations.get(MAIN_AGENT) or self.turn
@@ -254,7 +254,7 @@ _REACHES = {"always": "always, in this project", "everywhere": "always, in every
 
 
 def decided_by(payload: PermissionDecided) -> str:
-    """Return who or what decided: `allowed by you (session)`, `denied by` a rule."""
+    """Return who or what decided about a permission, e.g. `allowed by you (session)` or `denied by` and a rule."""
     verdict = "allowed" if payload.decision == "allow" else "denied"
     if payload.decided_by == "user":
         reach = _REACHES.get(payload.reach, payload.reach)

@@ -1,4 +1,4 @@
-"""Labels for a session's measures, for the terminal and the screen.
+"""Labels for the measures of a session, for the terminal and the screen.
 
 Invariant: pure; a value that was not measured has no row.
 """
@@ -9,7 +9,7 @@ from tui_agent.units import format_bytes, format_duration
 
 
 def measure_rows(metrics: MetricsView) -> list[tuple[str, str]]:
-    """Return (name, text) rows on output, context, map, and the first edit and test."""
+    """Return rows of (name, text) about output, context, repository map, and the first edit and test."""
     share = "" if metrics.compression_ratio is None else f", {metrics.compression_ratio:.0%} sent to models"
     artifacts = (
         f"{format_count(metrics.artifact_count, 'output')} stored, {format_bytes(metrics.artifact_bytes)}"
@@ -58,7 +58,7 @@ def _describe_map(metrics: MetricsView) -> str:
 
 
 def _describe_first_edit(metrics: MetricsView) -> str:
-    """Describe the numbers of parts before the session's first edit, and from the edit to the next test."""
+    """Describe how many parts came before the session's first edit, and from that edit to the next test."""
     if metrics.first_edit_part is None:
         return ""
     phrases = [f"part {metrics.first_edit_part}"]

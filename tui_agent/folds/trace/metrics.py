@@ -28,7 +28,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage, add_cost
 
 SEARCHES = frozenset(("search", "find"))
-"""Verbs of calls that search."""
+"""Verbs of tool calls that search."""
 _COUNTED_KINDS = {
     "turns": "turn.started",
     "iterations": "iteration.started",
@@ -40,7 +40,7 @@ _COUNTED_KINDS = {
     "memory_updates": "memory.updated",
     "repomap_uses": "repomap.used",
 }
-"""Figures that are the number of events of a kind."""
+"""Figures that are simply the number of events of a kind."""
 _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_limit", "cost_limit"))
 
 
@@ -129,15 +129,15 @@ class Metrics:
 
     def __init__(self) -> None:
         self.sums = MetricsView()
-        """The figures that are up to date after every event; `view` adds the others."""
+        """The figures that are up to date after every event. The method `view` adds the others."""
         self.read_lines: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
-        """Line ranges read, by (agent, path, digest of the content)."""
+        """Ranges of lines that were read, by (agent, path, digest of the content)."""
         self.first_turn_at: float | None = None
         self.first_test_at: float | None = None
         self.last_search_part: int | None = None
-        """The part of the newest search before the first edit."""
+        """The index of the part with the newest search before the first edit."""
         self.call_parts: dict[CallId, int] = {}
-        """The parts of open calls."""
+        """The index of the part of each open call."""
         self.first_read_parts: dict[str, int] = {}
         self._targets: set[str] = set()
         self._files = ModifiedFiles()
@@ -147,7 +147,7 @@ class Metrics:
         self._view: MetricsView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; always return True, because every event is counted."""
+        """Apply one event; always return True, because every event is counted."""
         sums, kind = self.sums, ev.payload.kind
         if not sums.events:
             sums.first_at = ev.time
@@ -161,7 +161,6 @@ class Metrics:
         return True
 
     def view(self) -> MetricsView:
-        """Return the metrics as of the last event."""
         if self._view is None:
             sums = self.sums
             raw = sums.raw_output_chars
@@ -184,7 +183,7 @@ class Metrics:
         return self._view
 
     def part_of(self, call_id: CallId | None) -> int:
-        """Return the number of the part in which an open call was made; the newest part for any other `call_id`."""
+        """Return the index of the part in which an open call was made; the newest part for any other `call_id`."""
         newest = self.sums.parts - 1
         return newest if call_id is None else self.call_parts.get(call_id, newest)
 
@@ -205,7 +204,7 @@ class Metrics:
         self.sums.failures[category] = self.sums.failures.get(category, 0) + 1
 
     def spend(self, usage: Usage, cost: float | None) -> None:
-        """Add a model call and its tokens and cost."""
+        """Count a model call, with its tokens and cost."""
         sums = self.sums
         sums.model_calls += 1
         sums.input_tokens += usage.input_tokens

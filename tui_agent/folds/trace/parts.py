@@ -1,4 +1,4 @@
-"""The parts of a session, one row each. A part is a text, a reasoning, a tool call or a tool result.
+"""The message parts of a session, one row each. A part is a text, a reasoning, a tool call or a tool result.
 
 Invariant: rows have the indices 0 … n-1 without gaps, across turns and agents, in the order of the log.
 """
@@ -24,7 +24,7 @@ SUMMARY_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """One part. `part` is its index; `seq` and `time` are those of its event.
+    """A row for one message part. `part` is the part's index; `seq` and `time` are those of its event.
 
     For a result, `duration_ms` is the duration of the call; for the first part of an answer, the duration of the
     answer. `commit` is the checkpoint of the files after the part; `changed_files` is True if the part changed files.
@@ -48,7 +48,7 @@ class PartRow:
 
 
 class Parts:
-    """A fold of the log into part rows."""
+    """A fold of the log into one row for each message part."""
 
     def __init__(self) -> None:
         self.rows: list[PartRow] = []
@@ -58,7 +58,6 @@ class Parts:
         self.drained_count = 0
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if a row was added or changed."""
         return _HANDLERS.apply(self, ev)
 
     def drain(self) -> list[PartRow]:
@@ -67,7 +66,6 @@ class Parts:
         return new_rows
 
     def view(self) -> tuple[PartRow, ...]:
-        """Return every row so far."""
         return tuple(self.rows)
 
 

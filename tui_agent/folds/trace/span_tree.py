@@ -60,11 +60,11 @@ GROUPS: frozenset[SpanKind] = frozenset(("turn", "iteration"))
 
 
 class SpanTree:
-    """All spans in order of start."""
+    """All spans of a trace, in the order in which they started."""
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._nodes: dict[int, Node] = {}
-        """Nodes that can still change, and the newest nodes that cannot."""
+        """Nodes of spans that can still change, and the newest nodes of spans that cannot."""
         self._spans = PackedSpans(keep)
         self._count_all = 0
         self._dirty: dict[int, Node] = {}
@@ -79,7 +79,7 @@ class SpanTree:
         """End of a crashed run: the latest end of the spans that are being closed; None without a crash."""
 
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
-        """Add a running span."""
+        """Add a running span and return its node."""
         depth = 0 if parent is None else parent.depth + 1
         index = self._count_all
         node = Node(index, kind, name, "running", ev.agent, ev.time, ev.seq, ev.seq, parent, depth)
@@ -100,18 +100,16 @@ class SpanTree:
         return node
 
     def touch(self, node: Node) -> None:
-        """Mark a node as changed."""
         self._dirty[node.index] = node
         self._view = None
         self.revision += 1
 
     def set_state(self, node: Node, state: SpanState) -> None:
-        """Set a span's state and mark it as changed."""
         self._count(node, state)
         self.touch(node)
 
     def _count(self, node: Node, state: SpanState) -> None:
-        """Set a span's state and update the counts of its ancestors."""
+        """Set a span's state, and update the counts of failed and denied spans in all spans above it."""
         previous, node.state = node.state, state
         if previous == state or node.kind in GROUPS:
             return
@@ -137,7 +135,7 @@ class SpanTree:
         self.touch(node)
 
     def end_below(self, node: Node, ev: Envelope) -> None:
-        """Close all open spans below this span."""
+        """Close all open spans below a span."""
         for child in node.children:
             if child.end is None:
                 self.end_below(child, ev)
@@ -251,7 +249,7 @@ class SpanTree:
 _shared_fields = attrgetter(
     *(field.name for field in fields(Span) if field.name not in ("parent", "children"))
 )
-"""Getter of all fields of a span except the last two, `parent` and `children`."""
+"""Returns the values of all fields of a span except the last two, `parent` and `children`."""
 
 
 def _freeze_node(node: Node) -> Span:

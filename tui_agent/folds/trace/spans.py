@@ -12,7 +12,7 @@ SpanState: TypeAlias = Literal["queued", "running", "waiting", "done", "failed",
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One span of the trace.
+    """One span of the trace: a turn, an iteration, a model call, a tool call or a delegate's work.
 
     Times are seconds since the epoch; `end` is None while the span is open. `first_seq` and `last_seq` are the events
     that open and close the span. `parent` and `children` are indices into `TraceView.spans`.
@@ -55,10 +55,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class TraceView:
-    """All spans in order of start: a tuple or, in a very long session, a `PackedList`. `roots` are indices of `spans`.
+    """All spans of a trace in order of start: a tuple or, in a very long session, a `PackedList`.
 
-    `failed` and `denied` count calls of models and tools. `turns` is the number of roots that are turns, and
-    `longest_ms` the longest duration of a finished root.
+    `roots` are indices of `spans`. `failed` and `denied` count calls of models and tools. `turns` is the number of
+    roots that are turns, and `longest_ms` the longest duration of a finished root.
     """
 
     spans: Sequence[Span]

@@ -25,7 +25,7 @@ Mark: TypeAlias = Literal["you", "files", "error", "compaction"]
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A mark for an important event, at a place of the timeline."""
+    """A mark for an important event on a replay timeline. `place` is the index of the event's record."""
 
     place: int
     mark: Mark
@@ -33,9 +33,10 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The timeline. `clock[i]` is the time of the event at place `i`, in seconds since the first event.
+    """The replay timeline of a log.
 
-    The other fields are places, in order.
+    `clock[i]` is the time of the record with index `i`, in seconds since the first event. The other fields are places
+    (indices of records), in order.
     """
 
     clock: tuple[float, ...]
@@ -52,11 +53,14 @@ class Timeline:
         return self.clock[-1] if self.clock else 0.0
 
     def place_at(self, seconds: float) -> int:
-        """Return the place of the newest event at or before this time."""
+        """Return the index of the newest record at or before this time."""
         return max(0, bisect_right(self.clock, seconds) - 1)
 
     def next_stop(self, place: int, unit: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
-        """Return the next or previous place of this kind; if there is none, the last or first place."""
+        """Return the index of the next or previous record that is a stop of the kind `unit`.
+
+        If there is none, return the last or first index.
+        """
         last = len(self.clock) - 1
         if unit == "event":
             return min(last, place + 1) if forward else max(0, place - 1)
@@ -70,7 +74,7 @@ class Timeline:
         return stops[index] if index >= 0 else 0
 
     def activity(self, columns: int, levels: int) -> list[int]:
-        """Return the activity in each of `columns` equal time spans: 0 without events, else 1 to `levels`."""
+        """Return the activity in each of `columns` equal spans of time: 0 without events, else 1 to `levels`."""
         counts = [0] * columns
         for seconds in self.clock:
             counts[self.column(seconds, columns)] += 1
@@ -79,7 +83,7 @@ class Timeline:
         return [0 if not count else max(1, round(levels * (count / most) ** 0.5)) for count in counts]
 
     def column(self, seconds: float, columns: int) -> int:
-        """Return the column of a time on a timeline with `columns` columns."""
+        """Return the column of a time if the timeline is drawn with `columns` columns."""
         share = seconds / self.length if self.length else 0.0
         return min(columns - 1, max(0, int(share * (columns - 1) + 0.5)))
 
@@ -90,7 +94,7 @@ def build_timeline(records: Sequence[Record]) -> Timeline:
 
 
 def extend_timeline(line: Timeline, last_at: float, new: Sequence[Record]) -> Timeline:
-    """Return the timeline extended by the records `new`; `last_at` is the time of its last record so far."""
+    """Return the timeline extended by the records `new`. `last_at` is the time of the last record so far."""
     first = len(line)
     markers = (Marker(place, mark) for place, record in enumerate(new, first) if (mark := event_mark(record)))
     return Timeline(

@@ -1,1 +1,1 @@
-"""The fold behind the chat: entries in order."""
+"""The fold behind the chat: the entries that the chat shows, in order."""

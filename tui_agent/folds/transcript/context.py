@@ -1,4 +1,4 @@
-"""Handlers for the context in the chat: summaries, stored outputs, restored messages and warnings."""
+"""Handlers of events about the context, for the chat: summaries, stored outputs, restored messages and warnings."""
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.text.labels import (

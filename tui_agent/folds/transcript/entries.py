@@ -41,9 +41,10 @@ NoticeLevel: TypeAlias = Literal["info", "running", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class EntryBase:
-    """Fields of every entry. `seq` is the event that opened it, `time` that event's time in seconds since the epoch.
+    """Fields of every entry of the transcript.
 
-    `turn` is 0 before the first turn.
+    `seq` is the event that opened the entry, `time` the time of that event in seconds since the epoch. `turn` is 0
+    before the first turn.
     """
 
     id: str
@@ -66,7 +67,7 @@ class UserEntry(EntryBase):
     state: Literal["sent", "queued", "steered", "removed"]
     queue_id: RequestId | None = None
     mentions: tuple[Mention, ...] = ()
-    """The mentions without their texts."""
+    """The mentions in the message, without the texts that were read for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class ToolEntry(EntryBase):
 
     @property
     def result(self) -> str:
-        """The outcome; of a denied call, the policy's reason. What the user said is not part of it."""
+        """The outcome of the call. For a denied call, this is the policy's reason and not what the user said."""
         if self.denied_by_user:
             return "" if self.state == "denied" else self.outcome
         return self.denial or self.outcome

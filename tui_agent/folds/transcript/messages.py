@@ -1,4 +1,4 @@
-"""Handlers for the conversation in the chat: messages, streamed answers, questions and turns."""
+"""Handlers of events of the conversation, for the chat: messages, streamed answers, questions and turns."""
 
 import hashlib
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ from tui_agent.units import format_elapsed
 MESSAGE_HANDLERS: Handlers[Draft] = Handlers()
 
 ASKING_TOOLS = frozenset({"ask_user", "present_plan"})
-"""Tools that only ask the user."""
+"""Tools that only ask the user a question."""
 _FAULTS = {
     "rate_limit": "The provider's rate limit was reached.",
     "overloaded": "The provider is overloaded.",
@@ -78,7 +78,6 @@ def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageRe
 
 
 def _without_texts(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
-    """Return the mentions without their texts, which stay in the log."""
     return tuple(mention.model_copy(update={"text": ""}) for mention in mentions)
 
 
@@ -142,7 +141,10 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
 
 
 def _add_kept_work(draft: Draft) -> bool:
-    """Add the work that is kept and the user's options to the failure notice; return False if there is no notice."""
+    """Add to the notice of a failure what is kept of the turn's work, and what the user can do next.
+
+    Return False if there is no notice.
+    """
     entry = None if draft.failure is None else draft.entries[draft.failure]
     if draft.failure is None or not isinstance(entry, NoticeEntry):
         return False
@@ -213,7 +215,7 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
 def _finish_part(
     draft: Draft, ev: Envelope, entry_id: str, part: TextPart | ReasoningPart, unfinished: list[int]
 ) -> None:
-    """Set the final text of the next streamed entry of the part's kind, or add an entry if nothing was streamed."""
+    """Set the final text of the next streamed entry of the part's kind; if nothing was streamed, add an entry."""
     entry_class = AnswerEntry if isinstance(part, TextPart) else ReasoningEntry
     index = next(
         (candidate for candidate in unfinished if isinstance(draft.entries[candidate], entry_class)), None
@@ -259,7 +261,10 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None
 
 
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
-    """Replace the notice's announcement of the next try by the number of the try that answered, if any."""
+    """Remove the announcement of the next try from the notice about retries.
+
+    If a try answered, a new line of the notice says which one.
+    """
     index, tries = draft.retries.pop(request, None), draft.attempts.pop(request, 0)
     entry = None if index is None else draft.entries[index]
     if index is not None and isinstance(entry, NoticeEntry):
@@ -301,7 +306,10 @@ def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | 
 
 
 def _note_too_long(draft: Draft, ev: Envelope) -> None:
-    """Add or update the turn's notice that a request is shortened and sent again. The turn has not failed."""
+    """Add or update the notice that a request of the turn was too long, and is shortened and sent again.
+
+    The turn has not failed.
+    """
     index, count = draft.overflow_notice or (-1, 0)
     times = f" {count + 1} times" if count else ""
     line = f"The request was too long for the provider{times}; it is shortened and sent again."

@@ -1,4 +1,4 @@
-"""Handlers for notices in the chat: errors, settings, repairs, the user's commands, hooks, background jobs, undo."""
+"""Handlers of events that become notices in the chat: errors, settings, repairs, user commands, hooks, jobs, undo."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -60,7 +60,7 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
     "lost": "lost",
 }
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
-"""Ends of a command that are shown with its duration."""
+"""Ways in which a command can end that are shown with the command's duration."""
 _HEAD_MOVES = {
     "undo": "Undid the last turn, back to {event}. /redo restores it.",
     "revert": "Reverted to {event}. /redo restores the newer state.",
@@ -96,7 +96,7 @@ def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
 
 
 def count_unknown(draft: Draft, record: UnknownEvent) -> None:
-    """Count an unknown event in the notice that the first such event added."""
+    """Count an unknown event in the single notice about such events."""
     other = record.is_other_version
     index, count = draft.unknown_notices.get(other, (-1, 0))
     lines = (f"{unknown_events_notice(count + 1, other_version=other)}.",)
@@ -165,7 +165,7 @@ def _format_value(value: JsonValue) -> str:
 
 
 def _format_map_options(value: Mapping[str, JsonValue]) -> str:
-    """Return the options of the repository map: `2.4k tokens, 1 pinned, 1 hidden`."""
+    """Describe the options of the repository map in one line: `2.4k tokens, 1 pinned, 1 hidden`."""
     tokens = value.get("max_tokens")
     phrases = [f"{format_tokens(tokens)} tokens"] if isinstance(tokens, int) else []
     paths = {kind: value.get(kind) for kind in ("pinned", "hidden")}
@@ -176,7 +176,6 @@ def _format_map_options(value: Mapping[str, JsonValue]) -> str:
 
 
 def _count_list(item: JsonValue) -> JsonValue:
-    """Return the length of a list, which is too long for one line; return other values unchanged."""
     return len(item) if isinstance(item, list) else item
 
 
@@ -299,7 +298,10 @@ def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> None:
 
 
 def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
-    """Return the headline (empty if there is nothing to report) and level; `suffix` is a space and the call's name."""
+    """Return the headline and the level of the notice about a hook; an empty headline means no notice.
+
+    `suffix` is a space and the name of the call that the hook was for.
+    """
     reason = f": {payload.reason}" if payload.reason else ""
     if payload.fault:
         consequence = " You are asked about the call." if payload.event == "before_tool" else ""

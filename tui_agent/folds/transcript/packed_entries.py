@@ -1,4 +1,4 @@
-"""Packed lists of transcript entries and of trace spans. Items are packed as JSON."""
+"""Packed lists of transcript entries and of trace spans. Older items are packed as JSON."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -19,11 +19,13 @@ def _adapter(item_class: type) -> TypeAdapter[list[Any]]:
 
 
 class PackedEntries(PackedList[Entry]):
-    """A packed list of transcript entries. A chunk is one line with each entry's class, and one JSON line per class."""
+    """A packed list of transcript entries.
+
+    A chunk is one line with each entry's class, and one JSON line per class.
+    """
 
     @staticmethod
     def dump(items: Sequence[Entry]) -> bytes:
-        """Return entries as bytes."""
         order = bytes(_ENTRY_CLASSES.index(type(item)) for item in items)
         groups = [
             _adapter(entry_class).dump_json([item for item in items if type(item) is entry_class])
@@ -33,7 +35,6 @@ class PackedEntries(PackedList[Entry]):
 
     @staticmethod
     def load(data: bytes) -> Sequence[Entry]:
-        """Return the entries that `dump` serialised."""
         order, *groups = data.split(b"\n")
         waiting = [
             iter(_adapter(entry_class).validate_json(group))
@@ -47,10 +48,8 @@ class PackedSpans(PackedList[Span]):
 
     @staticmethod
     def dump(items: Sequence[Span]) -> bytes:
-        """Return spans as JSON."""
         return _adapter(Span).dump_json(list(items))
 
     @staticmethod
     def load(data: bytes) -> Sequence[Span]:
-        """Return the spans that `dump` serialised."""
         return _adapter(Span).validate_json(data)

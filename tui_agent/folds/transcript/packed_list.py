@@ -27,13 +27,13 @@ class PackedList(Sequence[T]):
         self._chunks: list[bytes] = []
         self._unpacked: list[T] = []
         self._replaced: dict[int, T] = {}
-        """Packed items that were replaced later."""
+        """Items that were packed and replaced later, by index."""
         self._open_chunks: dict[int, Sequence[T]] = {}
 
     @staticmethod
     @abstractmethod
     def dump(items: Sequence[T]) -> bytes:
-        """Return items as bytes."""
+        """Return items as bytes, for storing them in packed form."""
 
     @staticmethod
     @abstractmethod

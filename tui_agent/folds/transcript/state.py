@@ -29,11 +29,11 @@ from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
 """The fields of `EntryBase`, in order."""
 Stream: TypeAlias = dict[int, int]
-"""Indices of a request's streamed entries, by the number of the part in the answer."""
+"""Indices of the entries that show the streamed parts of a request, by the number of the part in the answer."""
 
 
 class TurnSums:
-    """Totals for the end row of the running turn."""
+    """Totals of the running turn, for the row at the turn's end."""
 
     def __init__(self) -> None:
         self.iterations = 0
@@ -86,7 +86,7 @@ class Draft:
         self.last_event_time = 0.0
         self.turn_started_at = 0.0
         self.crash_time: float | None = None
-        """The time of the last event before a crash, at which open items ended; None without a crash."""
+        """The time of the last event before a crash, at which everything that was open ended; None without a crash."""
 
     def entry_fields(self, ev: Record, entry_id: str, *, turn: int | None = None) -> Head:
         """Return the fields of `EntryBase` for a new entry opened by this event."""
@@ -105,7 +105,7 @@ class Draft:
         return index
 
     def replace_entry(self, index: int, entry: Entry) -> None:
-        """Replace an entry, and set the revision of the new entry."""
+        """Replace the entry at `index` by a new one, and set the revision of the new entry."""
         self.revision += 1
         self.entries.replace(index, replace(entry, revision=self.revision))
         self.changed.add(index)
@@ -141,7 +141,7 @@ class Draft:
             self.replace_entry(index, replace(entry, is_void=True))
 
     def announce_truncations(self, cuts: Iterable[Truncation]) -> bool:
-        """Remember that these cut texts are announced; return True if at least one was not announced before."""
+        """Remember that the user was told about these cut texts. Return True if at least one of them is new."""
         names = {cut.label for cut in cuts}
         is_new = not names <= self._announced_cuts
         self._announced_cuts |= names

@@ -19,7 +19,7 @@ _SLACK = 4 * OUTPUT_TAIL_CHARS
 
 @dataclass(slots=True)
 class PendingText:
-    """Pieces of text that are not yet joined into their entry."""
+    """Pieces of streamed text that are not yet joined to the text of their entry."""
 
     pieces: list[str] = field(default_factory=list)
     size: int = 0
@@ -58,7 +58,6 @@ class EntryList(Sequence[Entry]):
         return len(self._entries) - 1
 
     def _pack(self) -> None:
-        """Join the pieces of the oldest entries and pack these entries."""
         last = self._entries.packed_count + len(self._entries.oldest_chunk)
         for index in [position for position in self._growing if position < last]:
             self._join_pieces(index)

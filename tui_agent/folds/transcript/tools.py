@@ -1,4 +1,4 @@
-"""Handlers for tool calls in the chat, with permissions, delegates and changed files."""
+"""Handlers of events about tool calls, for the chat, with permissions, delegates and changed files."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ _STATES: dict[ToolStatus, ToolState] = {
 
 
 def _find_row(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
-    """Return the index of a call's row; for a call of a delegate, the index of the delegate's row."""
+    """Return the index of a call's entry; for a call of a delegate, the index of the entry of the delegate's task."""
     return draft.delegates.get(ev.agent, draft.tools.get(call_id))
 
 
@@ -56,7 +56,10 @@ def _new_entry(
 
 
 def _count_delegate_call(draft: Draft, row: int, label: str) -> None:
-    """Add a tool call to the delegate's row: count it, and show its `label`. An empty `label` adds no call."""
+    """Count a tool call of a delegate on the delegate's entry, and add its `label` to the output there.
+
+    If `label` is empty, no call is counted.
+    """
     entry = draft.tool_entry(row)
     if entry is None:
         return
@@ -85,7 +88,10 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
 
 
 def _update_subtask(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens: int = 0) -> None:
-    """Set the delegate's own iteration on its row, and add tokens, also those of its own delegates."""
+    """Set a delegate's iteration on its entry, and add `tokens`.
+
+    The tokens include those of the delegate's own delegates.
+    """
     entry = draft.tool_entry(row)
     if entry is None or entry.subtask is None:
         return
