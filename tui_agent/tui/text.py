@@ -10,6 +10,7 @@ its input (possessive or bounded), so a line of 10 MB is safe.
 import re
 import unicodedata
 from functools import cache, lru_cache
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Final, NamedTuple
 
@@ -115,6 +116,12 @@ def clean_line(text: str, *, reveal: bool = False) -> str:
     """Clean a text for titles, labels and cells, with each line break as one space."""
     cleaned = clean(text, reveal=reveal)
     return cleaned.replace("\n", " ") if "\n" in cleaned else cleaned
+
+
+def shorten_home(path: Path) -> str:
+    """Return a path with `~` in place of the user's home folder."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}".removesuffix("/.") if path.is_relative_to(home) else str(path)
 
 
 def named(text: str) -> str:

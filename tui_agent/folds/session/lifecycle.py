@@ -46,7 +46,7 @@ def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> 
 def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
     """Use the fork's own folder, if there is one, and drop the queue. The parent session sends the queued messages."""
     draft.queue.clear()
-    draft.workspace = payload.changes.workspace or draft.workspace
+    draft.workspace, draft.is_fork = payload.changes.workspace or draft.workspace, True
     draft.fork_changes, draft.clean = payload.changes, True
     draft.uncheckpointed, draft.crash_time = {}, None
     if not draft.turn_running:

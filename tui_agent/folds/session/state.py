@@ -33,6 +33,7 @@ class Draft:
 
     seq: int = -1
     workspace: str = ""
+    is_fork: bool = False
     started_at: float | None = None
     title: str = ""
     run_id: RunId | None = None

@@ -114,6 +114,7 @@ class SessionStateView:
 
     seq: int = -1
     workspace: str = ""
+    is_fork: bool = False
     started_at: float | None = None
     """Time of the session's start."""
     title: str = ""

@@ -3,9 +3,11 @@
 Invariant: called at most once per frame of the pump; a pane repaints only what differs.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tui_agent.config.repository import find_repository
 from tui_agent.folds.views import ALL_VIEWS, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.tui.controller.faults import REPORT
@@ -92,6 +94,14 @@ class PaneUpdater:
         self._app.show_keys()
         if stopped is None and before != view.mood:
             self._notify(before, view)
+            self._host.worker(self._read_branch(), "branch")
+
+    async def _read_branch(self) -> None:
+        """Show the git branch in the header; a turn may have changed it."""
+        folder = self._host.work_folder
+        repository = await asyncio.to_thread(find_repository, Path(folder))
+        if folder == self._host.work_folder:
+            self._app.header.set_branch((repository.branch or "detached") if repository is not None else "")
 
     def _status(self) -> StatusView:
         state = self._host.state

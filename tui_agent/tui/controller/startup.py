@@ -13,6 +13,7 @@ from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.panes.model_discovery import Server, find_servers, first_choices, ready_choices
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.start import UNOPENED, StartContent
+from tui_agent.tui.text import shorten_home
 from tui_agent.tui.theme.startup import theme_files, theme_folders
 from tui_agent.tui.widgets import key_settings
 
@@ -158,7 +159,6 @@ class StartPage:
 
     def _show(self, *, needs: bool, fault: str, policy: str) -> None:
         host = self._host
-        home, folder = str(Path.home()), str(host.app.options.cwd)
         choices = ready_choices(host.app.key_map.key_of("help"))
         if needs:
             choices = first_choices(host.profiles, self.local, host.known_keys())
@@ -167,7 +167,7 @@ class StartPage:
                 choices,
                 needs_model=needs,
                 fault=fault,
-                folder="~" + folder[len(home) :] if folder.startswith(home) else folder,
+                folder=shorten_home(host.app.options.cwd),
                 facts=self._facts,
                 unused_files=len(host.config.ignored_files) if host.config is not None else 0,
                 policy=policy,

@@ -15,7 +15,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.tui.cli_client import Ask, json_rows, text_of
-from tui_agent.tui.text import clean_line, named
+from tui_agent.tui.text import clean_line, named, shorten_home
 
 Change: TypeAlias = Literal["model", "effort", "context", "message", "result"]
 Workplace: TypeAlias = Literal["folder", "worktree", "here"]
@@ -91,9 +91,7 @@ def find_workplaces(workspace: Path, suffix: str) -> Workplaces:
     while folder.exists():
         folder = workspace.with_name(f"{workspace.name}-{suffix}-{number}")
         number += 1
-    home = Path.home()
-    shown = f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
-    return Workplaces(in_repository, shown)
+    return Workplaces(in_repository, shorten_home(folder))
 
 
 async def workplaces_for(point: ForkPoint, word: str) -> Workplaces:

@@ -1,9 +1,10 @@
-"""The header: title, model, policy, cost and context of the session.
+"""The header: folder, git branch, title, model, policy, cost and context of the session.
 
 Invariant: policy, cost and context are shown at every width; the header does not depend on the chat area.
 """
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from textual.strip import Strip
 
@@ -11,7 +12,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.meter import bar, meter_style
 from tui_agent.tui.panes.policy import policy_role
 from tui_agent.tui.panes.status import StatusView, mood_symbol
-from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.text import clean_line, fit, shorten_home
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, cells, with_intent
 from tui_agent.units import format_cost, format_percent
@@ -19,6 +20,10 @@ from tui_agent.units import format_cost, format_percent
 if TYPE_CHECKING:
     from tui_agent.folds.context.meter import ContextMeterView
     from tui_agent.folds.session.view import SessionStateView
+
+
+MIN_TITLE_WIDTH: Final = 24
+"""Cells that the folder leaves to the title."""
 
 
 class Header(LinePane):
@@ -29,6 +34,8 @@ class Header(LinePane):
     meter: "ContextMeterView | None" = None
     model_hint: str = ""
     policy_hint: str = "ask"
+    branch: str = ""
+    """The git branch of the session's folder; empty outside a repository."""
     status: StatusView = StatusView()
 
     def set_status(self, status: StatusView) -> None:
@@ -42,6 +49,12 @@ class Header(LinePane):
         """Show the title, model, policy and cost in `state`, and the context's size in `meter`."""
         self.state, self.meter = state, meter
         self.show()
+
+    def set_branch(self, branch: str) -> None:
+        """Show the git branch of the session's folder."""
+        if branch != self.branch:
+            self.branch = branch
+            self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
         shape, symbols = self.shape, self.looks.symbols
@@ -57,11 +70,31 @@ class Header(LinePane):
         left = [pen.part(" " * pen.margin), pen.part(f"{symbols.bar} ", "accent")]
         if shape.width >= 100:
             agent = self.state.settings.agent if self.state and self.state.settings else "default"
-            left.append(pen.part("tui-agent  ", bold=True))
             left += [pen.part(f"agent {agent}", "t3", intent="agent"), pen.part("   ")]
+        left += self._location(room - cells(left) - MIN_TITLE_WIDTH)
         title = fit(self.title, max(0, room - cells(left) - 4), symbols.ellipsis)
         left.append(pen.part(title, bold=shape.width < 100))
         return [pen.line(width, left, right)]
+
+    def _location(self, room: int) -> list[Part]:
+        """Return the folder, the git branch and `fork`: the most of it that fits into `room` cells."""
+        pen, state = self.pen, self.state
+        if state is None or not state.workspace:
+            return []
+        folder = clean_line(shorten_home(Path(state.workspace)))
+        name = folder.rpartition("/")[2] or folder
+        branch = f" {clean_line(self.branch)}" if self.branch else ""
+        fork = " fork" if state.is_fork else ""
+        for shown, git in ((folder, branch), (name, branch), (name, "")):
+            parts = [
+                pen.part(shown, "t2"),
+                pen.part(git, "t3"),
+                pen.part(fork, "accent", intent="tree"),
+                pen.part("  "),
+            ]
+            if cells(parts) <= room:
+                return parts
+        return []
 
     @property
     def title(self) -> str:
