@@ -26,6 +26,13 @@ class Repository:
         return head.removeprefix(f"ref: {_BRANCH}") if head.startswith(f"ref: {_BRANCH}") else ""
 
     @property
+    def head_label(self) -> str:
+        """The branch, or `detached`; empty if `HEAD` does not tell (for example with reftable storage)."""
+        return self.branch.removeprefix(".invalid") or (
+            "detached" if _is_commit_id(self._read_head()) else ""
+        )
+
+    @property
     def commit(self) -> str:
         """The id of the newest commit; empty if there is none or it cannot be determined."""
         head = self._read_head()

@@ -34,14 +34,37 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def test_the_header_shows_the_folder_and_the_branch(repository: Path) -> None:
     async with open_app(session=in_folder(repository), size=(120, 40)) as driven:
-        await driven.until(lambda: "~/shop main  " in driven.rows()[0])
+        await driven.until(lambda: "▌ ~/shop (main)  " in driven.rows()[0])
         assert " fork " not in driven.rows()[0]
+        await driven.press("f3")
+        assert "▌ ~/shop (main)  " in driven.rows()[0], "a page shows it too"
 
 
-async def test_a_small_terminal_shows_no_more_of_the_folder_than_fits(repository: Path) -> None:
+async def test_the_header_follows_a_branch_that_a_command_changes(repository: Path) -> None:
+    async with open_app(session=in_folder(repository), size=(120, 40)) as driven:
+        await driven.until(lambda: "~/shop (main)  " in driven.rows()[0])
+        (repository / ".git" / "HEAD").write_text("ref: refs/heads/fix/dates\n")
+        await driven.until(lambda: "~/shop (fix/dates)  " in driven.rows()[0])
+        (repository / ".git" / "HEAD").write_text("a" * 40 + "\n")
+        await driven.until(lambda: "~/shop (detached)  " in driven.rows()[0])
+
+
+async def test_outside_a_repository_the_header_shows_the_folder_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with open_app(session=in_folder(tmp_path), size=(120, 40)) as driven:
+        assert driven.rows()[0].startswith("  ▌ ~  night-shift-hours")
+
+
+async def test_a_small_terminal_shows_what_fits_beside_the_title(repository: Path) -> None:
     async with open_app(session=in_folder(repository), size=(80, 24)) as driven:
         await driven.until(lambda: driven.app.header.branch == "main")
-        assert "~/shop" not in driven.rows()[0] and "ask" in driven.rows()[0]
+        assert driven.rows()[0].startswith("  ▌ shop (main)  night-shift-…  ")
+        await driven.pilot.resize_terminal(60, 20)
+        await driven.until(lambda: driven.rows()[0].startswith("  ▌ ~/shop (main)  night-shift-hou…  "))
+        await driven.pilot.resize_terminal(46, 16)
+        await driven.until(lambda: driven.rows()[0].startswith("  ▌ night-shift-hours  "))
 
 
 async def test_the_header_says_that_a_session_is_a_fork(tmp_path: Path) -> None:
@@ -49,4 +72,6 @@ async def test_the_header_says_that_a_session_is_a_fork(tmp_path: Path) -> None:
         assert "/home/ada/timesheet  " in walked.rows()[0] and " fork " not in walked.rows()[0]
         await walked.slash("/tree")
         await walked.keys("end", "enter")
-        assert " fork  " in walked.rows()[0]
+        assert "▌ /home/ada/timesheet fork  " in walked.rows()[0]
+        await walked.pilot.resize_terminal(80, 24)
+        await walked.until(lambda: "▌ fork  night-shift-hours  " in walked.rows()[0])

@@ -67,7 +67,7 @@ async def test_the_full_screen_shows_columns_filters_and_the_newest_span() -> No
         assert "failed 1" in text and "denied 1" in text and "2 turns" in text
         row = next(row for row in driven.rows() if "◆ subtask Who relies on" in row)
         assert "8.1k" in row and "11.2 s" in row and "$0.004" in row and "━" in row
-        assert driven.rows()[0].startswith("  ▌ agent default") and "Up/Down span" in driven.rows()[-1]
+        assert driven.rows()[0].startswith("  ▌ /home/ada/timesheet") and "Up/Down span" in driven.rows()[-1]
         await driven.press("4")
         rows = [row for row in driven.rows() if "✗" in row]
         assert "run pytest -q" in rows[0] and "exit 1" in rows[0]

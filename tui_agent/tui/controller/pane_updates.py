@@ -6,8 +6,9 @@ Invariant: called at most once per frame of the pump; a pane repaints only what 
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
-from tui_agent.config.repository import find_repository
+from tui_agent.config.git_query import locate_repository
 from tui_agent.folds.views import ALL_VIEWS, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.tui.controller.faults import REPORT
@@ -19,6 +20,9 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.sheet import Sheet
 from tui_agent.units import format_cost, format_estimate
 
+BEATS_PER_BRANCH_READ: Final = 4
+"""The git branch is read every two seconds: a command, or the user in another terminal, may change it."""
+
 
 class PaneUpdater:
     """Shows the views of the open session in the panes of the main screen."""
@@ -29,6 +33,7 @@ class PaneUpdater:
         self._after_frame = after_frame
         self._beats = 0
         self._reported_fault: object = None
+        self._branch_folder = ""
 
     def show(self, changed: frozenset[ViewName]) -> None:
         """Pass the changed views to their panes."""
@@ -60,6 +65,10 @@ class PaneUpdater:
 
     def _show_header(self) -> None:
         self._app.header.set_views(self._host.state, self._host.views.meter.view())
+        if self._branch_folder != self._host.work_folder:
+            self._branch_folder = self._host.work_folder
+            self._app.header.set_branch("")
+            self._host.worker(self._update_branch(), "branch")
 
     def _show_sidebar(self, views: Views) -> None:
         self._app.sidebar.set_views(
@@ -94,14 +103,13 @@ class PaneUpdater:
         self._app.show_keys()
         if stopped is None and before != view.mood:
             self._notify(before, view)
-            self._host.worker(self._read_branch(), "branch")
 
-    async def _read_branch(self) -> None:
-        """Show the git branch in the header; a turn may have changed it."""
+    async def _update_branch(self) -> None:
+        """Read the git branch of the session's folder, and show it in the header."""
         folder = self._host.work_folder
-        repository = await asyncio.to_thread(find_repository, Path(folder))
+        branch = await asyncio.to_thread(_head_label, Path(folder))
         if folder == self._host.work_folder:
-            self._app.header.set_branch((repository.branch or "detached") if repository is not None else "")
+            self._app.header.set_branch(branch)
 
     def _status(self) -> StatusView:
         state = self._host.state
@@ -159,6 +167,8 @@ class PaneUpdater:
     def beat(self) -> None:
         """Blink the status symbol and update elapsed times. The app calls this method twice a second."""
         self._beats += 1
+        if self._beats % BEATS_PER_BRANCH_READ == 1:
+            self._host.worker(self._update_branch(), "branch")
         self._report_storage_fault()
         if self._app.status.view.mood == "running":
             now = self._app.clock()
@@ -193,3 +203,8 @@ class PaneUpdater:
         """Draw the transcript and all panes again after a change of the theme."""
         self._host.chat.looks_changed()
         self.show_all()
+
+
+def _head_label(folder: Path) -> str:
+    repository = locate_repository(folder)
+    return repository.head_label if repository is not None else ""

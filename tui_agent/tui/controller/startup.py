@@ -183,7 +183,7 @@ def folder_facts(root: Path) -> str:
     repository = find_repository(root)
     if repository is None:
         return ""
-    branch = f"git {repository.branch or 'detached'}"
+    branch = f"git {repository.head_label}".rstrip()
     changed = query_git(root, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all")
     if changed is None:
         return branch

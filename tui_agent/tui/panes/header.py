@@ -13,6 +13,7 @@ from tui_agent.tui.panes.meter import bar, meter_style
 from tui_agent.tui.panes.policy import policy_role
 from tui_agent.tui.panes.status import StatusView, mood_symbol
 from tui_agent.tui.text import clean_line, fit, shorten_home
+from tui_agent.tui.text import width as cell_width
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, cells, with_intent
 from tui_agent.units import format_cost, format_percent
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from tui_agent.folds.session.view import SessionStateView
 
 
-MIN_TITLE_WIDTH: Final = 24
-"""Cells that the folder leaves to the title."""
+MIN_TITLE_WIDTH: Final = 12
+"""Cells that the folder leaves to the title; twice as many on a wide screen."""
 
 
 class Header(LinePane):
@@ -68,32 +69,29 @@ class Header(LinePane):
             return [pen.line(width, [pen.part(f"{symbol} ", role), text], right)]
         pen = self.pen._replace(margin=2 if width >= 30 else 0)
         left = [pen.part(" " * pen.margin), pen.part(f"{symbols.bar} ", "accent")]
-        if shape.width >= 100:
-            agent = self.state.settings.agent if self.state and self.state.settings else "default"
-            left += [pen.part(f"agent {agent}", "t3", intent="agent"), pen.part("   ")]
-        left += self._location(room - cells(left) - MIN_TITLE_WIDTH)
-        title = fit(self.title, max(0, room - cells(left) - 4), symbols.ellipsis)
-        left.append(pen.part(title, bold=shape.width < 100))
+        agent = self.state.settings.agent if self.state and self.state.settings else "default"
+        if shape.width >= 100 and agent != "default":
+            left += [pen.part(f"agent {clean_line(agent)}", "t3", intent="agent"), pen.part("  ")]
+        room -= cells(left) + 4
+        title_room = min(cell_width(self.title), MIN_TITLE_WIDTH * (2 if shape.width >= 100 else 1))
+        place = self._location(room - title_room)
+        left += [*place, pen.part(fit(self.title, max(0, room - cells(place)), symbols.ellipsis), bold=True)]
         return [pen.line(width, left, right)]
 
     def _location(self, room: int) -> list[Part]:
-        """Return the folder, the git branch and `fork`: the most of it that fits into `room` cells."""
+        """Return folder, git branch and `fork`, as much of it as fits into `room` cells."""
         pen, state = self.pen, self.state
         if state is None or not state.workspace:
             return []
         folder = clean_line(shorten_home(Path(state.workspace)))
         name = folder.rpartition("/")[2] or folder
-        branch = f" {clean_line(self.branch)}" if self.branch else ""
-        fork = " fork" if state.is_fork else ""
-        for shown, git in ((folder, branch), (name, branch), (name, "")):
-            parts = [
-                pen.part(shown, "t2"),
-                pen.part(git, "t3"),
-                pen.part(fork, "accent", intent="tree"),
-                pen.part("  "),
-            ]
-            if cells(parts) <= room:
-                return parts
+        branch = f" ({clean_line(self.branch)})" if self.branch else ""
+        for place, git in ((folder, branch), (name, branch), (name, ""), ("", "")):
+            parts = [pen.part(place, "t2"), pen.part(git, "t3")] if place else []
+            if state.is_fork:
+                parts.append(pen.part(" fork" if place else "fork", "accent", intent="tree"))
+            if not parts or cells(parts) + 2 <= room:
+                return [*parts, pen.part("  ")] if parts else []
         return []
 
     @property
