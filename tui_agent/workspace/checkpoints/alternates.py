@@ -1,16 +1,18 @@
-"""Object folders from which a store borrows: the user's repository, or the store of the parent session."""
+"""Object folders from which a checkpoint store borrows git objects: the user's repository, or the store of the parent
+session.
+"""
 
 import os
 import re
 from pathlib import Path
 
 MAX_DEPTH = 5
-"""Maximum length of a chain of borrowing stores that git follows."""
+"""Maximum length of a chain of borrowing repositories that git follows."""
 _ESCAPED = re.compile(rb'\\([\\"n])')
 
 
 def alternates_file(store: Path) -> Path:
-    """Return the file that lists the object folders a store borrows from."""
+    """Return the path of the store's `objects/info/alternates`, which lists the object folders it borrows from."""
     return store / "objects" / "info" / "alternates"
 
 
@@ -26,7 +28,7 @@ def find_missing_folders(store: Path) -> list[Path]:
 
 
 def describe_missing_folders(store: Path) -> str:
-    """Return a sentence that lists the missing folders; empty if none is missing."""
+    """Return a sentence that names the missing object folders, or an empty string if none is missing."""
     missing = find_missing_folders(store)
     if not missing:
         return ""
@@ -36,7 +38,7 @@ def describe_missing_folders(store: Path) -> str:
 
 
 def read_alternates(objects: Path) -> list[bytes]:
-    """Return the borrowed folders as written in the alternates file."""
+    """Return the borrowed folders, as the alternates file of the folder `objects` spells them."""
     path = objects / "info" / "alternates"
     return path.read_bytes().splitlines() if path.exists() else []
 

@@ -19,7 +19,7 @@ from tui_agent.workspace.checkpoints.rooted_files import FILE_FLAGS, FOLDER_FLAG
 
 JOURNAL = "journal.json"
 SAVED_PREFIX = ".tui-agent-saved-"
-"""Name prefix of the folder for old content that could not be restored when a restore was undone."""
+"""Name prefix of the folder for old content that could not be put back when a failed restore was undone."""
 TEMPORARY_MODE = 0o600
 LINK_ERRNOS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
@@ -36,15 +36,12 @@ class FileOperations:
         os.rename(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
 
     def unlink(self, name: str, fd: int) -> None:
-        """Remove a file or link."""
         os.unlink(name, dir_fd=fd)
 
     def mkdir(self, name: str, fd: int) -> None:
-        """Create a folder."""
         os.mkdir(name, dir_fd=fd)
 
     def rmdir(self, name: str, fd: int) -> None:
-        """Remove an empty folder."""
         os.rmdir(name, dir_fd=fd)
 
     def chmod(self, name: str, fd: int, bits: int) -> None:
@@ -56,7 +53,7 @@ class FileOperations:
             os.close(file)
 
     def write(self, name: str, fd: int, content: bytes, bits: int, *, sync: bool = False) -> None:
-        """Create a file with these permission bits. With `sync`, wait until the content is on disk."""
+        """Create a file with the permission bits `bits`. With `sync`, wait until the content is on disk."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         file = os.open(name, flags, TEMPORARY_MODE, dir_fd=fd)
         with os.fdopen(file, "wb") as writer:
@@ -67,7 +64,7 @@ class FileOperations:
                 os.fsync(file)
 
     def symlink(self, target: bytes, name: str, fd: int) -> None:
-        """Create a link."""
+        """Create a symbolic link `name` to `target`."""
         os.symlink(os.fsdecode(target), name, dir_fd=fd)
 
 
@@ -77,9 +74,9 @@ FileIdentity = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One operation on a path.
+    """One file operation of a restore, on one path.
 
-    `staged` is the number of the file in the staging folder, `identity` that file's identity. `old_bits` are the
+    `staged` is the number of the new file in the staging folder, `identity` that file's identity. `old_bits` are the
     permission bits before the operation.
     """
 
@@ -92,7 +89,7 @@ class Move:
 
 
 class StagingFolder:
-    """The staging folder `name` of one restore."""
+    """The staging folder of one restore: holds the new files until they are moved into place, then the old content."""
 
     def __init__(self, files: RootedFiles, name: str, operations: FileOperations) -> None:
         self._files = files
@@ -139,7 +136,7 @@ class StagingFolder:
                 self._operations.write(f"{number}.new", stage, content, bits)
 
     def apply(self, moves: Sequence[Move]) -> None:
-        """Run the moves. If this raises `OSError`, the caller must call `undo`."""
+        """Run the moves of a restore. If this raises `OSError`, the caller must call `undo`."""
         with self._files.folder([self._name]) as stage:
             marked = [replace(move, identity=_read_mark(f"{move.staged}.new", stage)) for move in moves]
             journal = json.dumps([asdict(move) for move in marked]).encode()
@@ -167,7 +164,7 @@ class StagingFolder:
                     self._operations.rmdir(name, fd)
 
     def _link_or_move(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
-        """Link a file; move it if the file system or the file's owner forbids links."""
+        """Link a file to its target; move it instead if the file system or the file's owner forbids links."""
         try:
             self._operations.link(source, source_fd, target, target_fd)
         except OSError as fault:
@@ -176,7 +173,8 @@ class StagingFolder:
             self._operations.rename(source, source_fd, target, target_fd)
 
     def undo(self) -> tuple[str, ...]:
-        """Undo the moves, except at paths that someone else has changed since. Return these paths.
+        """Undo the moves, except at paths that someone else has changed since then. Return the paths that were left
+        out.
 
         The old content of the returned paths is saved in `saved_folder`. Does nothing if nothing was moved. Raises
         `OSError`.
@@ -222,7 +220,6 @@ class StagingFolder:
                         os.chmod(name, move.old_bits, dir_fd=fd)
 
     def _save(self, moves: Sequence[Move]) -> None:
-        """Move the old content of these paths to `saved_folder` in the workspace."""
         if not moves:
             return
         with self._files.folder([]) as root:
@@ -272,7 +269,6 @@ def _parse_move(fields: dict[str, Any]) -> Move:
 
 
 def _read_mark(name: str, fd: int) -> FileIdentity | None:
-    """Return a file's identity; None if there is no file."""
     try:
         status = os.lstat(name, dir_fd=fd)
     except FileNotFoundError:
@@ -285,7 +281,7 @@ def _exists(name: str, fd: int) -> bool:
 
 
 def _is_free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
-    """Return True if the old file can be restored: the path is free, or has the new file or the old one."""
+    """Return True if nothing at the path of `move` would be lost: it is free, or holds the new or the old file."""
     try:
         current = os.lstat(name, dir_fd=fd)
     except FileNotFoundError:
@@ -304,5 +300,5 @@ def _ignore_error(error_number: int) -> Iterator[None]:
 
 
 def read_folder_bits(root: Path, path: str) -> int:
-    """Return the permission bits of a folder."""
+    """Return the permission bits of the folder `path` in the workspace."""
     return stat.S_IMODE((root / path).lstat().st_mode)

@@ -39,14 +39,14 @@ from tui_agent.workspace.checkpoints.store_state import (
 )
 
 MAX_PACK_BYTES = 32_000_000
-"""Maximum bytes of files in one pack, which is built in memory."""
+"""Maximum bytes of file contents in one pack, which is built in memory."""
 CONVERTING_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
 """Attributes by which git converts files. With them, a file may differ from git's object of the same length."""
 
 
 @dataclass
 class BaselineDraft:
-    """The content of a first checkpoint while it is collected."""
+    """The content of a session's first checkpoint while it is collected."""
 
     entries: dict[str, IndexEntry] = field(default_factory=dict)
     skips: SkippedPaths = field(default_factory=SkippedPaths)
@@ -54,7 +54,7 @@ class BaselineDraft:
 
 
 async def take_baseline(shadow: CheckpointStore) -> Baseline:
-    """Save the current files as the first checkpoint."""
+    """Save the current files of the workspace as the session's first checkpoint."""
     started_ns = time.time_ns()
     baseline = BaselineDraft()
     with shadow.draft(empty=True) as draft:
@@ -85,7 +85,6 @@ async def take_baseline(shadow: CheckpointStore) -> Baseline:
 
 
 def _index_time(repository: Repository | None, started_ns: int) -> int:
-    """Return the time at which the user's index was written. Its stat data is unreliable for files changed later."""
     if repository is None or not (repository.git_folder / "index").exists():
         return started_ns
     return min(started_ns, (repository.git_folder / "index").stat().st_mtime_ns)
@@ -115,7 +114,9 @@ def _empty_folders_in(workspace: Path, name: str) -> set[str]:
 
 
 async def borrow_index(shadow: CheckpointStore, repository: Repository) -> dict[str, IndexEntry]:
-    """Return the trusted entries of the user's index, and let the store borrow the repository's objects."""
+    """Return the trusted entries of the user's git index, and let the store borrow the objects of the user's
+    repository.
+    """
     try:
         entries = await run_sync(_index_entries, shadow, repository)
     except (UnreadableIndex, OSError):
@@ -139,7 +140,7 @@ def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str,
 async def find_doubtful(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository | None
 ) -> set[str]:
-    """Return files in the user's index whose bytes may differ from git's objects; these must be read."""
+    """Return the files in the user's git index that must be read, because they may differ from git's objects."""
     if not baseline.entries or repository is None:
         return set()
     oids = {entry.oid.hex() for entry in baseline.entries.values()}
@@ -151,7 +152,7 @@ async def find_doubtful(
 async def find_converted(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository
 ) -> set[str]:
-    """Return files that git would convert because of the user's attributes. No conversion program is run."""
+    """Return the files that git would convert because of the user's git attributes. No conversion program is run."""
     texts = await run_sync(_read_attributes, shadow, baseline, repository)
     if not any(word in text for word in CONVERTING_ATTRIBUTES for text in texts):
         return set()
@@ -170,7 +171,7 @@ async def find_converted(
 
 
 async def _reset_attributes(shadow: CheckpointStore) -> None:
-    """Restore the store's own attributes (they convert no file). This happens even if the task is cancelled."""
+    """Restore the attributes of the checkpoint store (they convert no file), even if the task is cancelled."""
     with anyio.CancelScope(shield=True):
         await run_sync(
             write_file, shadow.git.folder, shadow.git.folder / "info" / "attributes", ATTRIBUTES.encode()
@@ -178,7 +179,7 @@ async def _reset_attributes(shadow: CheckpointStore) -> None:
 
 
 def _read_attributes(shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository) -> list[str]:
-    """Return the texts of attribute files above the workspace, followed by one text of those inside it."""
+    """Return the contents of the attribute files above the workspace, followed by one text of all those inside it."""
     folders = [path for path in (*shadow.workspace.parents,) if path.is_relative_to(repository.top)]
     above = [folder / ".gitattributes" for folder in reversed(folders)]
     own = [shadow.workspace / path for path in baseline.entries if path.endswith(".gitattributes")]
@@ -193,7 +194,7 @@ def _regular_text(path: Path) -> str:
 
 
 async def gather_files(shadow: CheckpointStore, baseline: BaselineDraft, paths: Iterable[str]) -> None:
-    """Read and store the files at these paths, within the limits."""
+    """Read the files at `paths` and store them, within the size limits for checkpoints."""
     pending = iter(paths)
     nested: dict[str, bool] = {}
     while True:
@@ -220,7 +221,7 @@ def _next_batch(
 def _read_file(
     shadow: CheckpointStore, baseline: BaselineDraft, path: str, nested: dict[str, bool], reader: PathReader
 ) -> bytes | None:
-    """Read a file and update its entry. Return its content, or None if the store needs no new object for the file."""
+    """Read a file and update its entry in `baseline`. Return its content, or None if no object must be stored for it."""
     known = baseline.entries.pop(path, None)
     reason = unsaveable_reason(shadow, path, nested, tracked=known is not None)
     state = ABSENT
@@ -258,7 +259,6 @@ def _limit_reason(shadow: CheckpointStore, baseline: BaselineDraft, state: FileS
 
 
 async def _write_tree(shadow: CheckpointStore, draft: Path) -> DraftCheckpoint:
-    """Write the tree of the first checkpoint. Return the draft with the permission bits of all files."""
     tree = await shadow.git.run_line("write-tree", index=draft)
     tracked = await shadow.load_entries(draft)
     bits = await run_sync(read_all_bits, shadow, tracked)
@@ -267,7 +267,7 @@ async def _write_tree(shadow: CheckpointStore, draft: Path) -> DraftCheckpoint:
 
 
 def read_all_bits(shadow: CheckpointStore, tracked: dict[str, Entry]) -> dict[str, tuple[int, int]]:
-    """Return git's mode and the permission bits of every existing file."""
+    """Return git's mode and the permission bits of every existing file in `tracked`."""
     return {path: (entry.git_mode, bits) for path, entry, bits in _iterate_bits(shadow, tracked.items())}
 
 

@@ -1,4 +1,4 @@
-"""Objects that the store borrows from the user's repository, and copying them into the store.
+"""Git objects that the checkpoint store borrows from the user's repository, and copying them into the store.
 
 Invariant: a borrowed object is copied before the store stops borrowing; copies are never dropped.
 """
@@ -15,11 +15,11 @@ from tui_agent.workspace.checkpoints.store_state import CheckpointStore, write_f
 
 DURABLE_OPTIONS = ("-c", "core.fsync=pack,pack-metadata,loose-object,reference", "-c", "pack.threads=1")
 MAX_COPY_PACKS = 8
-"""Packs of copied objects are merged when there are this many."""
+"""Number of packs with copied objects at which they are merged into one."""
 
 
 def borrow_objects(store: Path, objects: Path) -> None:
-    """Let a store borrow from the object folder `objects`."""
+    """Let the checkpoint store `store` borrow from the object folder `objects`."""
     name = os.fsencode(objects)
     if name.startswith((b'"', b"#")) or b"\n" in name:
         escaped = name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
@@ -37,7 +37,7 @@ async def measure_needed(shadow: CheckpointStore) -> int:
 
 
 def describe_quota(shadow: CheckpointStore, needed: int) -> str:
-    """Return a sentence that explains why not all borrowed objects are copied; empty if all are copied."""
+    """Return a sentence that explains why only some borrowed objects are copied, or an empty string if all are copied."""
     limit = shadow.limits.baseline_bytes
     if needed <= limit + shadow.growth_bytes:
         return ""
@@ -73,13 +73,12 @@ async def copy_needed_objects(shadow: CheckpointStore) -> bool:
 
 
 async def _commits_and_trees(shadow: CheckpointStore) -> list[str]:
-    """Return the ids of all commits and trees."""
     out = await shadow.git("rev-list", "--objects", "--filter=blob:none", "--no-object-names", "--all")
     return out.decode().split()
 
 
 async def _changed_contents(shadow: CheckpointStore) -> list[str]:
-    """Return the ids of the old and new contents of paths that checkpoints after the first one changed."""
+    """Return the ids of the old and new contents of every path that a later checkpoint than the first changed."""
     commits = await shadow.git("rev-list", "--all", "--min-parents=1")
     options = ("--stdin", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-commit-id")
     words = split_names(await shadow.git("diff-tree", *options, stdin=commits))
@@ -92,14 +91,13 @@ async def _changed_contents(shadow: CheckpointStore) -> list[str]:
 
 
 async def _list_pack(shadow: CheckpointStore, index: Path) -> list[str]:
-    """Return the ids of a pack's objects."""
     content = await run_sync(index.read_bytes)
     lines = (await shadow.git("show-index", stdin=content)).decode().splitlines()
     return [line.split()[1] for line in lines]
 
 
 async def _write_kept_pack(shadow: CheckpointStore, oids: list[str]) -> str:
-    """Write a pack of these objects that `git repack` does not touch, and return its name."""
+    """Write a pack of the given objects that `git repack` does not touch, and return its name."""
     base = shadow.git.folder / "objects" / "pack" / "pack"
     stdin = "".join(f"{oid}\n" for oid in oids).encode()
     name = await shadow.git.run_line(
@@ -110,7 +108,6 @@ async def _write_kept_pack(shadow: CheckpointStore, oids: list[str]) -> str:
 
 
 async def _merge_copies(shadow: CheckpointStore) -> None:
-    """Merge the packs of copies if there are many."""
     copies = [
         index
         for index in await run_sync(pack_indexes, shadow.git.folder)
@@ -132,7 +129,7 @@ def _remove_packs(indexes: list[Path]) -> None:
 
 
 def release_copies(store: Path) -> None:
-    """Let the next `git repack` include the packs of copied objects."""
+    """Let the next `git repack` repack the packs of copied objects too."""
     for path in (store / "objects" / "pack").glob("*.keep"):
         path.unlink(missing_ok=True)
 
@@ -143,7 +140,6 @@ def pack_indexes(store: Path) -> list[Path]:
 
 
 def _loose_objects(store: Path) -> set[str]:
-    """Return the ids of the loose objects."""
     folders = (folder for folder in (store / "objects").iterdir() if len(folder.name) == 2)
     names = {folder.name + path.name for folder in folders for path in folder.iterdir()}
     return {name for name in names if len(name) == OBJECT_ID_CHARS}

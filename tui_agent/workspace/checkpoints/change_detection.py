@@ -1,7 +1,7 @@
-"""Detection of changes since the newest checkpoint.
+"""Detection of changes in the workspace since the newest checkpoint.
 
-Git lists new files and files that may have changed; each of these is then examined here. Meanwhile a thread compares
-permission bits, which git does not store.
+Git lists the new files and those that may have changed; this module then examines each of them. Meanwhile a thread
+compares the permission bits, which git does not store.
 """
 
 import os
@@ -38,39 +38,39 @@ from tui_agent.workspace.checkpoints.unsaved_files import (
 )
 
 MAX_EXAMPLES = 3
-"""Maximum number of paths named in a sentence about skipped files."""
+"""Maximum number of paths that a sentence about skipped files names."""
 MAX_SHOWN_FILES = 32
-"""Limit for the contents that one change detection returns: this many files of maximum size, before and after."""
+"""Number of files of the maximum size whose contents, before and after, one change detection may return."""
 
 
 @dataclass
 class SkippedPaths:
-    """Skipped paths by reason."""
+    """Paths that a checkpoint skips, grouped by the reason."""
 
     reasons: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, reason: str, path: str) -> None:
-        """Add a path with its reason."""
         self.reasons.setdefault(reason, []).append(path)
 
     def paths(self) -> list[str]:
-        """Return all skipped paths."""
         return [path for paths in self.reasons.values() for path in paths]
 
     def sentences(self) -> tuple[str, ...]:
-        """Return one sentence for each reason."""
+        """Return one sentence for each reason, with examples of the paths, e.g. "Files above 10 MB are not saved:
+        a.iso".
+        """
         return tuple(f"{reason}: {list_examples(paths)}" for reason, paths in sorted(self.reasons.items()))
 
 
 def list_examples(paths: Sequence[str]) -> str:
-    """Return a list of the first `MAX_EXAMPLES` paths and the number of the others, as text."""
+    """Return the first `MAX_EXAMPLES` paths and the number of the others as text, e.g. "a, b and 3 more"."""
     names = [path.encode("utf-8", "backslashreplace").decode() for path in sorted(paths)]
     return list_first(names, MAX_EXAMPLES)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedPath:
-    """One changed path: the checkpoint's entry and the current state."""
+    """A changed path: its entry in the newest checkpoint and its current state on disk."""
 
     path: str
     entry: Entry | None
@@ -80,7 +80,10 @@ class ChangedPath:
 async def find_changes(
     shadow: CheckpointStore, paths: Sequence[str] | None = None, also: Sequence[str] = ()
 ) -> WorkspaceChanges:
-    """Return the changes at `paths`. If it is None, search everywhere, including the ignored paths in `also`."""
+    """Return the changes at `paths`, or in the whole workspace if it is None.
+
+    `also` names paths to include although git ignores them.
+    """
     skips = SkippedPaths()
     candidates = set(paths) if paths is not None else await find_candidates(shadow) | set(also)
     if paths is None:
@@ -100,7 +103,7 @@ async def find_changes(
 
 
 async def _new_special_files(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return the pipes, sockets and devices that are not ignored, because git does not list them.
+    """Return the pipes, sockets and devices that git does not ignore. Git itself never lists special files.
 
     Searches only folders that contain files of the checkpoint or candidates, so nothing is read below an ignored
     folder, a nested repository or a link.
@@ -141,7 +144,8 @@ async def _record_unsaved(
 def changed_after(shadow: CheckpointStore, paths: Iterable[str], at: float) -> frozenset[str]:
     """Return the subset of `paths` that changed after the time `at` (seconds since 1970).
 
-    For a deleted file, its folder's time is used. Uses the inode's change time, because programs cannot set it.
+    For a deleted file, the time of its folder is used. The time is the inode's change time, because programs cannot set
+    it.
     """
     with shadow.files.folder([]) as root:
         return frozenset(path for path in paths if _change_time(root, path) > at)
@@ -162,7 +166,7 @@ def _change_time(root: int, path: str) -> float:
 
 
 async def find_candidates(shadow: CheckpointStore, index: Path | None = None) -> set[str]:
-    """Return every path that may have changed."""
+    """Return every path that may have changed since the newest checkpoint."""
     candidates: set[str] = set()
     faults: list[CheckpointError] = []
     async with anyio.create_task_group() as group:
@@ -188,7 +192,7 @@ async def find_candidates(shadow: CheckpointStore, index: Path | None = None) ->
 async def list_candidates(
     shadow: CheckpointStore, index: Path | None = None, what: tuple[str, ...] = ("-m", "-d", "-o")
 ) -> list[str]:
-    """Return the paths that git's index reports as changed, removed or new."""
+    """Return the paths that git's index reports as changed, removed or new. `what` holds options of `git ls-files`."""
     await run_sync(write_patterns, shadow)
     own_excludes = [f"--exclude=/{escape_pattern(shadow.session_folder)}"] if shadow.session_folder else []
     out = await shadow.git(
@@ -204,12 +208,12 @@ async def list_candidates(
 
 
 def escape_pattern(path: str) -> str:
-    """Return a pattern that matches only this path."""
+    """Return a git ignore pattern that matches only `path`."""
     return "".join(f"\\{char}" if char in "\\*?[] !#" else char for char in path)
 
 
 def write_patterns(shadow: CheckpointStore) -> None:
-    """Write the ignore patterns from above the workspace into the store."""
+    """Copy the ignore patterns of the folders above the workspace into the checkpoint store."""
     patterns = read_outer_patterns(shadow.workspace).encode("utf-8", "surrogateescape")
     path = shadow.git.folder / "info" / "exclude"
     if not path.exists() or path.read_bytes() != patterns:
@@ -217,7 +221,7 @@ def write_patterns(shadow: CheckpointStore) -> None:
 
 
 def find_changed_bits(shadow: CheckpointStore) -> list[str]:
-    """Return the files whose permission bits differ from the checkpoint's."""
+    """Return the files whose permission bits differ from those in the newest checkpoint."""
     modes, stat_file = shadow.modes, os.stat
     plain, executable = modes.usual
     usual = {PLAIN: plain, EXECUTABLE: executable}
@@ -237,7 +241,7 @@ def find_changed_bits(shadow: CheckpointStore) -> list[str]:
 
 
 def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return the checkpoint's files below a folder that was replaced by a link."""
+    """Return the files of the newest checkpoint that are now below a link, because their folder was replaced by it."""
     new = {path for path in candidates if path not in shadow.tracked and not path.endswith("/")}
     replaced = {f"{path}/" for path in new if (shadow.workspace / path).is_symlink()}
     if not replaced:
@@ -249,7 +253,10 @@ def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str
 def examine_candidates(
     shadow: CheckpointStore, candidates: Iterable[str], skips: SkippedPaths, named: bool
 ) -> list[ChangedPath]:
-    """Return the candidates that really differ, sorted. With `named`, all of them are read in detail."""
+    """Return the candidates that really differ from the newest checkpoint, sorted.
+
+    With `named`, the caller named the candidates, and all of them are read in detail.
+    """
     nested: dict[str, bool] = {}
     changes: list[ChangedPath] = []
     room = MAX_SHOWN_FILES * shadow.limits.shown_bytes
@@ -299,7 +306,7 @@ def _is_repository(shadow: CheckpointStore, folder: str, known: dict[str, bool])
 def is_change(
     shadow: CheckpointStore, path: str, entry: Entry | None, state: FileState, skips: SkippedPaths
 ) -> bool:
-    """Return True if the current state is a change to save."""
+    """Return True if the current state of a path is a change that the next checkpoint must save."""
     if state.kind == "unreadable":
         skips.add("Files that cannot be read are not saved", path)
         return False
@@ -322,7 +329,7 @@ def is_change(
 async def limit_to_quota(
     shadow: CheckpointStore, changes: list[ChangedPath], skips: SkippedPaths
 ) -> list[ChangedPath]:
-    """Return the changes that fit in the store's quota, and add the others to `skips`."""
+    """Return the changes that fit in the store's size quota, and add the others to `skips`."""
     new_bytes = sum(change.state.size for change in changes)
     if shadow.growth_bytes + new_bytes > shadow.limits.total_bytes:
         shadow.growth_bytes = await run_sync(measure_growth, shadow)
@@ -340,7 +347,7 @@ async def limit_to_quota(
 
 
 def measure_growth(shadow: CheckpointStore) -> int:
-    """Measure how much the store has grown since its first checkpoint, in bytes."""
+    """Return the number of bytes by which the checkpoint store has grown since the first checkpoint."""
     path = shadow.git.folder / "first-size"
     recorded = path.read_text() if path.exists() else ""
     initial = int(recorded) if recorded.isdigit() else 0
@@ -348,7 +355,7 @@ def measure_growth(shadow: CheckpointStore) -> int:
 
 
 async def describe_changes(shadow: CheckpointStore, changes: list[ChangedPath]) -> tuple[FileDifference, ...]:
-    """Return the details of the first `max_paths` changes."""
+    """Return the changed paths with line counts and contents, for the first `max_paths` of them."""
     detailed = changes[: shadow.limits.max_paths]
     ids = [change.entry.oid for change in detailed if change.entry is not None]
     sizes = await shadow.git.read_sizes(ids, missing=True)
@@ -376,7 +383,7 @@ def _file_stand(change: ChangedPath, sizes: dict[str, int], contents: dict[str, 
 
 
 def read_outer_patterns(workspace: Path) -> str:
-    """Return the patterns that apply in the workspace, except those of its own `.gitignore` files."""
+    """Return the ignore patterns that apply in the workspace but come from files outside it."""
     repository = find_repository(workspace)
     if repository is None:
         return ""
@@ -395,7 +402,10 @@ def _rewrite_lines(text: str, below: tuple[str, ...]) -> list[str]:
 
 
 def rewrite_pattern(pattern: str, below: tuple[str, ...]) -> str | None:
-    """Rewrite an ignore pattern for a subfolder (`below`, its path as parts); None if it matches nothing there."""
+    """Rewrite an ignore pattern for the subfolder `below`, given as the parts of its path.
+
+    Return None if the pattern cannot match anything below the subfolder.
+    """
     negated = pattern.startswith("!")
     body = pattern.removeprefix("!")
     path_pattern = body.rstrip("/")

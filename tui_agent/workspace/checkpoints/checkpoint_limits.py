@@ -1,4 +1,4 @@
-"""Limits of a checkpoint store, and the conditions under which a workspace has none."""
+"""Size limits of a checkpoint store, and the reasons for which a workspace has no checkpoint store."""
 
 import os
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits in bytes, except `max_paths`."""
+    """Size limits of a checkpoint store, in bytes except `max_paths`."""
 
     file_bytes: int = 5 * MEGABYTE
     """A new file above this size is not saved. A file that is already in a checkpoint is saved at any size."""
@@ -28,7 +28,7 @@ class Limits:
 
 
 def read_limits(settings: CheckpointSettings) -> Limits:
-    """Return the limits from the configuration."""
+    """Return the size limits that the configuration sets."""
     return Limits(
         file_bytes=round(settings.file_mb * MEGABYTE),
         total_bytes=round(settings.total_mb * MEGABYTE),
@@ -37,9 +37,9 @@ def read_limits(settings: CheckpointSettings) -> Limits:
 
 
 def find_git(workspace: Path) -> str | None:
-    """Return the git program; never a program inside the workspace or the current folder.
+    """Return the path of the git program. Never returns a program inside the workspace or the current folder.
 
-    The current folder is excluded too, because it may be an untrusted project other than the workspace.
+    The current folder is excluded because it may be an untrusted project other than the workspace.
     """
     current, home_folder = _current_folder(), _home_folder()
     if (

@@ -1,4 +1,4 @@
-"""Saving changes as the newest checkpoint.
+"""Saving changes of the workspace as the newest checkpoint.
 
 Invariant: changes are made to a copy of the newest checkpoint's index. The copy replaces the index once the commit
 exists. An error or cancellation before that leaves the store unchanged.
@@ -80,7 +80,9 @@ async def update_draft(shadow: CheckpointStore, draft: Path, paths: Collection[s
 async def _add(
     shadow: CheckpointStore, draft: Path, paths: list[str], states: Mapping[str, FileState]
 ) -> None:
-    """Add these paths to the draft. Skips a path whose file was replaced in the meantime; the next detection finds it."""
+    """Add the files at `paths` to the draft index. Skip a path whose file was replaced while it was read; the next
+    change detection finds it.
+    """
     options = ("--add", "--remove", "--replace", "-z", "--stdin")
     try:
         await shadow.git("update-index", *options, stdin=join_paths(paths), index=draft)
@@ -109,7 +111,7 @@ def _read_states(shadow: CheckpointStore, paths: list[str]) -> dict[str, FileSta
 async def commit_tree(
     shadow: CheckpointStore, tree: str, parent: str, *, author: str, message: str, lines: list[str]
 ) -> str:
-    """Create a commit and return its id. `lines` form the last paragraph of its message."""
+    """Create a commit of the checkpoint store and return its id. `lines` form the last paragraph of the commit message."""
     subject = message.replace("\0", " ").strip()[:MAX_MESSAGE_CHARS] or "Files changed"
     text = f"{subject}\n\n" + "\n".join(lines) + "\n"
     parents = ("-p", parent) if parent else ()
@@ -118,7 +120,7 @@ async def commit_tree(
 
 
 async def move_head(shadow: CheckpointStore, commit: str, draft_checkpoint: DraftCheckpoint) -> None:
-    """Make a commit the newest checkpoint, and the draft its index. Cannot be cancelled once started."""
+    """Make `commit` the newest checkpoint, and the draft's index the store's index. Cannot be cancelled once started."""
     with anyio.CancelScope(shield=True):
         await shadow.git("update-ref", MAIN_REF, commit)
         await run_sync(draft_checkpoint.index.replace, shadow.git.index)
@@ -131,5 +133,5 @@ async def move_head(shadow: CheckpointStore, commit: str, draft_checkpoint: Draf
 
 
 async def protect_commit(shadow: CheckpointStore, commit: str) -> None:
-    """Protect a commit and its history from git's garbage collection."""
+    """Protect a commit of the checkpoint store and its history from git's garbage collection."""
     await shadow.git("update-ref", f"{KEPT_PREFIX}{commit}", commit)

@@ -1,4 +1,4 @@
-"""Permission bits of files in checkpoints. Git itself stores only one of them.
+"""Permission bits of the files in checkpoints. Git itself stores only the executable bit.
 
 The last paragraph of a commit message lists permission bits. The first commit has the usual bits, `Usual: 644 755`.
 Later lines are `Mode: 600 "path"` for a path with other bits, and `Mode: - "path"` if it has the usual bits again. So
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, PLAIN
 
 UsualBits = tuple[int, int]
-"""The usual bits of a plain file and of an executable file."""
+"""The most frequent permission bits of plain files and of executable files, as octal text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class Modes:
     unusual: Mapping[str, int] = field(default_factory=dict)
 
     def bits(self, path: str, git_mode: int) -> int:
-        """Return the bits of a file in the checkpoint."""
+        """Return the permission bits of a file in the checkpoint."""
         return self.unusual.get(path, self.usual[git_mode == EXECUTABLE])
 
     def has_other_bits(self, path: str, git_mode: int, bits: int) -> bool:
-        """Return True if a regular file's bits differ from the checkpoint's."""
+        """Return True if a regular file's permission bits differ from those in the checkpoint."""
         return git_mode in (PLAIN, EXECUTABLE) and self.bits(path, git_mode) != bits
 
     def with_changes(self, bits_by_path: Mapping[str, tuple[int, int]], removed: Iterable[str]) -> "Modes":
@@ -43,7 +43,7 @@ class Modes:
         return Modes(self.usual, unusual)
 
     def lines_since(self, before: "Modes") -> list[str]:
-        """Return the lines that turn `before` into these modes."""
+        """Return the commit message's `Mode` lines that turn the permission bits of `before` into these."""
         removed_lines = [
             f"Mode: - {json.dumps(path)}" for path in sorted(before.unusual.keys() - self.unusual.keys())
         ]
@@ -55,12 +55,12 @@ class Modes:
         return removed_lines + changed_lines
 
     def first_lines(self) -> list[str]:
-        """Return the lines of a first commit."""
+        """Return the `Usual` and `Mode` lines for the message of a store's first commit."""
         return [f"Usual: {self.usual[0]:o} {self.usual[1]:o}", *self.lines_since(Modes(self.usual))]
 
 
 def most_frequent_bits(found: Iterable[tuple[int, int]]) -> UsualBits:
-    """Return the most frequent bits of plain and of executable files. `found` has pairs (git mode, bits)."""
+    """Return the most frequent permission bits of plain and of executable files. `found` has pairs (git mode, bits)."""
     counts: Counter[tuple[int, int]] = Counter(found)
 
     def most_frequent(git_mode: int, default: int) -> int:
@@ -77,7 +77,10 @@ def trailer_lines(message: str) -> list[str]:
 
 
 def read_modes(messages: Iterable[str]) -> Modes:
-    """Return the bits in a checkpoint. `messages` are those of all commits up to the checkpoint, oldest first."""
+    """Return the permission bits of all files in a checkpoint.
+
+    `messages` are the messages of all commits up to the checkpoint, oldest first.
+    """
     usual: UsualBits = (0o644, 0o755)
     unusual: dict[str, int] = {}
     for message in messages:
@@ -96,6 +99,6 @@ def read_modes(messages: Iterable[str]) -> Modes:
 
 
 def changed_mode_paths(message: str) -> set[str]:
-    """Return the paths whose bits a commit changed."""
+    """Return the paths whose permission bits a commit changed, from its message."""
     lines = [line for line in trailer_lines(message) if line.startswith("Mode: ")]
     return {json.loads(line.split(" ", 2)[2]) for line in lines}

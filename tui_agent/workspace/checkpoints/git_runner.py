@@ -53,7 +53,9 @@ CONFIG = """[core]
 \trecurse = false
 """
 ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -eol !diff !merge\n"
-"""The store's attributes: bytes are stored unchanged, even if the workspace's own attributes convert them."""
+"""Git attributes of the checkpoint store: contents are stored unchanged, even if the workspace's own attributes convert
+them.
+"""
 
 COMMON_OPTIONS = (
     "--no-pager",
@@ -70,7 +72,7 @@ COMMON_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """Result of a program."""
+    """Output, error output and exit code of a program that ended."""
 
     code: int
     out: bytes
@@ -78,7 +80,9 @@ class ProgramResult:
 
 
 RunProgram = Callable[[Sequence[str], bytes, Mapping[str, str], Path], Awaitable[ProgramResult]]
-"""Runs a program with this standard input, environment and folder. Raises `OSError` if it cannot be started."""
+"""Function that runs a program with a standard input, an environment and a folder. Raises `OSError` if it cannot be
+started.
+"""
 
 
 async def run_program(argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path) -> ProgramResult:
@@ -115,7 +119,7 @@ async def _drain(stream: ByteReceiveStream, into: bytearray) -> None:
 
 
 class Git:
-    """Runs git on one store. `folder` is the store, `workspace` the files."""
+    """Runs git on one checkpoint store. `folder` is the store, `workspace` the folder with the user's files."""
 
     def __init__(self, program: str, folder: Path, workspace: Path, run: RunProgram = run_program) -> None:
         self.folder = folder
@@ -125,7 +129,7 @@ class Git:
 
     @property
     def index(self) -> Path:
-        """The index of the newest checkpoint."""
+        """Path of the git index that belongs to the newest checkpoint."""
         return self.folder / "index"
 
     def _environment(self, index: Path, tree: Path, author: str) -> dict[str, str]:
@@ -191,7 +195,7 @@ class Git:
         return result.out
 
     def error_for(self, what: str, result: ProgramResult) -> CheckpointError:
-        """Return the error for a failed git command."""
+        """Return the error for a failed git command. `what` is the command as text, e.g. "write-tree"."""
         lines = result.err.decode("utf-8", "replace").strip().splitlines()
         reason = (lines[-1] if lines else f"it ended with {result.code}").removeprefix("fatal: ").rstrip(".")
         return self._borrowed_fault() or CheckpointError(
@@ -222,20 +226,19 @@ class Git:
         return contents
 
     def missing_error(self, name: str) -> CheckpointError:
-        """Return the error for a missing object."""
+        """Return the error for an object that is missing in the checkpoint store."""
         return self._borrowed_fault() or CheckpointError(
             f"The checkpoint store {self.folder} is damaged: the object {name} is missing.",
             hint="Some files of that checkpoint cannot be shown or restored. The workspace was not changed.",
         )
 
     def require_borrowed(self) -> None:
-        """Raise `CheckpointError` if borrowed objects are missing."""
+        """Raise `CheckpointError` if the object folders that the store borrows from are missing."""
         fault = self._borrowed_fault()
         if fault is not None:
             raise fault
 
     def _borrowed_fault(self) -> CheckpointError | None:
-        """Return the error for missing borrowed objects; None if no object is missing."""
         problem = describe_missing_folders(self.folder)
         if not problem:
             return None
@@ -245,7 +248,10 @@ class Git:
         )
 
     async def read_sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:
-        """Return the sizes of objects. Raises `CheckpointError` for a missing object; with `missing`, leave it out."""
+        """Return the sizes of git objects in bytes, by id.
+
+        Raises `CheckpointError` for a missing object; with `missing`, leaves the object out instead.
+        """
         names = list(dict.fromkeys(ids))
         if not names:
             return {}
@@ -261,10 +267,10 @@ class Git:
 
 
 def split_names(out: bytes) -> list[str]:
-    """Split a NUL-terminated listing."""
+    """Split a NUL-terminated list of paths, as `git ls-files -z` prints it."""
     return [os.fsdecode(item) for item in out.split(b"\0") if item]
 
 
 def join_paths(paths: list[str]) -> bytes:
-    """Join paths for git's -z options."""
+    """Join paths into the NUL-terminated form that git's -z options read."""
     return b"".join(os.fsencode(path) + b"\0" for path in paths)

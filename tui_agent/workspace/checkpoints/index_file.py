@@ -1,6 +1,6 @@
-"""Reader and writer of git's index file (versions 2 to 4); the format is described in gitformat-index(5).
+"""Reader and writer of git's index file (versions 2 to 4); gitformat-index(5) describes the format.
 
-For an index that is split, sparse or damaged, or uses a hash other than SHA-1, `UnreadableIndex` is raised.
+`UnreadableIndex` is raised for an index that is split, sparse or damaged, or that uses a hash other than SHA-1.
 """
 
 import hashlib
@@ -20,22 +20,23 @@ WORD_MASK = 0xFFFFFFFF
 
 
 class UnreadableIndex(Exception):
-    """Raised for an index that cannot be used. The caller must read the files instead."""
+    """Raised for a git index that cannot be used. The caller must read the workspace's files instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One file: its path, the ten 32-bit words of its stat data, and the id of its content, all as bytes."""
+    """One file in a git index: its path, the ten 32-bit words of its stat data, and the id of its content, all as
+    bytes.
+    """
 
     path: bytes
     stat: bytes
     oid: bytes
     is_trusted: bool = True
-    """False if a flag means that the entry may not describe the file on disk."""
+    """False if a flag in the index means that the entry may not describe the file on disk."""
 
     @property
     def mode(self) -> int:
-        """Git's mode."""
         return int.from_bytes(self.stat[24:28], "big")
 
     @property
@@ -45,7 +46,7 @@ class IndexEntry:
 
 
 def make_entry(path: str, status: os.stat_result, git_mode: int, oid: str) -> IndexEntry:
-    """Return the entry of a file that was just read."""
+    """Return the index entry of a file that was just read. `oid` is the git id of its content."""
     words = (
         int(status.st_ctime),
         status.st_ctime_ns % 1_000_000_000,
@@ -62,7 +63,7 @@ def make_entry(path: str, status: os.stat_result, git_mode: int, oid: str) -> In
 
 
 def read_index(path: Path) -> list[IndexEntry]:
-    """Return all entries. Raises `UnreadableIndex` or OSError."""
+    """Return all entries of the git index at `path`. Raises `UnreadableIndex` or `OSError`."""
     content = path.read_bytes()
     if len(content) < 32 or content[:4] != b"DIRC":
         raise UnreadableIndex("it is not an index")
@@ -109,7 +110,9 @@ def _parse_entries(content: bytes, version: int, count: int) -> tuple[list[Index
 
 
 def _decode_number(content: bytes, offset: int) -> tuple[int, int]:
-    """Decode a variable-width number, as in the offsets of packs."""
+    """Decode the variable-width number at `offset`, encoded like the offsets in packs. Return it and the offset after
+    it.
+    """
     byte = content[offset]
     value = byte & 0x7F
     while byte & 0x80:
@@ -128,7 +131,7 @@ def _encode_number(value: int) -> bytes:
 
 
 def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:
-    """Write an index file. Git will trust its stat data only for files older than the time `as_of` (nanoseconds)."""
+    """Write a git index file. Git will trust its stat data only for files older than the time `as_of` (nanoseconds)."""
     ordered = sorted(entries, key=lambda entry: entry.path)
     body = [HEAD.pack(b"DIRC", 4, len(ordered))]
     previous_path = b""

@@ -1,4 +1,4 @@
-"""Maintenance of the store: packing, copying borrowed objects, verification and export."""
+"""Maintenance of the checkpoint store: packing, copying borrowed objects, verification and export."""
 
 import shutil
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ from tui_agent.workspace.checkpoints.change_detection import measure_growth
 from tui_agent.workspace.checkpoints.store_state import CheckpointStore, disk_error, undo_on_error, write_file
 
 MIN_LOOSE_OBJECTS = 100
-"""Loose objects are packed when there are this many."""
+"""Number of loose objects at which they are packed."""
 MIN_PACKS = 8
 
 
 async def maintain(shadow: CheckpointStore) -> bool:
     """Copy borrowed objects up to the quota, and pack loose objects. Return True if anything was done.
 
-    If interrupted at any moment, the store stays complete and has no unfinished files.
+    Whenever this is interrupted, the store is complete and has no unfinished files.
     """
 
     async def clear() -> None:
@@ -53,7 +53,7 @@ async def _settle(shadow: CheckpointStore) -> bool:
 
 
 async def _repack(shadow: CheckpointStore, *, own: bool, borrowing: bool) -> None:
-    """Write one pack of all objects; with `own`, including borrowed ones."""
+    """Write one pack of all objects in the store; with `own`, including borrowed objects."""
     if own:
         await run_sync(release_copies, shadow.git.folder)
     local = () if own or not borrowing else ("-l",)
@@ -67,7 +67,7 @@ async def _repack(shadow: CheckpointStore, *, own: bool, borrowing: bool) -> Non
 
 
 def _count_objects(store: Path) -> tuple[int, int]:
-    """Return the numbers of loose objects and of packs, without packs of copies."""
+    """Return the numbers of loose objects and of packs in the store. Packs of copied objects do not count."""
     objects = store / "objects"
     loose = sum(len(list(folder.iterdir())) for folder in objects.iterdir() if len(folder.name) == 2)
     packs = {path.stem for path in (objects / "pack").glob("*.pack")}
@@ -75,7 +75,10 @@ def _count_objects(store: Path) -> tuple[int, int]:
 
 
 async def verify_store(shadow: CheckpointStore, recreated: Sequence[str] = ()) -> list[str]:
-    """Return the problems of the store; empty if there are none. `recreated` are files that were just recreated."""
+    """Return the problems of the store, one sentence each; empty if there are none.
+
+    `recreated` are files of the store that were missing and have just been recreated.
+    """
     problems: list[str] = []
     for options in (("--connectivity-only",), ("--no-full", "--no-reflogs")):
         result = await shadow.git.run("fsck", *options, "--no-dangling", "--no-progress")
@@ -128,7 +131,7 @@ def clear_locks(store: Path) -> None:
 
 
 def clear_drafts(store: Path) -> None:
-    """Remove unfinished objects and packs."""
+    """Remove the unfinished objects and packs that an interrupted git left in the store."""
     for leftover in (*store.glob("objects/**/tmp_*"), *store.glob("objects/pack/.tmp-*")):
         if leftover.is_dir():
             shutil.rmtree(leftover)

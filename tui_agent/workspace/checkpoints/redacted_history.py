@@ -1,6 +1,6 @@
-"""Redaction of a store's whole history, as a stream of `git fast-export` for `git fast-import`.
+"""Redaction of a checkpoint store's whole history, as a stream of `git fast-export` for `git fast-import`.
 
-Invariant: every file's content, every path and every message is redacted; what a stream does not name is unchanged.
+Invariant: every file's content, every path and every message is redacted; anything else in the stream is unchanged.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ async def copy_redacted(source: CheckpointStore, target: CheckpointStore, redact
 
 
 def redact_stream(stream: bytes, redact: Redact) -> Iterator[bytes]:
-    """Yield the pieces of a `git fast-export` stream, redacted."""
+    """Yield a `git fast-export` stream in pieces, with secrets in contents, paths and messages redacted."""
     position = 0
     while position < len(stream):
         end = stream.find(b"\n", position) + 1 or len(stream)

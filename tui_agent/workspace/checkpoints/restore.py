@@ -1,4 +1,4 @@
-"""Restoring files to a checkpoint.
+"""Restoring files of the workspace to a checkpoint.
 
 Invariant: afterwards the newest checkpoint's tree equals the workspace. After an error, checkpoint and workspace are
 unchanged.
@@ -49,7 +49,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import format_before_lines, f
 async def restore(
     shadow: CheckpointStore, plan: RestorePlan, overwrite: Sequence[str], operations: FileOperations
 ) -> RestoreResult:
-    """Run a plan: all operations without a conflict, and those on paths in `overwrite`."""
+    """Run a restore plan: all its operations without a conflict, and those on the paths in `overwrite`."""
     if plan.head != shadow.head:
         raise CheckpointError(
             "The files were checkpointed again after this restore was planned.",
@@ -106,7 +106,7 @@ def _select_possible(
 
 
 async def save_overwritten(shadow: CheckpointStore, operations: list[RestoreOperation]) -> None:
-    """Save the current content of files that a restore is about to overwrite."""
+    """Save the current content of the files that a restore is about to overwrite."""
     paths = [operation.path for operation in operations if operation.state.can_be_saved]
     if not paths:
         return
@@ -127,7 +127,7 @@ async def apply_operations(
     operations: list[RestoreOperation],
     staging: StagingFolder,
 ) -> tuple[FileDifference, ...]:
-    """Write new content to the staging folder, then move all files into place. Return the first changes in detail."""
+    """Write the new content to the staging folder, then move all files into place. Return the first changes in detail."""
     oids = [operation.new_oid for operation in operations if operation.new_oid]
     sizes = await shadow.git.read_sizes([oid for oid in oids if oid not in prepared.contents])
     try:
@@ -172,7 +172,7 @@ def _checked_moves(
 
 
 def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[Move]:
-    """Return the moves, including those of folders, in an order in which the target of each move is free."""
+    """Return the moves of files and folders that the operations need, in an order in which each target is free."""
     moves: dict[str, list[Move]] = {"remove": [], "create": [], "write": [], "mode": []}
     for number, operation in enumerate(operations):
         move = Move(operation.kind, operation.path, number, operation.bits, operation.state.bits)
@@ -225,7 +225,7 @@ def find_emptied_folders(shadow: CheckpointStore, removed: set[str], created: li
 
 
 def find_missing_folders(shadow: CheckpointStore, created: list[str], gone: set[str]) -> list[str]:
-    """Return the missing folders of the paths `created`, parents first."""
+    """Return the folders that must be created for the paths `created`, parents first."""
     needed = {parent.as_posix() for path in created for parent in PurePosixPath(path).parents} - {"."}
     return sorted(
         path for path in needed if path in gone or shadow.files.read_state(path, read=False).kind != "folder"
@@ -235,9 +235,10 @@ def find_missing_folders(shadow: CheckpointStore, created: list[str], gone: set[
 async def commit_restore(
     shadow: CheckpointStore, prepared: PreparedRestore, done: set[str], kept: Sequence[str]
 ) -> str:
-    """Make the restored files the newest checkpoint: the source itself if the files equal it, else a commit on top.
+    """Make the restored files the newest checkpoint, and return its commit.
 
-    The commit message lists the skipped paths.
+    This is the restored checkpoint itself if the files equal it, else a new commit on top. The commit message lists the
+    paths that the restore skipped.
     """
     with shadow.draft() as draft:
         candidates = await find_candidates(shadow) | done
@@ -283,7 +284,6 @@ def _file_stand(
 
 
 def _restore_error(fault: OSError) -> CheckpointError:
-    """Return the error for a failed file operation."""
     path_note = f" ({os.fsdecode(fault.filename)})" if fault.filename else ""
     return CheckpointError(
         f"The files could not be restored: {fault.strerror or fault}{path_note}.",
@@ -314,7 +314,9 @@ def _clear(staging: StagingFolder) -> None:
 
 
 def undo_interrupted(shadow: CheckpointStore, operations: FileOperations) -> None:
-    """Undo a restore that a killed program did not finish. A restore of a running program is not touched."""
+    """Undo a restore that was interrupted because its program was killed. Leaves the restore of a running program
+    alone.
+    """
     for leftover in sorted(shadow.workspace.glob(f"{STAGING_PREFIX}*")):
         if leftover.is_dir() and not leftover.is_symlink():
             staging = StagingFolder(shadow.files, leftover.name, operations)

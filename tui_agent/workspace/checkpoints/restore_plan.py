@@ -32,11 +32,11 @@ HUMAN = "human"
 
 @dataclass(frozen=True, slots=True)
 class TouchedPaths:
-    """Paths changed by the session (agent and commands) and by people.
+    """Paths that the session (the agent and its commands) changed, and paths that people changed.
 
     `unsaved` paths had files that no checkpoint contained when the session changed them. `first_kept` maps paths whose
-    files were later saved by a person's commit to that commit. A path that a restore skipped, or that a person may
-    have changed after an aborted run, is in `session` and in `humans`.
+    files were later saved by a person's commit to that commit. A path that a restore skipped, or that a person may have
+    changed after an aborted run, is in both `session` and `humans`.
     """
 
     session: set[str] = field(default_factory=set)
@@ -82,7 +82,7 @@ async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedP
 
 @dataclass(frozen=True, slots=True)
 class RestoreOperation:
-    """One change of a path. `entry` is the source's version, or None to remove the path.
+    """One change of a path by a restore. `entry` is the version in the source checkpoint, or None to remove the path.
 
     `state` is the current file, `bits` are the permission bits to set. `conflict` is the reason to ask the user first;
     `blocked` is the reason why the change is impossible even if the user agrees.
@@ -98,29 +98,31 @@ class RestoreOperation:
 
     @property
     def new_oid(self) -> str:
-        """Git's id of the content to write, or empty if only the mode changes or the path is removed."""
+        """Git's id of the content to write, or an empty string if only the mode changes or the path is removed."""
         return "" if self.entry is None or self.kind == "mode" else self.entry.oid
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRestore:
-    """A plan with its operations and the permission bits of its source."""
+    """A restore plan with its operations and the permission bits of the source checkpoint."""
 
     source: str
     operations: tuple[RestoreOperation, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """Contents of the source that the operations need, by object id, except contents above `shown_bytes`."""
+    """Contents of the source checkpoint that the operations need, by object id, except those above `shown_bytes`."""
     first_kept: Mapping[str, str] = field(default_factory=dict)
-    """Maps paths that the source lacks to the commits that contain their first saved version."""
+    """Maps paths that the source checkpoint lacks to the commits that contain their first saved version."""
     as_found: frozenset[str] = frozenset()
-    """Paths that the source lacks and that nobody changed after they were first saved."""
+    """Paths that the source checkpoint lacks and that nobody changed after they were first saved."""
 
 
 async def prepare_restore(
     shadow: CheckpointStore, source: str, named: Collection[str] = ()
 ) -> PreparedRestore:
-    """Plan a restore to `source`, including `named` paths that are in a checkpoint. Changes nothing."""
+    """Plan a restore to the checkpoint `source`, and include the `named` paths that a checkpoint contains. Changes
+    nothing.
+    """
     await shadow.find_tree(source)
     result = await shadow.git.run("merge-base", source, shadow.head)
     if result.code:
@@ -157,7 +159,7 @@ def _known_paths(
     named: Collection[str],
     differing: Mapping[str, tuple[Entry | None, Entry | None]],
 ) -> set[str]:
-    """Return the named paths that are in a checkpoint. Raises `CheckpointError` for a path that is never saved."""
+    """Return the named paths that a checkpoint contains. Raises `CheckpointError` for a path that is never saved."""
     known = {path for path in named if path in shadow.tracked or path in differing}
     for path in named:
         reason = unsaveable_reason(shadow, path, {}, tracked=path in known)
@@ -169,7 +171,7 @@ def _known_paths(
 
 
 def to_restore_plan(shadow: CheckpointStore, prepared: PreparedRestore) -> RestorePlan:
-    """Return the plan in the form of `ports.checkpoint`, for display."""
+    """Convert a prepared restore to the `RestorePlan` of `ports.checkpoint`, for display."""
     operations = tuple(_describe_operation(operation, prepared.contents) for operation in prepared.operations)
     return RestorePlan(prepared.source, shadow.head, operations)
 
@@ -184,7 +186,7 @@ def _describe_operation(operation: RestoreOperation, contents: Mapping[str, byte
 
 
 def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
-    """Return (added, removed) lines, ignoring order; (0, 0) for binary files."""
+    """Return the numbers of added and removed lines, ignoring the order of lines; (0, 0) for binary files."""
     if b"\0" in before or b"\0" in after:
         return 0, 0
     old, new = Counter(before.splitlines()), Counter(after.splitlines())
@@ -194,7 +196,9 @@ def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
 async def _first_kept(
     shadow: CheckpointStore, ours: TouchedPaths, differing: Mapping[str, tuple[Entry | None, Entry | None]]
 ) -> dict[str, tuple[Entry, int]]:
-    """Return the first saved version (entry, bits) of paths that the source lacks because they were saved only later."""
+    """Return the first saved version (entry, bits) of paths that the source checkpoint lacks because they were saved
+    only later.
+    """
     versions = {}
     modes: dict[str, Modes] = {}
     for path, commit in ours.first_kept.items():
@@ -240,7 +244,9 @@ def _plan_operations(
 
 
 def matches_entry(state: FileState, entry: Entry | None, bits: int) -> bool:
-    """Return True if the file at a path equals the checkpoint's version."""
+    """Return True if the file at a path equals its version in a checkpoint. `entry` is None if the checkpoint has no
+    such file.
+    """
     if entry is None:
         return state.kind in ("absent", "behind", "folder")
     bits_match = entry.git_mode == LINK or state.bits == bits
@@ -270,7 +276,7 @@ def _blocking_reason(state: FileState) -> str:
 def mark_blocked(
     shadow: CheckpointStore, operations: list[RestoreOperation], chosen: set[str]
 ) -> list[RestoreOperation]:
-    """Return the operations. If a path is still occupied after the chosen operations, its operation is marked blocked."""
+    """Return the operations, with `blocked` set where the path would be occupied after the `chosen` operations."""
     removed = {
         operation.path
         for operation in operations
@@ -292,7 +298,10 @@ def mark_blocked(
 def _place_problem(
     shadow: CheckpointStore, operation: RestoreOperation, removed: set[str], usable: set[str]
 ) -> str:
-    """Return the reason why the path is occupied, or "". `usable` caches parents that are folders or missing."""
+    """Return the reason why a path cannot be written, or an empty string if it can.
+
+    `usable` caches the parents that are folders or missing.
+    """
     for parent in reversed(PurePosixPath(operation.path).parents):
         name = parent.as_posix()
         if name not in usable and name not in removed:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 Kind = Literal["file", "link", "absent", "folder", "special", "unreadable", "behind"]
-"""Kind of a path. `behind`: a parent of the path is a link or a file, so the path is not in the workspace."""
+"""Kind of the file at a path. `behind`: a parent of the path is a link or a file, so the path is not in the workspace.
+"""
 
 PLAIN, EXECUTABLE, LINK = 0o100644, 0o100755, 0o120000
 CHUNK = 1 << 20
@@ -19,12 +20,14 @@ FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class BlockedPath(OSError):
-    """Raised if a parent of a path is not a folder (for example, a link)."""
+    """Raised if a parent of a path is not a folder but, for example, a link."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """State of a path. `content` is set if requested and not too large; `oid` (git's id) is set if the file was read."""
+    """State of the file at a path. `content` is set if it was requested and is not too large; `oid` (git's id) is set
+    if the file was read.
+    """
 
     kind: Kind
     bits: int = 0
@@ -40,7 +43,7 @@ class FileState:
 
     @property
     def git_mode(self) -> int:
-        """Git's mode; 0 for kinds that a checkpoint cannot contain."""
+        """Git's mode of the file; 0 for kinds that a checkpoint cannot contain."""
         if self.kind == "link":
             return LINK
         return 0 if self.kind != "file" else EXECUTABLE if self.bits & 0o100 else PLAIN
@@ -50,19 +53,22 @@ ABSENT = FileState("absent")
 
 
 def object_id(content: bytes) -> str:
-    """Return git's id of these bytes."""
+    """Return the id that git gives a file with this content."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 class RootedFiles:
-    """The files below `root`. Paths are relative, with `/`."""
+    """The files below the folder `root`, by relative paths with `/`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     @contextlib.contextmanager
     def folder(self, parts: list[str]) -> Iterator[int]:
-        """Yield a folder's descriptor. Raises `BlockedPath` if a part is not a folder, `FileNotFoundError` if missing."""
+        """Yield an open descriptor of the folder at the path `parts`.
+
+        Raises `BlockedPath` if a part is not a folder, and `FileNotFoundError` if it is missing.
+        """
         fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for part in parts:
@@ -82,14 +88,14 @@ class RootedFiles:
 
     @contextlib.contextmanager
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Yield a descriptor of the path's folder, and the path's last component."""
+        """Yield an open descriptor of the folder that contains `path`, and the last component of the path."""
         *parts, name = path.split("/")
         with self.folder(parts) as fd:
             yield fd, name
 
     @contextlib.contextmanager
     def open_reader(self) -> Iterator["PathReader"]:
-        """Yield a reader for many paths. It is fastest if the paths are sorted."""
+        """Yield a reader for many paths. Reading is fastest if the paths are sorted."""
         reader = PathReader(self)
         try:
             yield reader
@@ -97,13 +103,13 @@ class RootedFiles:
             reader.close()
 
     def read_state(self, path: str, *, read: bool = True, max_bytes: int = 0) -> FileState:
-        """Return the state of a path; with `read` its object id, and its content up to `max_bytes` bytes."""
+        """Return the state of the file at a path; with `read`, its object id, and its content up to `max_bytes` bytes."""
         with self.open_reader() as reader:
             return reader.read_state(path, read=read, max_bytes=max_bytes)
 
 
 class PathReader:
-    """Reads many paths, and keeps the last folder open for the next path."""
+    """Reads the files at many paths, and keeps the last folder open for the next path."""
 
     def __init__(self, files: RootedFiles) -> None:
         self._files = files
@@ -112,14 +118,15 @@ class PathReader:
         self._fd = -1
 
     def close(self) -> None:
-        """Close the folder."""
         self._open.close()
         self._fd = -1
 
     def read_state(
         self, path: str, *, read: bool = True, max_bytes: int = 0, skip_larger: bool = False
     ) -> FileState:
-        """Return the state of a path, like `RootedFiles.read_state`. With `skip_larger`, larger files are not read."""
+        """Return the state of the file at a path, like `RootedFiles.read_state`. With `skip_larger`, larger files are
+        not read.
+        """
         *parts, name = path.split("/")
         try:
             if self._fd < 0 or parts != self._parts:

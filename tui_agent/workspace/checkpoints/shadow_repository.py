@@ -33,7 +33,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class CheckpointFile(NamedTuple):
-    """A file of a checkpoint. `mode` is the full mode: type and permission bits."""
+    """A file in a checkpoint. `mode` is its full mode: type and permission bits."""
 
     path: str
     size: int
@@ -41,7 +41,7 @@ class CheckpointFile(NamedTuple):
 
 
 class LineChange(NamedTuple):
-    """A path that differs between two checkpoints, with added and removed lines; 0 for binary files."""
+    """A path that differs between two checkpoints, with the numbers of added and removed lines (0 for binary files)."""
 
     path: str
     added: int
@@ -49,7 +49,8 @@ class LineChange(NamedTuple):
 
 
 class GitCheckpoints:
-    """Checkpoints of `workspace` in the folder `store`. `git` is the program, looked up in `PATH` if not given.
+    """Checkpoints of the folder `workspace` in the git store `store`. `git` is the program, looked up in `PATH` if not
+    given.
 
     `sessions` is the folder of all sessions, which the workspace must not contain. Calls run one at a time. The caller
     must hold the session's lock, because only one process may use a store.
@@ -78,17 +79,17 @@ class GitCheckpoints:
 
     @property
     def unavailable_reason(self) -> str:
-        """The reason why there are no checkpoints, as a sentence, or empty if there are."""
+        """The reason why the workspace has no checkpoints, as a sentence, or empty if it has."""
         return self._unavailable
 
     @property
     def head(self) -> str:
-        """The newest checkpoint's commit; empty before the first."""
+        """The commit of the newest checkpoint; empty before the first."""
         return self._shadow.head
 
     @asynccontextmanager
     async def _exclusive(self, *, begun: bool = True, upkeep: bool = False) -> AsyncIterator[CheckpointStore]:
-        """Run one call at a time. Any other call cancels maintenance."""
+        """Open the store for one call at a time. Starting any call cancels a running maintenance."""
         if self._unavailable:
             raise CheckpointError(self._unavailable)
         if self._upkeep_scope is not None and not upkeep:
@@ -107,7 +108,7 @@ class GitCheckpoints:
 
     @asynccontextmanager
     async def _read_access(self) -> AsyncIterator[CheckpointStore]:
-        """Open the store for reading objects. Missing refs are recreated."""
+        """Open the store for reading objects. Git refs that are missing in the store are recreated."""
         async with self._exclusive(begun=False) as shadow:
             await run_sync(store_setup.recreate_refs, shadow.git.folder)
             yield shadow
@@ -159,7 +160,7 @@ class GitCheckpoints:
             return await run_sync(changed_after, shadow, paths, since)
 
     async def commit(self, changes: WorkspaceChanges, *, part: int, author: Author, message: str) -> str:
-        """Save these changes as the newest checkpoint; return its commit."""
+        """Save the changes as the newest checkpoint, and return its commit."""
         async with self._exclusive() as shadow:
             if not changes:
                 return shadow.head
@@ -176,7 +177,7 @@ class GitCheckpoints:
             )
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
-        """Run a plan: all actions without a conflict, and those on paths in `overwrite`."""
+        """Run a restore plan: all actions without a conflict, and those on the paths in `overwrite`."""
         async with self._exclusive() as shadow:
             return await restore_module.restore(shadow, plan, overwrite, self._operations)
 
@@ -224,7 +225,7 @@ class GitCheckpoints:
             )
 
     async def diff(self, before: str, after: str) -> list[LineChange]:
-        """Return the paths that differ between two checkpoints, with added and removed lines."""
+        """Return the paths that differ between two checkpoints, with the numbers of added and removed lines."""
         async with self._read_access() as shadow:
             for commit in (before, after):
                 await shadow.find_tree(commit)
@@ -277,13 +278,15 @@ class GitCheckpoints:
             await store_setup.import_bundle(shadow, bundle)
 
     async def verify(self) -> list[str]:
-        """Return the problems of the store. Missing store files are recreated if possible, and also reported."""
+        """Return the problems of the store, one sentence each. Recreates missing store files if possible, and reports
+        them too.
+        """
         async with self._exclusive(begun=False) as shadow:
             recreated = await run_sync(store_setup.recreate_refs, shadow.git.folder)
             return await maintenance.verify_store(shadow, recreated)
 
     async def find_lost(self, commits: Sequence[str]) -> list[str]:
-        """Return the commits that are missing or unreadable in the store and have no replacement."""
+        """Return the commits that are missing or unreadable in the store and that no later checkpoint replaces."""
         async with self._read_access() as shadow:
             actual = {
                 commit: await run_sync(repair_module.resolve_stand_in, shadow.git.folder, commit)

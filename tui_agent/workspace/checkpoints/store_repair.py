@@ -1,4 +1,6 @@
-"""Repair of a store that lost parts of its newest checkpoint. Damaged files are moved aside, and nothing is deleted.
+"""Repair of a checkpoint store that lost parts of its newest checkpoint.
+
+Damaged files are moved aside, and nothing is deleted.
 
 Invariant: the remaining store is complete, without references to lost objects. The next checkpoint stores the current
 contents again.
@@ -15,11 +17,11 @@ from tui_agent.workspace.checkpoints.git_runner import OBJECT_ID_CHARS
 from tui_agent.workspace.checkpoints.store_state import MAIN_REF, CheckpointStore, write_file
 
 DAMAGED_PREFIX = "damaged-"
-"""Name prefix of the folder, inside the store, for damaged files."""
+"""Name prefix of the folder, inside the checkpoint store, to which damaged files are moved."""
 
 
 STAND_INS_FILE = "stand-ins"
-"""File in the store with pairs of a lost checkpoint and the later checkpoint that replaces it."""
+"""File in the checkpoint store with pairs of a lost checkpoint and the later checkpoint that replaces it."""
 
 
 def record_stand_in(store: Path, lost: str, commit: str) -> None:
@@ -33,7 +35,10 @@ def record_stand_in(store: Path, lost: str, commit: str) -> None:
 
 
 def resolve_stand_in(store: Path, commit: str) -> str:
-    """Return the checkpoint that replaces `commit`, or `commit` itself if it was not lost. Raises `OSError`."""
+    """Return the checkpoint that replaces `commit`, or `commit` itself if it was not lost.
+
+    Raises `OSError`.
+    """
     path = store / STAND_INS_FILE
     if path.exists():
         for line in path.read_text("ascii", "replace").splitlines():
@@ -55,7 +60,7 @@ async def is_complete(shadow: CheckpointStore, commit: str) -> bool:
 
 
 async def move_damaged_aside(shadow: CheckpointStore) -> None:
-    """Move damaged files, and the names of lost checkpoints, into a folder of the store."""
+    """Move damaged files and the git refs of lost checkpoints into a folder inside the store."""
     packs = shadow.git.folder / "objects" / "pack"
     damaged = []
     for pack in await run_sync(lambda: sorted(packs.glob("*.pack"))):
@@ -90,7 +95,7 @@ def _new_folder_name(store: Path) -> Path:
 
 
 def _damaged_objects(objects: Path) -> list[Path]:
-    """Return the loose objects whose bytes do not match their names."""
+    """Return the paths of the loose objects whose content does not match the hash in their names."""
     damaged = []
     for folder in objects.iterdir():
         if len(folder.name) == 2 and folder.is_dir():

@@ -1,4 +1,6 @@
-"""Opening the store: creates or repairs it, and continues from the newest checkpoint in the log."""
+"""Opening the checkpoint store of a session: creates or repairs it, and continues from the newest checkpoint in the
+session's log.
+"""
 
 import shutil
 from pathlib import Path
@@ -66,7 +68,9 @@ def recreate_refs(store: Path) -> list[str]:
 
 
 async def restore_borrowing(shadow: CheckpointStore) -> None:
-    """If borrowed objects are missing, borrow from the repository that now contains the workspace."""
+    """If the object folders that the store borrows from are missing, borrow from the repository that now contains the
+    workspace.
+    """
     if await run_sync(find_missing_folders, shadow.git.folder):
         repository = await run_sync(find_repository, shadow.workspace)
         if repository is not None:
@@ -74,7 +78,7 @@ async def restore_borrowing(shadow: CheckpointStore) -> None:
 
 
 def _remove_broken_ref(path: Path) -> None:
-    """Remove a broken ref, because git would not replace it."""
+    """Remove a git ref whose content is broken, because git would not replace it."""
     if path.is_dir():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)
@@ -105,7 +109,7 @@ async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
 
 
 async def load_checkpoint(shadow: CheckpointStore, known: str) -> None:
-    """Load the checkpoint `known`. An index that is broken or belongs to another checkpoint is recreated."""
+    """Load the checkpoint `known`. The store's index is recreated if it is broken or belongs to another checkpoint."""
     tree = await shadow.find_tree(known)
     if not await is_complete(shadow, known):  # an intact index hides that the checkpoint's trees are missing
         raise shadow.git.missing_error(tree)
@@ -131,7 +135,7 @@ async def load_checkpoint(shadow: CheckpointStore, known: str) -> None:
 
 
 async def import_bundle(shadow: CheckpointStore, bundle: Path) -> None:
-    """Create the store from a bundle, checking every object. On `CheckpointError`, no store remains."""
+    """Create the store from a git bundle, checking every object. If `CheckpointError` is raised, no store remains."""
     try:
         await open_store(shadow)
         await shadow.git("bundle", "verify", "--quiet", str(bundle))

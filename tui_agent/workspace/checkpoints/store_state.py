@@ -25,7 +25,7 @@ MAIN_REF = "refs/heads/main"
 KEPT_PREFIX = "refs/heads/kept/"
 FILE_MODE = 0o600
 EMPTY_FOLDERS_FILE = "empty-folders"
-"""File in the store that lists the folders that were empty at the start of the session."""
+"""File in the checkpoint store that lists the folders that were empty at the start of the session."""
 STAGING_PREFIX = ".tui-agent-restore-"
 """Name prefix of the folder in which a restore prepares files."""
 
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 @dataclass
 class CheckpointStore:
-    """The store and its newest checkpoint, in memory."""
+    """A session's checkpoint store and its newest checkpoint, in memory."""
 
     git: Git
     workspace: Path
@@ -50,17 +50,17 @@ class CheckpointStore:
     growth_bytes: int = 0
     """Bytes by which the store has grown since its first checkpoint, or slightly more."""
     unsaved_paths: set[str] = field(default_factory=set)
-    """Existing paths that are in no checkpoint, because git ignores them or they were skipped. Folders end with `/`."""
+    """Existing paths that no checkpoint contains, because git ignores them or they were skipped. Folders end with `/`.
+    """
     checked_ignored: frozenset[str] = frozenset()
     """Paths ignored by git that the last complete change detection included at the caller's request."""
     maintained_head: str = ""
     """The newest checkpoint at the time of the last maintenance."""
     notices: list[str] = field(default_factory=list)
-    """Sentences for the user about repairs of the store that were not reported yet."""
+    """Sentences about repairs of the store, to be shown to the user at the next opportunity."""
 
     @cached_property
     def files(self) -> RootedFiles:
-        """The workspace's files."""
         return RootedFiles(self.workspace)
 
     @cached_property
@@ -83,7 +83,9 @@ class CheckpointStore:
 
     @contextlib.contextmanager
     def draft(self, *, empty: bool = False) -> Iterator[Path]:
-        """Yield a copy of the newest checkpoint's index (with `empty`: no file). The copy is deleted afterwards."""
+        """Yield the path of a temporary copy of the newest checkpoint's index (with `empty`: of no file). The copy is
+        deleted afterwards.
+        """
         path = self.git.folder / f"draft-{uuid4().hex}"
         try:
             if not empty:
@@ -96,7 +98,7 @@ class CheckpointStore:
                 leftover.unlink(missing_ok=True)
 
     async def load_entries(self, index: Path) -> dict[str, Entry]:
-        """Return the files of an index."""
+        """Return the files in a git index, by path."""
         out = await self.git("ls-files", "-s", "-z", index=index)
         return await run_sync(_parse_entries, out)
 
@@ -108,12 +110,12 @@ class CheckpointStore:
         )
 
     async def read_modes(self, commit: str) -> Modes:
-        """Return the permission bits of a checkpoint."""
+        """Return the permission bits of all files in a checkpoint."""
         out = await self.git("log", "-z", "--first-parent", "--reverse", "--format=%B", commit, "--")
         return read_modes(os.fsdecode(message) for message in out.split(b"\0"))
 
     async def find_tree(self, commit: str) -> str:
-        """Return the tree of a commit. Raises `CheckpointError` if it is missing."""
+        """Return the tree id of a commit. Raises `CheckpointError` if the commit is missing."""
         result = await self.git.run("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
         if result.code:
             self.git.require_borrowed()
@@ -124,7 +126,7 @@ class CheckpointStore:
         return result.out.decode().strip()
 
     async def read_entry(self, commit: str, path: str) -> Entry | None:
-        """Return a commit's file at a path, or None."""
+        """Return the file at `path` in a commit, or None if there is none."""
         for item in split_names(await self.git("ls-tree", "-z", commit, "--", path)):
             info, name = item.split("\t", 1)
             mode, kind, oid = info.split(" ")
@@ -133,7 +135,10 @@ class CheckpointStore:
         return None
 
     async def compare_trees(self, before: str, after: str) -> dict[str, tuple[Entry | None, Entry | None]]:
-        """Return the paths that differ between two trees or commits, each with its entries before and after."""
+        """Return the paths that differ between two trees or commits, each with its entry before and its entry after.
+
+        An entry is None where the path does not exist.
+        """
         out = await self.git(
             "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after, "--"
         )
@@ -160,14 +165,14 @@ def _parse_entries(out: bytes) -> dict[str, Entry]:
 
 
 def copy_index(source: Path, target: Path) -> None:
-    """Copy an index with its modification time, because git uses the time to decide which entries to trust."""
+    """Copy a git index with its modification time, which git uses to decide which entries to trust."""
     shutil.copyfile(source, target)
     status = source.stat()
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def write_file(store: Path, path: Path, content: bytes) -> None:
-    """Atomically write a file of the store. Raises OSError."""
+    """Atomically write the file at `path` in the checkpoint store. Raises `OSError`."""
     draft = store / f"draft-{uuid4().hex}"
     try:
         draft.touch(FILE_MODE)
@@ -179,7 +184,7 @@ def write_file(store: Path, path: Path, content: bytes) -> None:
 
 
 def disk_error(place: Path, fault: OSError) -> CheckpointError:
-    """Return the error for a failed file operation."""
+    """Return the error for a file operation on the checkpoint store that failed."""
     return CheckpointError(
         f"The checkpoint store {place} could not be used: {fault.strerror or fault}.",
         hint="Check the disk's free space and the folder's permissions. The workspace was not changed.",
@@ -187,7 +192,7 @@ def disk_error(place: Path, fault: OSError) -> CheckpointError:
 
 
 def measure_folder(folder: Path) -> int:
-    """Return the bytes of all files below a folder."""
+    """Return the total size in bytes of all files below a folder."""
     total = 0
     for parent, _, names in iterate_cancellable(os.walk(folder)):
         for name in names:

@@ -1,4 +1,4 @@
-"""Existing files that are in no checkpoint: too large, over the quota, ignored, or in another repository.
+"""Existing files that no checkpoint contains: too large, over the quota, ignored, or in another repository.
 
 When a checkpoint first saves such a path, the last paragraph of its commit message has the line `Before: "path"`. If a
 person's commit saved the content before the session changed it, a restore uses that content. Otherwise the earlier
@@ -24,14 +24,14 @@ LEFT_KEY = "Left"
 
 
 def format_commit_lines(shadow: CheckpointStore, paths: Iterable[str]) -> list[str]:
-    """Return the `Before` lines of a commit that saves these paths."""
+    """Return the `Before` lines for the message of a commit that saves `paths`."""
     return format_before_lines(
         path for path in paths if path not in shadow.tracked and shadow.was_unsaved(path)
     )
 
 
 def format_before_lines(paths: Iterable[str]) -> list[str]:
-    """Return the `Before` lines of these paths."""
+    """Return one `Before` line for each path, e.g. `Before: "notes.txt"`."""
     return [f"{BEFORE_KEY}: {json.dumps(path)}" for path in sorted(paths)]
 
 
@@ -44,8 +44,8 @@ def parse_before_lines(message: str) -> set[str]:
 def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
     """Return the `Left` lines for paths that are treated as changed by both the session and a person.
 
-    A restore skipped these paths, or the author of their change is unknown. `first_kept` are the commits that first
-    saved them, if relevant.
+    A restore skipped these paths, or the author of their change is unknown. `first_kept` maps paths to the commits that
+    first saved them, if relevant.
     """
     return [f"{LEFT_KEY}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
 
@@ -58,7 +58,7 @@ def parse_left_lines(message: str) -> dict[str, str]:
 
 
 async def record_unsaved(shadow: CheckpointStore, skipped: Iterable[str]) -> None:
-    """Add the paths that a complete change detection skipped to `unsaved_paths`, and drop those that no longer exist."""
+    """Add the paths that a complete change detection skipped to `unsaved_paths`, and remove those that no longer exist."""
     known = shadow.unsaved_paths | {path for path in skipped if path not in shadow.tracked}
     shadow.unsaved_paths = await run_sync(_keep_existing, shadow.workspace, known)
 
@@ -68,13 +68,15 @@ def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
 
 
 async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iterable[str]) -> None:
-    """Add new paths to `unsaved_paths` if they were ignored until the ignore rules changed: they may be older files."""
+    """Add new paths to `unsaved_paths` if git ignored them until the ignore rules changed, because their files may be
+    older.
+    """
     if new and any(path.rsplit("/", 1)[-1] == IGNORE_FILE for path in changed):
         shadow.unsaved_paths |= await _previously_ignored(shadow, new)
 
 
 async def record_ignored(shadow: CheckpointStore, new: list[str]) -> None:
-    """Add ignored new paths to `unsaved_paths`, except those that an earlier change detection examined."""
+    """Add new paths that git ignores to `unsaved_paths`, except those that an earlier change detection examined."""
     unknown = [path for path in new if path not in shadow.checked_ignored]
     if unknown:
         shadow.unsaved_paths |= await find_ignored(shadow, unknown, None)

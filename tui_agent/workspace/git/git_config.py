@@ -25,14 +25,15 @@ _SETTING = re.compile(
     r"([A-Za-z][A-Za-z0-9-]*)[ \t]*+"
     r'(?:=[ \t]*+(?:"((?:[^"\\]|\\["\\ntb])*+)"|((?:[^"\\;#]|\\["\\ntb])*+)))?'
 )
-"""A key and its value, quoted or not. Possessive quantifiers prevent slow matching on any line."""
+"""Regular expression for a key and its value, quoted or not. Possessive quantifiers prevent slow matching on any line.
+"""
 _TOOL_SECTIONS = frozenset({"branch", "remote"})
 """Sections in which other tools store keys with a hyphen. Git's own keys have no hyphen."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """The settings of a harmless configuration that refer to other folders."""
+    """The settings of a harmless git configuration that refer to other folders."""
 
     hooks: tuple[str, ...] = ()
     """Values of `core.hooksPath`."""
@@ -41,7 +42,7 @@ class GitConfig:
 
 
 def read_config(path: str) -> GitConfig:
-    """Read a configuration file.
+    """Read a git configuration file.
 
     Raises `SteeredError` if a line does not have a simple form, or a setting is not known to be harmless.
     """
@@ -59,7 +60,10 @@ def read_config(path: str) -> GitConfig:
 
 
 def _parse(text: str, path: str) -> list[tuple[str, str]]:
-    """Return the settings that refer to other folders. Raises `SteeredError` for any setting that may be harmful."""
+    """Return the settings that refer to other folders, as pairs of key and value.
+
+    Raises `SteeredError` for any setting that may be harmful.
+    """
     redirects: list[tuple[str, str]] = []
     section = subsection = None
     for raw_line in text.split("\n"):
@@ -76,13 +80,13 @@ def _parse(text: str, path: str) -> list[tuple[str, str]]:
             elif not _is_harmless(section, subsection, name, value):
                 raise SteeredError(f"{path} sets {section}.{name}")
         else:
-            raise SteeredError(f"a line of {path} does not have a simple form")
+            raise SteeredError(f"a line of {path} is too unusual to be read with certainty")
     return redirects
 
 
 def _plain_path(value: str, path: str) -> str:
     if not value or "\\" in value or value[0] in "%:":
-        raise SteeredError(f"a path in {path} does not have a simple form")
+        raise SteeredError(f"a path in {path} is too unusual to be read with certainty")
     return value
 
 

@@ -17,13 +17,13 @@ MAX_FILE_BYTES = 4_000_000
 """Maximum bytes of a file that is hashed; a larger file is treated as not contained."""
 _MAX_INDEX_BYTES = 64_000_000
 _ENTRY_HEAD_BYTES = 62
-"""Bytes of an index entry before its path: ten numbers, the content's hash, the flags."""
+"""Number of bytes of an index entry before its path: ten numbers, the content's hash, the flags."""
 _TIME_OFFSET, _SIZE_OFFSET, _HASH_OFFSET = 8, 36, 40
 _MAX_NAME_FLAG = 0xFFF
 
 
 class TrackedVersion(NamedTuple):
-    """A repository's version of a file. `is_current`: it equals the file's current content.
+    """The version of a file in a git repository. `is_current`: this version equals the file's current content.
 
     `version` is the size in bytes and modification time in seconds of a version that differs from the file, or None.
     """
@@ -38,11 +38,11 @@ class _Entry(NamedTuple):
 
 
 class GitContent:
-    """Content of the repositories around and in a folder. Blocking: call the methods in a thread."""
+    """Content of the git repositories around and in a folder. Blocking: call the methods in a thread."""
 
     def __init__(self) -> None:
         self._indexes: dict[str, tuple[tuple[int, int, int], bytes]] = {}
-        """The stamp and content of each index at its last read, by path."""
+        """The content of each git index, with the stamp (time and size) at its last read, by path."""
         self._tops: dict[str, tuple[str, Path] | None] = {}
         self._results: dict[str, tuple[tuple[int, ...], TrackedVersion]] = {}
 
@@ -51,7 +51,7 @@ class GitContent:
         self._tops.clear()
 
     def find_version(self, path: str, info: os.stat_result) -> TrackedVersion:
-        """Return the repository's version of a file. `info` is the file's current status."""
+        """Return the version of a file in its git repository. `info` is the file's current status."""
         repository = self._find_repository(path.rpartition("/")[0])
         if repository is None:
             return TrackedVersion()
@@ -114,7 +114,6 @@ class GitContent:
 
 
 def _git_folder(git: Path) -> Path:
-    """Return the repository's own folder: `.git` itself, or the folder to which a `.git` file refers."""
     try:
         if git.is_dir():
             return git
@@ -150,7 +149,6 @@ def _find_entries(index: bytes, path: bytes) -> Iterator[_Entry]:
 
 
 def _blob_hash(path: Path) -> bytes | None:
-    """Return git's hash of a file's content."""
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             return None

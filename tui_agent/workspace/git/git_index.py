@@ -11,7 +11,7 @@ from tui_agent.workspace.git.stat_cache import SteeredError, read_small
 MAX_BYTES = 50_000_000
 _HEADER = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">24xI32xH")
-"""Mode and flags of an entry; times, numbers, size and digest are skipped."""
+"""Struct of an index entry that unpacks its mode and flags; times, numbers, size and digest are skipped."""
 _PAIR = struct.Struct(">II")
 _DIGEST_BYTES = 20
 _LINK_MODE = 0o160000
@@ -22,7 +22,7 @@ _EXTENSIONS = frozenset({b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
 
 
 def read_gitlinks(path: str) -> tuple[bytes, ...]:
-    """Return the paths of the index's submodules.
+    """Return the paths of the submodules in the git index at `path`.
 
     Raises `OSError`, and `SteeredError` for an unknown or damaged index.
     """
@@ -74,7 +74,9 @@ def _check_extensions(data: bytes, position: int, positions: list[int]) -> None:
 
 
 def _check_blocks(content: bytes, positions: list[int]) -> None:
-    """Raise `SteeredError` if the offset table (IEOT, for multi-threaded reads) does not match the entries."""
+    """Raise `SteeredError` if the offset table (the IEOT extension, for multi-threaded reads) does not match the
+    entries.
+    """
     number = 0
     for offset, count in _PAIR.iter_unpack(content[4:]):
         if number >= len(positions) or positions[number] != offset:

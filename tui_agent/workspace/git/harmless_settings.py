@@ -92,7 +92,7 @@ attr bitmappseudomerge browser bundle completion credentialcache credentialstore
 gitcvs gitweb guitool help history hook imap include includeif instaweb lsrefs mailmap man pretty promisor protocol
 reftable remotes replay revert safe sequence showbranch sideband ssh trace2 trailer uploadarchive uploadpackfilter web
 """
-"""Sections of git without any listed key."""
+"""Sections that git reads but that have no key in the list of harmless keys."""
 
 OPEN_SECTIONS = frozenset({"advice", "color", "column", "gui"})
 """Sections in which every key is harmless."""
@@ -131,13 +131,13 @@ _VALUES = {
     "submodule.recurse": _OFF,
     "tag.sort": _SORT,
 }
-"""Maps keys that are harmless only with certain values to patterns of these values."""
+"""Maps keys that are harmless only with certain values to patterns of the harmless values."""
 VALUES: Mapping[str, re.Pattern[str]] = {key: re.compile(value) for key, value in _VALUES.items()}
 VALUES_OF_SECTIONS: Mapping[str, re.Pattern[str]] = {
     "fsck": re.compile("error|warn|ignore"),
     "pager": re.compile(_SWITCH),
 }
-"""Sections in which every key is harmless only with certain values."""
+"""Maps sections whose keys are all harmless only with certain values to patterns of the harmless values."""
 
 
 def _parse_listed() -> Mapping[str, frozenset[str]]:
@@ -148,7 +148,7 @@ def _parse_listed() -> Mapping[str, frozenset[str]]:
 
 _LISTED = _parse_listed()
 KEYS = frozenset(f"{section}.{name}" for section, names in _LISTED.items() for name in names)
-"""Keys that are harmless with any value; `*` is a subsection."""
+"""Keys that are harmless with any value, e.g. `branch.*.merge`, where `*` is a subsection."""
 SECTIONS = (
     OPEN_SECTIONS
     | frozenset(_OTHER_SECTIONS.split())
@@ -168,4 +168,6 @@ COMMANDS = frozenset(
     show-ref sparse-checkout stash status submodule svn switch symbolic-ref tag update-ref var verify-commit verify-tag
     version whatchanged worktree""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Git commands that the policy knows. An alias with such a name is harmful, because an older git may run the alias."""
+"""Git commands that the policy knows. An alias with the name of such a command is harmful, because an older git may run
+the alias.
+"""

@@ -31,15 +31,15 @@ from tui_agent.workspace.git.repository_layout import (
 from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, read_small
 
 MAX_ENTRIES = 200_000
-"""Maximum number of entries of all folders in one check."""
+"""Maximum total number of folder entries that one check reads."""
 MAX_BORROWED = 5
 """Maximum length of a chain of object stores that borrow from each other, as in git."""
 _READ_WHOLE = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
-"""Folders whose files git displays, or from which it reads object names."""
+"""Folders in a git repository whose files git displays, or from which it reads object names."""
 _OWN_FOLDERS = frozenset({*_READ_WHOLE, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
 _HOOKS = "hooks"
 _WATCHER = "fsmonitor--daemon.ipc"
-"""The socket of git's own file monitor."""
+"""Name of the socket of git's own file monitor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,13 @@ _lines = StampedReader(_read_lines)
 
 
 class RepositoryCheck:
-    """Checks folders of repositories, with a limit on the total number of entries."""
+    """Checks the git folders of repositories, with a limit on the total number of entries."""
 
     def __init__(self) -> None:
         self._remaining = MAX_ENTRIES
 
     def check(self, folder: str, homes: Sequence[str]) -> None:
-        """Raise `SteeredError` if anything in a repository's folder refers to files outside `homes`."""
+        """Raise `SteeredError` if anything in the git folder `folder` refers to files outside `homes`."""
         for name in set(self._folders(folder, _HOOKS, _WATCHER)).intersection(_READ_WHOLE):
             self._check_tree(f"{folder}/{name}")
         for name in self._folders(f"{folder}/worktrees"):
@@ -110,7 +110,7 @@ class RepositoryCheck:
         return tuple(repositories)
 
     def _folders(self, path: str, *may_be_odd: str) -> tuple[str, ...]:
-        """Return the names of the subfolders. Raise `SteeredError` if an entry is a link or a special file.
+        """Return the names of the subfolders of `path`. Raise `SteeredError` if an entry is a link or a special file.
 
         Entries in `may_be_odd` are not checked.
         """
@@ -130,7 +130,8 @@ class RepositoryCheck:
             pending += [f"{path}/{name}" for name in self._folders(path)]
 
     def _check_objects(self, objects: str, homes: Sequence[str], depth: int = 0) -> None:
-        """Raise `SteeredError` if packs are links, or objects are borrowed from outside `homes`.
+        """Raise `SteeredError` if the packs of an object folder are links, or objects are borrowed from outside
+        `homes`.
 
         Loose objects need no check, because git verifies them by their names.
         """
@@ -149,7 +150,7 @@ MAX_REPOSITORIES = 200
 _HOOK = "post-index-change"
 """The only hook that a read-only git command runs."""
 _TRUSTED_FOLDER = re.compile(r"(?im)^[ \t]*+directory[ \t]*+=(.*)$")
-"""A line of `safe.directory`."""
+"""Regular expression for a line of the setting `safe.directory`."""
 _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 
 
@@ -199,7 +200,7 @@ def _is_trusted_by_user(work_tree: str) -> bool:
 
 
 def _matching_folders(root: str, folder: str) -> Iterator[str]:
-    """Yield the real folders that `folder` can refer to, as a plain path and as a glob."""
+    """Yield the real folders that `folder` can refer to, both as a plain path and as a glob."""
     path = os.path.join(root, os.path.expanduser(folder))  # noqa: PTH111, PTH118 - as a shell reads it
     if "**" in folder or "\0" in folder:
         raise SteeredError("git may be started in any folder")
@@ -213,7 +214,7 @@ def _matching_folders(root: str, folder: str) -> Iterator[str]:
 
 
 class _Check:
-    """One check of repositories and everything that belongs to them."""
+    """One check of git repositories, including their submodules and linked repositories."""
 
     def __init__(self, home: str) -> None:
         self._home = home
@@ -222,7 +223,7 @@ class _Check:
         self._modules: set[str] = set()
 
     def check_all(self, pending: list[Repository]) -> None:
-        """Check repositories, and the repositories that their indexes link to. Raises `SteeredError`."""
+        """Check the repositories `pending`, and the repositories that their indexes link to. Raises `SteeredError`."""
         while pending:
             repository = pending.pop()
             if repository in self._seen:
@@ -241,7 +242,6 @@ class _Check:
             pending += [linked for link in links if (linked := open_repository(link, homes)) is not None]
 
     def _check_repository(self, repository: Repository, homes: Sequence[str]) -> tuple[str, ...]:
-        """Check all folders of a repository. Return its work trees."""
         tops = tuple(filter(None, (repository.work_tree,)))
         pending = list(dict.fromkeys((repository.shared, repository.folder)))
         for folder in pending:
@@ -257,7 +257,7 @@ class _Check:
         return tuple(dict.fromkeys(tops))
 
     def _check_folder(self, folder: str, tops: Sequence[str], homes: Sequence[str]) -> tuple[str, ...]:
-        """Check one folder of a repository. Return the work trees set in its configuration."""
+        """Check one git folder of a repository. Return the work trees set in its configuration."""
         self._parts.check(folder, homes)
         configured = tuple(path for path in list_work_trees(folder) if _is_work_tree(path, folder))
         bases = dict.fromkeys((*tops, *configured, folder))
@@ -275,7 +275,7 @@ class _Check:
 def _is_work_tree(path: str, folder: str) -> bool:
     """Return True if `path` is a work tree of the repository `folder`, False if `path` is empty or missing.
 
-    Raises `SteeredError` for any other content.
+    Raises `SteeredError` if there is anything else at `path`.
     """
     try:
         with os.scandir(path) as entries:

@@ -23,22 +23,21 @@ _GITDIR = "gitdir: "
 WORKTREE_COMMONDIR = "../.."
 """Content of `commondir` in a linked work tree's folder: the main repository's folder."""
 _ITSELF = "."
-"""Content of a `commondir` without effect: a placeholder that the sandbox creates while a command runs."""
+"""Content of a `commondir` file without effect: a placeholder that the sandbox creates while a command runs."""
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository as git finds it from a folder. All paths are real paths."""
+    """A git repository as git finds it from a folder. All paths are real paths."""
 
     work_tree: str
-    """The top folder of its files, or empty if git runs in the repository's own folder."""
+    """The top folder of the repository's files, or empty if git runs in the repository's own folder."""
     folder: str
     shared: str
 
 
 def _read_pointer(path: str) -> str:
-    """Return the only line of a file."""
     try:
         text = read_small(path, MAX_POINTER_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -59,7 +58,7 @@ def read_pointer(path: str) -> str | None:
 
 
 def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
-    """Return the repository that git finds in a real folder or its parents, or None.
+    """Return the git repository that git finds in a real folder or its parents, or None.
 
     Raises `SteeredError` if parts of the repository are outside `homes` and do not refer back to its work tree.
     """
@@ -79,7 +78,7 @@ def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
 
 
 def open_repository(work_tree: str, homes: Sequence[str]) -> Repository | None:
-    """Return the repository of a real folder with a `.git`, or None if git would not accept the `.git`.
+    """Return the git repository of a real folder that contains `.git`, or None if git would not accept the `.git`.
 
     Raises `SteeredError` like `find_repository`.
     """
@@ -140,7 +139,7 @@ def open_folder(work_tree: str, folder: str) -> Repository:
 
 
 def _points_back(repository: Repository) -> bool:
-    """Return True if the repository refers back to its work tree, as repositories outside the work tree must."""
+    """Return True if a repository outside its work tree refers back to the work tree, as git requires."""
     if repository.shared != repository.folder:
         pointer = read_pointer(f"{repository.folder}/gitdir")
         return (
@@ -159,19 +158,21 @@ def _real_path(base: str, path: str) -> str:
 
 
 def read_settings(folder: str) -> Iterator[GitConfig]:
-    """Yield the configurations in a repository's folder. Raises `SteeredError` like `read_config`."""
+    """Yield the git configuration files in a repository's folder, as parsed settings. Raises `SteeredError` like
+    `read_config`.
+    """
     for name in ("config", "config.worktree"):
         if (config := _configs.get(f"{folder}/{name}")) is not None:
             yield config
 
 
 def list_work_trees(folder: str) -> tuple[str, ...]:
-    """Return the real paths of the work trees that the repository's configuration sets."""
+    """Return the real paths of the work trees that the configuration in a git folder sets."""
     return tuple(_real_path(folder, value) for config in read_settings(folder) for value in config.work_trees)
 
 
 def find_gitlinks(repository: Repository, work_tree: str) -> Iterator[str]:
-    """Yield the folders of submodules in a work tree that contain a repository."""
+    """Yield the folders of submodules in a work tree that are git repositories themselves."""
     links = _indexes.get(f"{repository.folder}/index") or ()
     if len(links) > MAX_GITLINKS:
         raise SteeredError(f"{repository.folder} links to too many repositories")

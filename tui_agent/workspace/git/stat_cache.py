@@ -19,7 +19,7 @@ _MAX_CACHED = 10_000
 
 
 class SteeredError(Exception):
-    """Raised if a repository is not understood, or may make git run a program or read another file."""
+    """Raised if a git repository is not understood, or may make git run a program or read another file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class _CacheEntry(Generic[T]):
 
 
 class StampedReader(Generic[T]):
-    """Caches a function's result for each path while the file or folder there is unchanged."""
+    """Caches a function's result for each path as long as the file or folder at the path is unchanged."""
 
     def __init__(self, read: Callable[[str], T]) -> None:
         self._read = read
@@ -66,7 +66,7 @@ class StampedReader(Generic[T]):
 
 
 def read_stamp(path: str) -> Stamp | None:
-    """Return values that change when a file, folder or link changes, or None if the path does not exist."""
+    """Return values that change when the file, folder or link at `path` changes, or None if it does not exist."""
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -77,7 +77,7 @@ def read_stamp(path: str) -> Stamp | None:
 
 
 def read_small(path: str, max_bytes: int) -> bytes:
-    """Read a regular file that is not a link.
+    """Read a regular file of at most `max_bytes` bytes that is not a link.
 
     Raises `OSError`, and `SteeredError` for a larger file or anything that is not a regular file.
     """

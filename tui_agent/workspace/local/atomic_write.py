@@ -22,7 +22,9 @@ from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 LEFTOVER_NAME = re.compile(r"\.tui-agent-[0-9a-f]{24}\.tmp")
 _DROPPED_ATTRIBUTES = frozenset({"security.capability", "security.ima", "security.evm"})
-"""Extended attributes that are valid only for the old content. A write to the old file would remove them too."""
+"""Extended attributes that are not copied, because they are valid only for the old content. Writing to the old file
+would remove them too.
+"""
 _ACL = "system.posix_acl_access"
 _UNNAMED_UNSUPPORTED = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL, errno.ENOTDIR})
 
@@ -38,7 +40,7 @@ class FileState:
 
 
 def read_attributes(fd: int) -> tuple[tuple[str, bytes], ...]:
-    """Return the extended attributes to copy to the new file."""
+    """Return the extended attributes of an open file that must be copied to its replacement."""
     if sys.platform != "linux":
         return ()
     attributes: list[tuple[str, bytes]] = []
@@ -134,7 +136,9 @@ def _link_open_file(fd: int, name: str, folder_fd: int) -> None:
 
 
 def _link_new(fd: int, temporary: str, name: str, folder_fd: int, check: Callable[[], None]) -> None:
-    """Give a new file its name. Does not replace a file created in the meantime."""
+    """Give a new file its name in the folder. Raise `FileExistsError` if a file with that name was created in the
+    meantime.
+    """
     if not temporary:
         _link_open_file(fd, name, folder_fd)
         return

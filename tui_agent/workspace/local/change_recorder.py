@@ -1,4 +1,4 @@
-"""An environment wrapper that records every file change.
+"""Environment wrapper that records every file change.
 
 Invariant: before a change is made, the old and the new content are stored as blobs without secrets. The event directly
 follows the change, so a cancellation cannot separate them.
@@ -24,7 +24,9 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 MAX_COMPARE_BYTES = 2_000_000
-"""Maximum bytes of both contents together for a comparison by lines. Above it, all lines are counted as replaced."""
+"""Maximum size in bytes of old and new content together for a comparison by lines. Above it, all lines count as
+replaced.
+"""
 
 
 class RecordingEnvironment(EnvironmentWrapper):
@@ -122,7 +124,7 @@ def file_changed(
 
 
 def count_lines(before: bytes, after: bytes) -> tuple[int, int]:
-    """Return (added, removed) lines; (0, 0) if `before` or `after` is binary."""
+    """Return the numbers of added and removed lines; (0, 0) if `before` or `after` is binary."""
     if b"\0" in before[:8192] or b"\0" in after[:8192]:
         return 0, 0
     if len(before) + len(after) > MAX_COMPARE_BYTES:

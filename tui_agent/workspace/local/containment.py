@@ -1,4 +1,4 @@
-"""Paths of a workspace, opened so that nothing outside can be reached.
+"""Paths of a workspace, opened so that nothing outside the workspace can be reached.
 
 Invariant: the check applies to the file that is actually opened. A path is resolved once, then its folder is opened
 from the root of the file system without following links (see `nofollow_open`), so a link created there in between is
@@ -24,7 +24,7 @@ from tui_agent.workspace.local.path_spelling import DiskNameLookup, NameLookup, 
 MAX_DEPTH = 1000
 """Maximum number of nested folders."""
 MAX_EXTRA_PARTS = 100
-"""Maximum number of additional `..` and slashes in a path."""
+"""Maximum number of `..` parts and repeated slashes in a path, in addition to `MAX_DEPTH` names."""
 MAX_PATH = 4096
 _ESCAPED = re.compile(r"\\udc([89a-f][0-9a-f])")
 """Matches a byte of a name that is not UTF-8, in the form that `printable_path` displays."""
@@ -53,7 +53,7 @@ def path_error(path: str, error: OSError) -> EnvironmentFault:
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Return True if an absolute path is this folder or below it."""
+    """Return True if the absolute path `path` is `folder` or below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -108,7 +108,7 @@ class Containment:
         return Containment(folder, exact=True, open_folder=self._open, names=self._names)
 
     def resolve(self, path: str) -> str:
-        """Return the absolute path with links followed, in the spelling on disk. The path need not exist."""
+        """Return the absolute path with links followed, spelled as on disk. The path need not exist."""
         return self._resolve_path(path, {})
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
@@ -131,7 +131,8 @@ class Containment:
         return path if path.startswith("/") else f"{self.root}/{path}"
 
     def _unescape(self, path: str) -> str:
-        """Return the path; if it does not exist, the existing path that `printable_path` displays in this form.
+        """Return `path`, or the existing path that `printable_path` displays as `path` if there is no file at `path`
+        itself.
 
         This lets the model use a file whose name is not UTF-8.
         """
@@ -141,7 +142,7 @@ class Containment:
         return unescaped if os.path.lexists(self._absolute(unescaped)) else path
 
     def _follow_links(self, path: str, folders: dict[str, str]) -> str:
-        """Resolve an absolute path through its folder, which is cached in `folders`."""
+        """Resolve an absolute path through its folder, whose real path is cached in `folders`."""
         folder, _, name = path.rstrip("/").rpartition("/")
         if name in ("", ".", ".."):
             return self._real_path(path)
@@ -158,11 +159,15 @@ class Containment:
         return self.root if real == self.root else listed_spelling(real, self.root, self._names)
 
     def resolve_parts(self, path: str) -> tuple[str, ...]:
-        """Return the names from the root to the resolved path. Raises `EnvironmentFault` if it is outside."""
+        """Resolve a path and split it into the names below the root. Raises `EnvironmentFault` if it is outside the
+        root.
+        """
         return self._names_below_root(path, self.resolve(path))
 
     def resolve_entry(self, path: str) -> tuple[str, ...]:
-        """Return the names like `resolve_parts`, but without following a link at the end of the path."""
+        """Split a path into names below the root, like `resolve_parts`, but without following a link at the end of the
+        path.
+        """
         _check_characters(path)
         path = self._unescape(path)
         folder, slash, name = path.rstrip("/").rpartition("/")
@@ -188,12 +193,14 @@ class Containment:
         return parts
 
     def open_to_enter(self, parts: tuple[str, ...]) -> int:
-        """Return a descriptor of the folder to start programs in, refusing links. The caller must close it."""
+        """Return an open descriptor of a folder, for starting programs in it. Refuses links. The caller must close it."""
         return open_to_enter((*self._root_names, *parts))
 
     @contextmanager
     def open_folder(self, parts: tuple[str, ...], *, create: bool = False) -> Iterator[int]:
-        """Yield a descriptor of the folder, refusing links. With `create`, missing folders below the root are created."""
+        """Yield an open descriptor of a folder. Refuses links. With `create`, missing folders below the root are
+        created.
+        """
         names = (*self._root_names, *parts)
         try:
             folder_fd = self._open(names)

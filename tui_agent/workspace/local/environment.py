@@ -39,7 +39,7 @@ from tui_agent.workspace.sandbox.confinement import Confinement
 
 NOT_REQUESTED = Sandbox(unavailable_reason="The sandbox was not requested.")
 MARKER = "TUI_AGENT_COMMAND"
-"""Environment variable of every program started here, by which remaining processes are found."""
+"""Environment variable that every program started here gets, so that processes it leaves behind can be found."""
 CHILD_ENVIRONMENT = {
     "PYTHONUTF8": "1",
     "TERM": "dumb",
@@ -60,6 +60,8 @@ FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 class LocalEnvironment:
     """Files and processes below `root` on this machine; implements `ports.environment.Environment`.
+
+    Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner` and `PrivateTempFinder` of that module.
 
     `environ` is the base of the programs' environment (None: this process's own). `hidden` are variables that no
     program gets, such as API keys. `grace` is the seconds between SIGTERM and SIGKILL after a timeout. `reaper` starts
@@ -86,7 +88,7 @@ class LocalEnvironment:
         self._count = 0
         self._reaper = reaper or ReaperClient()
         self.limits_in_force = ProcessControl()
-        """Limits of the newest program."""
+        """Resource limits that apply to the program started last."""
         self._closed = False
         self._confinement = confinement
 
@@ -100,7 +102,6 @@ class LocalEnvironment:
 
     @property
     def containment(self) -> Containment:
-        """Access to the environment's files."""
         return self._contain
 
     @property
@@ -120,7 +121,10 @@ class LocalEnvironment:
             os.close(entry)
 
     def _open_working_folder(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
-        """Return the working folder's path and a descriptor of it. A later rename then has no effect on the program."""
+        """Return the path of the working folder and an open descriptor of it, or a result that reports the failure.
+
+        The program is started by the descriptor, so that it is unaffected if the folder is renamed.
+        """
         contain = self._contain.for_folder(self.root) if spec.resolved_cwd else self._contain
         parts = contain.resolve_parts(spec.resolved_cwd or spec.cwd)
         folder = "/".join((self.root.rstrip("/"), *parts))
@@ -155,7 +159,6 @@ class LocalEnvironment:
         return await run_confined(self._confinement, command, spec, on_output, run)
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
-        """See `ports.environment.ProgramFinder`."""
         if not names:
             return frozenset()
         path = _search_path(os.environ if self._environ is None else self._environ)
@@ -169,15 +172,12 @@ class LocalEnvironment:
         )
 
     def scan(self) -> WorkspaceScan:
-        """See `ports.environment.WorkspaceScanner`."""
         return WorkspaceScan() if self._confinement is None else self._confinement.scan()
 
     def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
-        """See `ports.environment.PrivateTempFinder`."""
         return frozenset() if self._confinement is None else self._confinement.find_own(paths)
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
-        """See `ports.environment.ProgramFinder`."""
         return can_run_programs(self.root, folders)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
@@ -212,11 +212,10 @@ class LocalEnvironment:
         return self._contain.resolve(path)
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        """See `ports.environment.Environment`."""
         return self._contain.resolve_all(paths)
 
     async def aclose(self) -> int:
-        """End all running programs and remaining processes of earlier ones. Return the number killed."""
+        """End all running programs and the processes that earlier programs left behind. Return the number killed."""
         self._closed = True
         killed = await to_thread.run_sync(self._reaper.close)
         if sys.platform == "linux":
@@ -246,7 +245,7 @@ def _search_path(base: Mapping[str, str]) -> str:
 
 
 def _find_executable(name: str, env: Mapping[str, str], workspace: Path) -> str:
-    """Return the program to start. If a bare `python` is not found, this interpreter is used."""
+    """Return the path of the program to start. If a bare `python` is not found, this interpreter is used."""
     if "/" in name:
         return name
     if name in OWN_PROGRAMS:
@@ -267,8 +266,8 @@ def _is_python(name: str) -> bool:
 def _find_carriers(marker: bytes) -> Iterator[int]:
     """Yield the ids of processes whose environment has a variable that starts with `marker`.
 
-    A last resort in case a command's warden and the reaper were both killed. Linux only; does not find a process that
-    cleared its environment.
+    A last resort in case a command's warden (its parent process, see `reaper`) and the reaper were both killed. Linux
+    only; does not find a process that cleared its environment.
     """
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():

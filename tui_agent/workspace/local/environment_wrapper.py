@@ -17,7 +17,7 @@ from tui_agent.ports.environment import (
 
 
 class EnvironmentWrapper:
-    """Forwards to `inner`."""
+    """Forwards all calls to the environment `inner`."""
 
     def __init__(self, inner: Environment) -> None:
         self._inner = inner
@@ -35,41 +35,31 @@ class EnvironmentWrapper:
         return self._inner.sandbox
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a command in the inner environment."""
         return await self._inner.exec(spec, on_output)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
-        """Read from the inner environment."""
         return await self._inner.read(path, max_bytes)
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
-        """Write to the inner environment."""
         return await self._inner.write(path, data, expected_digest)
 
     async def remove(self, path: str, expected_digest: str) -> None:
-        """Remove from the inner environment."""
         await self._inner.remove(path, expected_digest)
 
     async def stat(self, path: str) -> FileInfo | None:
-        """Look up a path in the inner environment."""
         return await self._inner.stat(path)
 
     async def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """List a folder of the inner environment."""
         return await self._inner.listdir(path)
 
     def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """Walk the inner environment."""
         return self._inner.walk(path, include_ignored=include_ignored)
 
     def resolve(self, path: str) -> str:
-        """Resolve a path in the inner environment."""
         return self._inner.resolve(path)
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        """Resolve several paths in the inner environment."""
         return self._inner.resolve_all(paths)
 
     async def aclose(self) -> int:
-        """Close the inner environment."""
         return await self._inner.aclose()

@@ -21,7 +21,7 @@ from tui_agent.workspace.local.local_files import scan_folder
 ALWAYS_SKIPPED = frozenset(
     {".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
 )
-"""Folders without user content, which are always left out."""
+"""Folders without user content, such as `.git`, which a walk always leaves out."""
 INSTALLED_FOLDERS = frozenset({"node_modules", ".venv", ".tox", ".nox", ".eggs"})
 """Folders of installed code. They are left out like ignored folders, even if no ignore file lists them."""
 _MAX_IGNORE_BYTES = 1_000_000
@@ -30,7 +30,7 @@ _MAX_BATCH_S = 0.05
 
 
 def walk_files(containment: Containment, path: str, include_ignored: bool) -> Iterator[FileInfo]:
-    """Yield files and links below `path`, sorted by name within each folder."""
+    """Yield the files and links below `path`, sorted by name within each folder."""
     start = containment.resolve_parts(path)
     top, rules = _rules_above(containment, start) if not include_ignored else ("", IgnoreRules())
     stack = [_list_entries(containment, start, top, rules, include_ignored)]
@@ -48,7 +48,7 @@ def walk_files(containment: Containment, path: str, include_ignored: bool) -> It
 def _list_entries(
     contain: Containment, parts: tuple[str, ...], top: str, rules: IgnoreRules, ignored: bool
 ) -> Iterator[FileInfo | tuple[tuple[str, ...], IgnoreRules]]:
-    """Yield one folder's files, and its subfolders with the rules that apply in them."""
+    """Yield the files of one folder, and for each subfolder its path with the ignore rules that apply there."""
     base = "/".join(parts)
     try:
         with contain.open_folder(parts) as folder_fd:
@@ -84,7 +84,8 @@ def _read_ignore_file(folder_fd: int, path: str) -> str:
 
 
 def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, IgnoreRules]:
-    """Return the ignore rules that apply in `start`, from the files of all folders above it in the repository.
+    """Return the ignore rules that apply in the folder `start`, from the ignore files of all folders above it in the
+    repository.
 
     The first value is the workspace's path relative to the repository's top, with a trailing `/`, or empty.
     """
@@ -112,7 +113,7 @@ def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Ign
 
 
 def _repository_top(root: str) -> str:
-    """Return `root` or the nearest parent that has a `.git`; `root` itself if there is none."""
+    """Return the nearest folder at or above `root` that has a `.git`, or `root` if there is none."""
     for folder in (Path(root), *Path(root).parents):
         if (folder / ".git").exists():
             return str(folder)
@@ -120,7 +121,7 @@ def _repository_top(root: str) -> str:
 
 
 def next_batch(files: Iterator[FileInfo]) -> list[FileInfo]:
-    """Return the next files of a walk: at most `_BATCH_SIZE`, and no more after `_MAX_BATCH_S` seconds."""
+    """Return the next files of a walk as a batch: at most `_BATCH_SIZE`, and no more after `_MAX_BATCH_S` seconds."""
     deadline = time.monotonic() + _MAX_BATCH_S
     batch: list[FileInfo] = []
     for item in islice(files, _BATCH_SIZE):

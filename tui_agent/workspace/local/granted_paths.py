@@ -1,8 +1,8 @@
-"""An environment wrapper for one call that can also open files outside the workspace, if the call may use them.
+"""Environment wrapper for one tool call that can open files outside the workspace, if the call may use them.
 
 Invariant: a path outside the workspace is opened only if its real path was allowed; the inner environment refuses all
-others. An approved path always opens the file that it referred to when it was approved: a link created later, inside
-or outside the workspace, is refused.
+others. An approved path always opens the file that it referred to when it was approved: a link created later, inside or
+outside the workspace, is refused.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -34,10 +34,10 @@ class LocalFilesystem(Protocol):
 def grant_paths(
     env: Environment, effects: Sequence[Effect], resolved: Mapping[str, str] | None = None
 ) -> Environment:
-    """Return the environment for a call with these effects.
+    """Return the environment for a tool call with the effects `effects`.
 
-    `resolved` maps the call's paths to their real paths at the decision (see `PolicyFacts.resolved`); None before a
-    decision. An environment on another machine is returned unchanged.
+    `resolved` maps the call's paths to the real paths that they had when the call was decided (see
+    `PolicyFacts.resolved`); None before a decision. An environment on another machine is returned unchanged.
     """
     if not isinstance(env, LocalFilesystem):
         return env
@@ -51,10 +51,10 @@ def grant_paths(
 
 
 class GrantedEnvironment(EnvironmentWrapper):
-    """Wraps an environment on this machine.
+    """Wraps an environment on this machine, and opens the allowed files outside the workspace itself.
 
-    `outside` are absolute real paths that may be opened; a folder includes everything below it. `pinned` maps paths,
-    as given to a tool, to their real paths at the decision.
+    `outside` are absolute real paths that may be opened; a folder includes everything below it. `pinned` maps paths, as
+    given to a tool, to the real paths that they had when the call was decided.
     """
 
     def __init__(
@@ -70,14 +70,12 @@ class GrantedEnvironment(EnvironmentWrapper):
                 self._pinned.setdefault(self._display_path(real), real)
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
-        """Read an approved or allowed outside file directly, any other file in the inner environment."""
         real = self._local_path(path)
         if real is None:
             return await self._inner.read(path, max_bytes)
         return self._with_display_path(await to_thread.run_sync(self._files.read, real, max_bytes), real)
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
-        """Write an approved or allowed outside file directly, any other file in the inner environment."""
         real = self._local_path(path)
         if real is None:
             return await self._inner.write(path, data, expected_digest)
@@ -94,7 +92,6 @@ class GrantedEnvironment(EnvironmentWrapper):
             await to_thread.run_sync(self._files.remove, real, expected_digest)
 
     async def stat(self, path: str) -> FileInfo | None:
-        """Look up an allowed outside path directly, any other path in the inner environment."""
         real = self._allowed_outside(self.resolve(path))
         if real is None:
             return await self._inner.stat(path)
@@ -102,7 +99,6 @@ class GrantedEnvironment(EnvironmentWrapper):
         return None if info is None else replace(info, path=real)
 
     async def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """List an approved or allowed outside folder directly, any other folder in the inner environment."""
         real = self._local_path(path)
         if real is None:
             return await self._inner.listdir(path)
@@ -110,7 +106,6 @@ class GrantedEnvironment(EnvironmentWrapper):
         return tuple(replace(item, path=self._display_path("/" + item.path)) for item in entries)
 
     async def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """Walk an allowed outside folder directly, any other folder in the inner environment."""
         real = self._allowed_outside(self.resolve(path))
         if real is None:
             async for item in self._inner.walk(self._pinned.get(path, path), include_ignored=include_ignored):
@@ -122,26 +117,26 @@ class GrantedEnvironment(EnvironmentWrapper):
                 yield replace(item, path=f"{real.rstrip('/')}/{item.path}")
 
     def resolve(self, path: str) -> str:
-        """Return an approved path's real path at the decision; resolve any other path in the inner environment."""
+        """Return the real path that an approved path had when it was approved; resolve any other path in the inner
+        environment.
+        """
         return self._pinned.get(path) or self._inner.resolve(path)
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        """Resolve several paths."""
         return {path: self.resolve(path) for path in paths}
 
     def _local_path(self, path: str) -> str | None:
-        """Return the real path of a file that is opened directly, or None if the inner environment must open it."""
+        """Return the real path of a file that is opened here, or None if the inner environment must open it."""
         real = self._pinned.get(path)
         return real if real is not None else self._allowed_outside(self._inner.resolve(path))
 
     def _allowed_outside(self, real: str) -> str | None:
-        """Return `real` if it is outside the workspace and allowed, else None."""
+        """Return `real` if it is an allowed path outside the workspace, else None."""
         if is_within(real, self.root):
             return None
         return real if any(is_within(real, allowed) for allowed in self.outside) else None
 
     def _display_path(self, real: str) -> str:
-        """Return a real path as the inner environment displays it: relative to the workspace, or absolute if outside."""
         if real == self.root:
             return "."
         return real[len(self.root.rstrip("/")) + 1 :] if is_within(real, self.root) else real

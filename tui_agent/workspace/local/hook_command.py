@@ -16,13 +16,13 @@ from tui_agent.ports.hook import HookAnswer, HookReply
 from tui_agent.protocol.base import JsonMap
 
 DENY_EXIT_CODE = 2
-"""Exit status with which a hook denies."""
+"""Exit status by which a hook command denies the event."""
 MAX_ANSWER_BYTES = 1 << 20
 MAX_ERROR_BYTES = 4_096
 
 
 class _HookOutput(BaseModel):
-    """The JSON object that a hook may print."""
+    """The JSON object that a hook command may print."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -33,7 +33,7 @@ class _HookOutput(BaseModel):
 
 
 class HookCommand:
-    """Runs one command in an environment, with additional environment variables."""
+    """A hook that runs one command in an environment, with additional environment variables."""
 
     def __init__(self, env: Environment, command: str, variables: Mapping[str, str]) -> None:
         self._env = env
@@ -41,7 +41,7 @@ class HookCommand:
         self._variables = variables
 
     async def ask(self, event: JsonMap, time_limit_s: float) -> HookReply:
-        """Run the command to its end. Cancelling also ends its processes."""
+        """Run the command to its end. Cancelling ends the command and its processes too."""
         spec = ExecSpec(
             script=self._command,
             env=self._variables,
@@ -59,8 +59,7 @@ class HookCommand:
         return _read_reply(result)
 
 
-def _discard(data: bytes) -> None:
-    """Ignore partial output, because a hook's answer is parsed when the hook has ended."""
+def _discard(data: bytes) -> None: ...
 
 
 def _read_reply(result: ExecResult) -> HookReply:
@@ -85,7 +84,7 @@ def _read_reply(result: ExecResult) -> HookReply:
 
 
 def parse_answer(printed: bytes) -> HookAnswer | str:
-    """Parse a hook's output; return an error text if it is invalid. Empty output is an empty answer."""
+    """Parse the output of a hook command. Return an error text if it is invalid. Empty output is an empty answer."""
     if not printed.strip():
         return HookAnswer()
     try:

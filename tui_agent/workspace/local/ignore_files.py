@@ -22,17 +22,17 @@ GITIGNORE = ".gitignore"
 IGNORE_FILES = frozenset({GITIGNORE, ".ignore", ".rgignore", ".fdignore", ".agignore", ".hgignore"})
 _REPOSITORIES = frozenset({GIT_FOLDER, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
-"""Names of files and folders that affect which files below their folder are hidden."""
+"""Names of files and folders that affect which files below their folder are hidden from searches."""
 MAX_BYTES = 300_000
 """Maximum bytes of all ignore files in one scan. Beyond that, any file may be re-included."""
 MAX_WORK = 500_000
-"""Maximum number of comparisons in one scan. Beyond that, every file is treated as possibly re-included."""
+"""Maximum number of pattern comparisons in one scan. Beyond that, every file is treated as possibly re-included."""
 MAX_STARS = 10
 """Maximum number of `*` in a pattern that re-includes files; a pattern with more is assumed to match everything."""
 MAX_PATTERNS = 1_000
 """Maximum number of re-including patterns that apply in one folder; with more, any file may be re-included."""
 _AMBIGUOUS = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
-"""Characters in a pattern that programs interpret differently."""
+"""Regular expression for characters in a pattern that programs interpret differently."""
 _ANYTHING = "*"
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -46,7 +46,7 @@ class _FolderRules:
     in_repository: bool
     """True inside a repository. Outside, programs other than git do not apply git's rules."""
     left_out: bool = False
-    """True if the folder itself is hidden."""
+    """True if the folder itself is hidden from searches."""
     brought_back: tuple[str, ...] = ()
     """Lower-case patterns for the last path components of files that may be re-included."""
 
@@ -110,7 +110,7 @@ class IgnoreFiles:
         return _FolderRules(own.rules, own.in_repository, left_out, own.brought_back)
 
     def _read_own(self, above: _FolderRules, base: str) -> _FolderRules:
-        """Add the rules of one folder's files to the rules above."""
+        """Return the rules of the folder `base`: those from its own ignore files, added to those of the folders above."""
         path, names = f"{self._root}/{base}", self._names_in(base)
         rules, in_repository = above.rules, above.in_repository
         if not _REPOSITORIES.isdisjoint(names):  # a nested repository does not inherit rules
@@ -123,7 +123,7 @@ class IgnoreFiles:
         return _FolderRules(rules, in_repository, brought_back=_bounded(patterns))
 
     def _brought_back(self, folder: str, names: Collection[str]) -> Iterator[str]:
-        """Yield the patterns of files that a folder's ignore files may re-include."""
+        """Yield patterns for the files that the ignore files in `folder` may re-include."""
         for name in sorted(names):
             paths = (
                 self._exclude_files(f"{folder}/{GIT_FOLDER}") if name == GIT_FOLDER else [f"{folder}/{name}"]
@@ -166,14 +166,14 @@ def _returning_patterns(data: bytes) -> Iterator[str]:
 
 
 def _bounded(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct patterns. If there are too many, return a single pattern that matches everything."""
+    """Return the distinct patterns, or a single pattern that matches everything if there are too many."""
     limited = list(islice(patterns, MAX_PATTERNS + 1))
     matches_all = _ANYTHING in limited or len(limited) > MAX_PATTERNS
     return (_ANYTHING,) if matches_all else tuple(dict.fromkeys(limited))
 
 
 def _common_rules(data: bytes) -> str:
-    """Return the lines that all programs interpret in the same way.
+    """Return the lines of an ignore file that all programs interpret in the same way.
 
     Lines after the first one that is not UTF-8 are omitted, because some programs stop there.
     """
@@ -186,7 +186,6 @@ def _common_rules(data: bytes) -> str:
 
 
 def _read_start(path: str, max_bytes: int) -> bytes:
-    """Return the start of a file, or empty bytes if it cannot be read."""
     try:
         if not os.path.isfile(path):  # noqa: PTH113 - called for many names before each command
             return b""

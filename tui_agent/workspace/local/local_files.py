@@ -24,12 +24,12 @@ from tui_agent.workspace.local.containment import FILE_FLAGS, Containment, path_
 from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 MAX_DIGEST_BYTES = 1_000_000_000
-"""Maximum bytes of a file whose digest is computed before it is replaced or removed."""
+"""Maximum size in bytes of a file that can be replaced or removed here, because its digest is computed first."""
 _CHUNK = 1 << 20
 
 
 def file_kind(mode: int) -> str:
-    """Return the kind of a file mode, as in `FileInfo.kind`."""
+    """Return the kind of file that the mode `mode` describes, in the words of `FileInfo.kind`."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):
@@ -38,7 +38,7 @@ def file_kind(mode: int) -> str:
 
 
 def make_info(path: str, status: os.stat_result) -> FileInfo:
-    """Return the `FileInfo` of a path."""
+    """Return the `FileInfo` of a path, from its file status."""
     return FileInfo(
         path=path,
         kind=file_kind(status.st_mode),  # type: ignore[arg-type]
@@ -63,14 +63,13 @@ def _open_regular(name: str, folder_fd: int, path: str) -> tuple[int, os.stat_re
 
 
 class LocalFiles:
-    """Reads and changes files below one root."""
+    """Reads and changes files below one root folder; has the file operations of `ports.environment.Environment`."""
 
     def __init__(self, containment: Containment) -> None:
         self._contain = containment
         self._swept: set[tuple[int, int]] = set()
 
     def read(self, path: str, max_bytes: int) -> FileContent:
-        """See `ports.environment.Environment.read`."""
         parts = self._contain.resolve_parts(path)
         with self._open_parent(parts, path) as folder_fd:
             fd, status = _open_regular(parts[-1], folder_fd, path)
@@ -81,7 +80,6 @@ class LocalFiles:
         return _content(parts, data, status)
 
     def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
-        """See `ports.environment.Environment.write`."""
         parts = self._contain.resolve_parts(path)
         with self._open_parent(parts, path, create=expect is None) as folder_fd:
             self._sweep(folder_fd)
@@ -91,7 +89,7 @@ class LocalFiles:
         return _content(parts, data, status)
 
     def remove(self, path: str, expect: str) -> None:
-        """See `ports.environment.Environment.remove`. A link is refused, not followed."""
+        """Remove a file like `ports.environment.Environment.remove`. A link is refused, not followed."""
         parts = self._contain.resolve_entry(path)
         with self._open_parent(parts, path) as folder_fd:
             state = _read_state(parts[-1], folder_fd, path)
@@ -100,7 +98,7 @@ class LocalFiles:
             os.fsync(folder_fd)
 
     def stat(self, path: str) -> FileInfo | None:
-        """Return the properties of a path, without following a link at its end. None if it does not exist."""
+        """Return the properties of a path, without following a link at its end, or None if it does not exist."""
         parts = self._contain.resolve_entry(path)
         try:
             with self._contain.open_folder(parts[:-1]) as folder_fd:
@@ -112,7 +110,7 @@ class LocalFiles:
         return make_info("/".join(parts) or ".", status)
 
     def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """Return a folder's entries, sorted by name. Files deleted in the meantime are left out."""
+        """Return the entries of a folder, sorted by name. Files deleted in the meantime are left out."""
         parts = self._contain.resolve_parts(path)
         try:
             with self._contain.open_folder(parts) as folder_fd:
@@ -125,7 +123,9 @@ class LocalFiles:
 
     @contextmanager
     def _open_parent(self, parts: tuple[str, ...], path: str, *, create: bool = False) -> Iterator[int]:
-        """Yield a descriptor of a file's folder. An `OSError` in the block becomes an `EnvironmentFault` about `path`."""
+        """Yield an open descriptor of a file's folder. An `OSError` in the block becomes an `EnvironmentFault` about
+        `path`.
+        """
         if not parts:
             raise EnvironmentFault(f"{printable_path(path)} is a folder.")
         try:

@@ -16,14 +16,14 @@ from functools import cache
 from typing import TypeAlias
 
 OpenFolder: TypeAlias = Callable[[Sequence[str]], int]
-"""Returns a descriptor of a folder that can be listed and synced. Raises `OSError`."""
+"""Function that opens a folder by its names and returns a descriptor, which can list and sync it. Raises `OSError`."""
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PASS_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags for opening the folders above the requested one."""
+"""Flags for opening the folders above the requested folder."""
 
 _SYS_OPENAT2 = 437
-"""System call number, the same for all of `_MACHINES`."""
+"""Number of the system call `openat2`, the same for all of `_MACHINES`."""
 _MACHINES = frozenset({"x86_64", "aarch64", "riscv64", "ppc64le", "s390x"})
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _OPEN_HOW = struct.pack("=QQQ", FOLDER_FLAGS, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
@@ -33,7 +33,7 @@ _RETRIES = 5
 
 
 def open_folder_by_folder(names: Sequence[str]) -> int:
-    """Open each folder relative to its parent, without following links."""
+    """Open a folder by its names, opening each folder relative to its parent and without following links."""
     return _open_each(names, FOLDER_FLAGS)
 
 
@@ -65,7 +65,7 @@ def _name_link_error(error: OSError, name: str, folder_fd: int) -> OSError:
 
 
 def open_in_one_call(names: Sequence[str]) -> int:
-    """Open the whole path in one kernel call, or in several if it is too long for one."""
+    """Open the folder with the path `names` in one kernel call, or in several if the path is too long for one."""
     folder_fd = os.open("/", FOLDER_FLAGS)
     for piece in _split_names(names):
         try:
@@ -121,7 +121,7 @@ def has_openat2() -> bool:
 
 
 def best_open_folder() -> OpenFolder:
-    """Return the fastest function that works on this machine."""
+    """Return the fastest function for opening a folder that works on this machine."""
     return open_in_one_call if has_openat2() else open_folder_by_folder
 
 

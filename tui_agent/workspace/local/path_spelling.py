@@ -15,14 +15,14 @@ MAX_LISTED = 250_000
 
 
 class NameLookup(Protocol):
-    """Name lookups of a file system. Tests replace it to simulate a file system that ignores case."""
+    """Name lookups in a file system. Tests replace it to simulate a file system that ignores case."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
-        """Return device and inode of a path without following links, or None if the path does not exist."""
+        """Return the device and inode of a path without following links, or None if it does not exist."""
         ...
 
     def list_names(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Yield a folder's entries with their inodes."""
+        """Yield the names in a folder, each with its inode."""
         ...
 
 
@@ -30,7 +30,6 @@ class DiskNameLookup:
     """Name lookups on this machine's file systems."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
-        """See `NameLookup`."""
         try:
             status = os.lstat(path)
         except (OSError, ValueError):
@@ -38,7 +37,7 @@ class DiskNameLookup:
         return status.st_dev, status.st_ino
 
     def list_names(self, folder: str) -> Iterator[tuple[str, int]]:
-        """See `NameLookup`; an unreadable folder is empty."""
+        """Yield the names in a folder, each with its inode; nothing if the folder cannot be read."""
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -48,7 +47,10 @@ class DiskNameLookup:
 
 
 def listed_spelling(path: str, above: str, names: NameLookup) -> str:
-    """Return `path` (absolute, links followed) in its spelling on disk. `above` and missing names are not changed."""
+    """Return `path` (absolute, links followed) in its spelling on disk.
+
+    The part `above` and names that do not exist are not changed.
+    """
     base = above.rstrip("/") if path.startswith(above.rstrip("/") + "/") else ""
     remaining = [name for name in path[len(base) :].split("/") if name]
     for index, name in enumerate(remaining):
@@ -60,7 +62,7 @@ def listed_spelling(path: str, above: str, names: NameLookup) -> str:
 
 
 def _listed_name(folder: str, name: str, names: NameLookup) -> str | None:
-    """Return the name's spelling in its folder, or None if it does not exist."""
+    """Return the spelling of `name` that its folder lists, or None if the name does not exist."""
     identity = names.identity(f"{folder}/{name}")
     if identity is None:
         return None
@@ -80,7 +82,7 @@ def _listed_name(folder: str, name: str, names: NameLookup) -> str | None:
 
 
 def _other_spellings(name: str) -> set[str]:
-    """Return other spellings that open the same file if the file system ignores case or Unicode forms."""
+    """Return other spellings of `name` that open the same file if the file system ignores case or Unicode forms."""
     spellings = {name.swapcase()}
     if not name.isascii():
         spellings |= {unicodedata.normalize(form, name) for form in ("NFC", "NFD")}
@@ -88,7 +90,7 @@ def _other_spellings(name: str) -> set[str]:
 
 
 def _is_unusual(name: str) -> bool:
-    """Return True if a file system may list the file under another name (`PROGRA~1`, `name.`)."""
+    """Return True if a file system may list the file under another name, as for `PROGRA~1` or `name.`."""
     return "~" in name or name[-1] in ". " or any(unicodedata.category(char) == "Cf" for char in name)
 
 

@@ -37,7 +37,7 @@ KILL_INTERVAL_S = 0.01
 """Seconds between two rounds of killing new processes."""
 IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
-"""Maximum number of descriptors sent with an order."""
+"""Maximum number of descriptors that tui-agent sends with one order to start a command."""
 MIN_DESCRIPTOR = 64
 """Descriptors are first duplicated to numbers from here on, then to the numbers that the command expects."""
 _LENGTH_BYTES = 4
@@ -59,14 +59,14 @@ def main() -> None:
 
 
 def become_reaper() -> bool:
-    """Make this process adopt orphaned descendants. Return False if the system cannot do that."""
+    """Make this process adopt orphaned descendants. Return False if the system does not support it."""
     if not LINUX:
         return False
     return bool(ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
 class ChildNotifier:
-    """A pipe that becomes readable when a child ends."""
+    """A pipe that becomes readable when a child process ends."""
 
     def __init__(self) -> None:
         self.read, self._write = os.pipe()
@@ -83,7 +83,7 @@ class ChildNotifier:
 
 
 class Reaper:
-    """Receives orders from tui-agent and starts a warden for each."""
+    """Receives orders from tui-agent to start commands, and starts a warden for each."""
 
     def __init__(self, line: socket.socket, options: dict[str, Any], adopts: bool) -> None:
         self._line = line
@@ -162,7 +162,7 @@ class Warden:
         self._kill_at: float | None = None
         self._killed: set[int] = set()
         self.is_abandoned = False
-        """True if the program was gone before its command."""
+        """True if tui-agent ended, or closed the socket, before the command ended."""
         self._groups = ControlGroups(options["groups"], order["name"], options["processes"])
 
     def run(self, given: list[int]) -> int:
@@ -239,7 +239,9 @@ class Warden:
         return max(int((self._kill_at - time.monotonic()) * 1000) + 1, int(KILL_INTERVAL_S * 1000))
 
     def _read_messages(self) -> bool:
-        """Read messages of tui-agent. Return False if the socket is closed because tui-agent has ended."""
+        """Read tui-agent's messages about the command. Return False if the socket is closed because tui-agent has
+        ended.
+        """
         try:
             data = self._line.recv(4096)
         except OSError:
@@ -262,7 +264,10 @@ class Warden:
                 self._send_line(f"ended {code}")
 
     def _is_tree_empty(self) -> bool:
-        """Return True if no process is left: orphans become this process's children, so having no children is enough."""
+        """Return True if no process of the command is left.
+
+        Orphans become children of this process, so it is enough that this process has no children.
+        """
         try:
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
@@ -323,13 +328,12 @@ class ControlGroups:
                 (group.parent / "cgroup.procs").write_text("0")
 
     def kill(self) -> None:
-        """Kill all processes of the groups in one operation, if the kernel supports that."""
+        """Kill all processes of the control groups in one operation, if the kernel supports it."""
         for group in self._created:
             with suppress(OSError):
                 (group / "cgroup.kill").write_text("1")
 
     def remove(self) -> None:
-        """Remove the groups."""
         for group in self._created:
             with suppress(OSError):
                 group.rmdir()
@@ -337,7 +341,7 @@ class ControlGroups:
 
 
 def reap_children() -> Iterator[tuple[int, int]]:
-    """Yield the children that have ended, with their `subprocess` return codes."""
+    """Yield the ids of child processes that have ended, with their `subprocess` return codes."""
     with suppress(ChildProcessError):
         while True:
             child, status = os.waitpid(-1, os.WNOHANG)
@@ -347,7 +351,7 @@ def reap_children() -> Iterator[tuple[int, int]]:
 
 
 def lower_limit(which: int, maximum: int) -> None:
-    """Lower a resource limit, unless it is already lower."""
+    """Lower the resource limit `which` to `maximum`, unless it is already lower."""
     soft, hard = resource.getrlimit(which)
     target = maximum if soft == resource.RLIM_INFINITY else min(soft, maximum)
     with suppress(ValueError, OSError):
@@ -355,7 +359,7 @@ def lower_limit(which: int, maximum: int) -> None:
 
 
 def receive_order(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Return an order and its descriptors, or None if the socket is closed.
+    """Receive an order to start a command. Return it with its descriptors, or None if the socket is closed.
 
     The descriptors are the warden's socket, the working folder, and those for the command.
     """
@@ -381,7 +385,7 @@ def receive_order(line: socket.socket) -> tuple[dict[str, Any], list[int]] | Non
 
 
 def find_descendants(root: int, without: Iterable[int] = ()) -> list[tuple[int, int]]:
-    """Return all live descendants of a process with their parents, except the trees of `without`."""
+    """Return all live descendants of a process as pairs (process id, parent id), except the trees of `without`."""
     if not LINUX:
         return []
     children: dict[int, list[int]] = {}
@@ -400,7 +404,7 @@ def find_descendants(root: int, without: Iterable[int] = ()) -> list[tuple[int, 
 
 
 def read_parent(pid: int) -> int | None:
-    """Return the parent of a process, or None if the process has ended or is a zombie."""
+    """Return the parent id of a process, or None if the process has ended or is a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - a scan that must be quick
             text = file.read()
@@ -416,7 +420,10 @@ def kill_descendants(root: int, without: Iterable[int]) -> int:
 
 
 def send_signal(pid: int, parent: int, signal_number: signal.Signals) -> bool:
-    """Send a signal to a process if it is still a child of `parent`, because process ids are reused."""
+    """Send a signal to a process if it is a child of `parent`. Otherwise its process id may have been reused.
+
+    Return True if the signal was sent.
+    """
     try:
         handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
     except OSError:

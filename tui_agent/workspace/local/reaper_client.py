@@ -1,4 +1,4 @@
-"""Client of the reaper: starts commands through it and waits for them.
+"""Client of the reaper process (see `reaper`): starts commands through it and waits for them.
 
 Invariant: when `Child.end` returns, all processes of the command have ended. They also end soon after this process
 ends, even if it is killed: only this process has the sockets to the reaper and its wardens, so the kernel closes them.
@@ -34,14 +34,14 @@ _RECEIVE_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class StartFailure:
-    """The failure to start a command. `where` is what failed: `cwd` or `program`."""
+    """A failure to start a command. `where` is what failed: `cwd` or `program`."""
 
     where: str
     errno: int
 
 
 class ReaperError(Exception):
-    """Raised if the reaper could not be started, or has ended."""
+    """Raised if the reaper process could not be started, or has ended."""
 
 
 class Child:
@@ -164,10 +164,10 @@ def _read_mount_points(lines: list[str]) -> dict[str, str]:
 
 
 class ReaperClient:
-    """The reaper of one environment's commands.
+    """Starts one environment's commands through a reaper process.
 
-    `processes` is the process limit per command, where it can be enforced. `groups` returns the control groups in
-    which new groups can be created.
+    `processes` is the process limit per command, where it can be enforced. `groups` returns the control groups in which
+    new groups can be created.
     """
 
     def __init__(
@@ -193,11 +193,11 @@ class ReaperClient:
         wrapped: bool = False,
         cleanup: Sequence[str] = (),
     ) -> Child | StartFailure:
-        """Start a command in the folder of a descriptor. Blocking: call it in a thread.
+        """Start a command in the folder of the descriptor `folder`. Blocking: call it in a thread.
 
         `child_descriptors` maps the descriptor numbers that the command expects to our descriptors. `wrapped`: the
-        program only runs another program, to which SIGTERM is sent instead. `cleanup`: a program to run at the
-        end if this process is gone by then. Raises `ReaperError`, and `OSError` if there are no free descriptors or
+        program only runs another program, to which SIGTERM is sent instead. `cleanup`: a program to run after the
+        command if this process is gone by then. Raises `ReaperError`, and `OSError` if there are no free descriptors or
         memory.
         """
         own_end, warden_end = socket.socketpair()
@@ -298,7 +298,7 @@ def _is_closed(line: socket.socket) -> bool:
 
 
 def user_process_limit(processes: int) -> int:
-    """Return the user's process limit (RLIMIT_NPROC) with which a command can start `processes`; 0: no limit.
+    """Return the user's process limit (RLIMIT_NPROC) with which a command can start `processes` processes; 0: no limit.
 
     For root, the result is 0, because the kernel does not apply the limit to a privileged user.
     """

@@ -24,7 +24,7 @@ MAX_FOLDERS = 5_000
 MAX_FILES = 200
 """Maximum number of secret files that are returned."""
 MAX_LINKS = 5_000
-"""Maximum number of links that are resolved."""
+"""Maximum number of links that one scan resolves."""
 OPTION_STARTS = frozenset("-+@|=")
 """First characters of names that some programs interpret as an option, a list of files or a command."""
 _UNUSUAL = frozenset(" \t\n\r\v\f'\"\\:*?[")
@@ -33,7 +33,7 @@ _REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})
 SKIPPED_FOLDERS = _REPOSITORIES | _INSTALLED
 """Folders that are not searched for secrets: repositories and installed packages."""
 _CERTIFICATE_ENDINGS = (".pem", ".crt")
-"""Endings of both private keys and public certificates. Only the content tells them apart."""
+"""Endings of files that may be private keys or public certificates. Only the content tells them apart."""
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
@@ -44,25 +44,25 @@ _MAX_NAME_BYTES = 255
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """The relevant names in one folder, as it was read."""
+    """The names in one folder that matter for the search, as they were when it was read."""
 
     stamp: tuple[int, int]
     folders: tuple[str, ...]
     files: tuple[str, ...]
     """Secret names; the name of a folder ends with a slash."""
     links: frozenset[str]
-    """The subset of `files` that are links."""
+    """The subset of `files` that are symbolic links."""
     settled: bool
     every_link: tuple[str, ...] = ()
-    """All links."""
+    """Names of all symbolic links in the folder."""
     option_names: tuple[str, ...] = ()
-    """Names that a program may take for an option."""
+    """Names that a program may take for an option, e.g. `-rf`."""
     odd_names: tuple[str, ...] = ()
     """Names that are misread if a list is split at blanks, or that have a special meaning for some programs."""
     installed: tuple[str, ...] = ()
-    """Folders with installed packages."""
+    """Subfolders with installed packages."""
     repositories: tuple[str, ...] = ()
-    """Folders of a version control system. They are searched last, and only for links."""
+    """Subfolders of a version control system. They are searched last, and only for links."""
     steering: tuple[str, ...] = ()
     """Files that configure the behaviour of some programs."""
     control_names: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class _Folder:
 
 
 class SecretFiles:
-    """The secret files below `root`. Blocking: call it in a thread.
+    """Finds the files below `root` that may hold secrets. Blocking: call it in a thread.
 
     `is_secret` returns True for a secret path in the workspace (a folder's path ends with a slash). `readable` are
     globs of paths that the user made readable for commands.
@@ -91,7 +91,7 @@ class SecretFiles:
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
-        """The folders read in the current scan."""
+        """The folders read in the current scan, by path."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
         """Maps files with certificate endings to their stamp, and True if they contain a private key."""
         self._git = GitContent()
@@ -106,7 +106,7 @@ class SecretFiles:
         """Folders that the newest scan could not read."""
 
     def find_secrets(self) -> tuple[SecretFile, ...]:
-        """Return the secret files that exist now."""
+        """Return the files in the workspace that may hold secrets now."""
         with self._lock:
             files: dict[str, SecretFile] = {}
             self.incomplete_reason = ""
@@ -127,7 +127,7 @@ class SecretFiles:
             return tuple(files.values())
 
     def scan(self) -> WorkspaceScan:
-        """Scan the workspace again. See `ports.environment.WorkspaceScanner`."""
+        """Scan the workspace, as described in `ports.environment.WorkspaceScanner`."""
         secrets = self.find_secrets()
         with self._lock:
             current = self._current
@@ -155,7 +155,7 @@ class SecretFiles:
         return WorkspaceLink(name, target, inside != target and self._secret(inside))
 
     def _secret_names(self) -> Iterator[tuple[str, bool]]:
-        """Yield the secret names, each with True if it is a link."""
+        """Yield the names of files that may hold secrets, each with True if it is a link."""
         pending, later, current = deque([""]), deque[str](), dict[str, _Folder]()
         self._current = current
         while (pending or later) and len(current) < MAX_FOLDERS:
@@ -228,7 +228,9 @@ class SecretFiles:
         )
 
     def _secret_file(self, name: str, *, link: bool) -> SecretFile | None:
-        """Return a secret file by name; None if it is not a regular file, not secret, or made readable by the user."""
+        """Return the secret file of this name, or None if it is not a regular file, not secret, or made readable by the
+        user.
+        """
         plain = name.rstrip("/")
         absolute = f"{self._root}/{plain}"
         names = (plain, plain.rpartition("/")[2], absolute)
@@ -257,7 +259,7 @@ class SecretFiles:
         return self._current[base].control_names if base in self._current else CONTROL_NAMES
 
     def _steering_above(self) -> Iterator[str]:
-        """Yield files above the workspace that configure programs, without those in or above the home folder."""
+        """Yield the files above the workspace that configure programs, except those in or above the home folder."""
         home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
         for depth, folder in enumerate(parent_folders(self._root), start=1):
             if folder == home:
@@ -274,7 +276,6 @@ class SecretFiles:
 
 
 def _display_name(entry: os.DirEntry[str]) -> str:
-    """Return an entry's name, with a slash at the end for a folder."""
     return f"{entry.name}/" if os.path.isdir(entry) else entry.name  # noqa: PTH112 - cached by scandir unless it is a link
 
 

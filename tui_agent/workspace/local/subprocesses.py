@@ -1,8 +1,8 @@
-"""Running programs to their end, leaving no process behind.
+"""Running programs to their end, so that no process is left behind.
 
 Invariant: a program has its own session and process group, no terminal, and a finite standard input. stdout and stderr
-share one pipe, which keeps their order, unless they are requested separately. When a run ends, for whatever reason,
-all processes that it started are ended too (see `reaper`).
+share one pipe, which keeps their order, unless they are requested separately. When a run ends, for whatever reason, all
+processes that it started are ended too (see `reaper`).
 """
 
 import errno
@@ -48,7 +48,7 @@ class Command:
     stdin: bytes = b""
     errors: int | None = None
     descriptors: Mapping[int, int] = field(default_factory=dict)
-    """Additional descriptors, keyed by the number that the program expects."""
+    """Additional descriptors for the program, keyed by the number that it expects."""
     is_wrapper: bool = False
     """True if the program only runs another program and ends with it. SIGTERM is then sent to the other program."""
     cleanup: tuple[str, ...] = ()
@@ -56,7 +56,9 @@ class Command:
 
 
 class OutputCollector:
-    """Passes output to the sink and collects up to `limit` bytes of it, of which `newest` come from the end."""
+    """Passes a program's output to the sink and collects up to `limit` bytes of it, of which `newest` come from the
+    end.
+    """
 
     def __init__(self, limit: int, sink: OutputSink, newest: int = 0) -> None:
         self._room = max(limit - newest, 0)
@@ -67,7 +69,6 @@ class OutputCollector:
         self._size = 0
 
     def add(self, data: bytes) -> None:
-        """Add output."""
         self._size += len(data)
         remaining = data
         if len(self._first) < self._room:
@@ -82,16 +83,15 @@ class OutputCollector:
 
     @property
     def dropped(self) -> int:
-        """Number of bytes that were not collected."""
+        """Number of bytes of output that were not collected."""
         return self._size - len(self._first) - min(len(self._last), self._newest)
 
     @property
     def cut_offset(self) -> int:
-        """Offset at which bytes were dropped."""
+        """Offset in the collected output at which bytes were left out."""
         return len(self._first)
 
     def output(self) -> bytes:
-        """Return the collected bytes."""
         return bytes(self._first) + bytes(self._last[-self._newest :] if self._newest else b"")
 
 
@@ -142,8 +142,7 @@ async def run_command(
     )
 
 
-def _discard(data: bytes) -> None:
-    """Ignore output that is only collected."""
+def _discard(data: bytes) -> None: ...
 
 
 def _pipes(*collectors: OutputCollector | None) -> tuple[dict[int, OutputCollector], list[int]]:
@@ -160,7 +159,7 @@ def _pipes(*collectors: OutputCollector | None) -> tuple[dict[int, OutputCollect
 
 
 def _input_descriptor(data: bytes) -> int:
-    """Return a descriptor of an unnamed file with exactly this data, for standard input."""
+    """Return a descriptor of an unnamed file with the content `data`, to be used as standard input."""
     if not data:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     if sys.platform == "linux":
@@ -205,14 +204,17 @@ def _start(command: Command, write_ends: Sequence[int], reaper: ReaperClient) ->
 
 
 def start_failure(outcome: Literal["not_found", "failed"], message: str) -> ExecResult:
-    """Return the result of a program that was not started."""
+    """Return the result for a program that could not be started."""
     return ExecResult(None, outcome, b"", 0, 0.0, message)
 
 
 async def _wait_for_end(
     child: Child, streams: Mapping[int, OutputCollector], timeout: float | None, timeout_grace: float
 ) -> str:
-    """Read output until the program ends or times out, then end its remaining processes. Return the outcome."""
+    """Read output until the program ends or times out, then end its remaining processes.
+
+    Return the outcome: "exited", "timeout" or "cancelled".
+    """
     outcome, grace = "cancelled", CANCEL_GRACE_S
     try:
         with anyio.move_on_after(math.inf if timeout is None else timeout) as scope:
@@ -255,7 +257,7 @@ def _drain(read_end: int, collector: OutputCollector) -> None:
 
 
 def _shell_code(returncode: int | None) -> int | None:
-    """Return the exit code as a shell reports it: 128 plus the signal's number after a signal."""
+    """Return the exit code as a shell reports it, e.g. 137 (128 plus 9) for a process ended by signal 9."""
     if returncode is None:
         return None
     return returncode if returncode >= 0 else 128 - returncode

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from tui_agent.workspace.sandbox.mounts import Mounts
 
 DESCRIPTORS = (3, 4)
-"""Descriptor numbers of bubblewrap's seccomp filter and of its status output."""
+"""Descriptor numbers from which bubblewrap reads its seccomp filter and to which it writes its status."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateFolders:
-    """tui-agent's own folders and files that are mounted for commands. They exist until the session ends."""
+    """tui-agent's own folders and files that are mounted in the sandbox. They exist until the session ends."""
 
     temporary: str
     persistent: str
-    """Mounted at /var/tmp."""
+    """Folder that is mounted at /var/tmp."""
     empty: str
     empty_file: str
     """An empty file."""
@@ -30,7 +30,7 @@ class PrivateFolders:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Capabilities of this machine's bubblewrap, and the parts of the system to cover."""
+    """Capabilities of this machine's bubblewrap, and the parts of the system that a sandbox must cover."""
 
     program: str
     can_forbid_nesting: bool = True
@@ -38,7 +38,7 @@ class Machine:
     settings: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     folders: tuple[str, ...] = ("/tmp", "/var/tmp", "/run")
-    """Folders of this machine that a private version replaces for each command."""
+    """Folders of this machine that are replaced by a private folder in each sandbox."""
 
 
 def bubblewrap_arguments(
@@ -51,7 +51,7 @@ def bubblewrap_arguments(
     has_filter: bool,
     descriptors: tuple[int, int] = DESCRIPTORS,
 ) -> list[str]:
-    """Return the arguments before the command, including `--`. `folder` is the working folder."""
+    """Return bubblewrap's command line up to the command itself, including `--`. `folder` is the working folder."""
     own = {"/tmp": private.temporary, "/var/tmp": private.persistent}
     options = [machine.program, "--unshare-user"]
     options += ["--disable-userns"] if machine.can_forbid_nesting else []
@@ -95,7 +95,7 @@ def _bind_each(option: str, paths: Iterable[str]) -> Iterator[str]:
 
 
 def _cover_each(source: str, paths: Iterable[str]) -> Iterator[str]:
-    """Yield options that make each path unreadable: `source` is a device, which cannot be opened after such a mount."""
+    """Yield options that mount `source` over each path. `source` is a device, which cannot be opened in the sandbox."""
     for path in paths:
         yield from ("--ro-bind", source, path)
 

@@ -1,4 +1,4 @@
-"""One confined run: preparation, execution, and detection of denials.
+"""One run of a command in the sandbox: preparation, execution, and detection of denials.
 
 Invariant: a command that cannot be confined is not run. Cancelling releases all its resources. Output of a failed
 attempt to create a sandbox is not passed on as output of the command.
@@ -21,7 +21,7 @@ from tui_agent.workspace.sandbox.extra_mounts import OpenedPath
 from tui_agent.workspace.sandbox.output_notes import find_output_notes
 
 BWRAP_FAILED = 1
-"""Exit code of bubblewrap itself."""
+"""Exit code of bubblewrap if bubblewrap itself failed."""
 _BWRAP_PREFIX = b"bwrap: "
 _MAX_LINE_BYTES = 4096
 MAX_ATTEMPTS = 3
@@ -86,15 +86,17 @@ async def run_confined(
 
 
 class _OutputFilter:
-    """Passes output on, but delays a first line of bubblewrap: if it is the only output, the command has not run."""
+    """Passes a sandboxed command's output on, but delays a first line that bubblewrap may have written.
+
+    If this line is the only output, the command has not run.
+    """
 
     def __init__(self, sink: OutputSink) -> None:
         self._sink = sink
         self._held_line: bytes | None = b""
-        """None once the command itself has certainly written output."""
+        """The delayed first line; None once the command itself has certainly written output."""
 
     def take(self, data: bytes) -> None:
-        """Add output."""
         if self._held_line is None:
             self._sink(data)
             return
@@ -104,7 +106,6 @@ class _OutputFilter:
             self.pass_on()
 
     def pass_on(self) -> None:
-        """Pass on the delayed line."""
         line, self._held_line = self._held_line, None
         if line:
             self._sink(line)
@@ -123,7 +124,7 @@ async def _run_once(
     sink: OutputSink,
     run: Callable[[Command, OutputSink], Awaitable[ExecResult]],
 ) -> tuple[ExecResult, bool, ConfinedCommand | None]:
-    """Run once. Return the result, True if the command started, and the prepared command."""
+    """Try once to run the command. Return the result, True if the command started, and the prepared command."""
     info = os.fstat(command.folder)
     context = confinement.prepare_command(
         command.argv,

@@ -53,23 +53,25 @@ _FILES = {"blank": 0o444, "shut": 0o000}
 
 @dataclass(frozen=True, slots=True)
 class ConfinedCommand:
-    """A prepared command. `descriptors` are additional descriptors, keyed by the number that the command expects."""
+    """A command prepared to run in the sandbox. `descriptors` are additional descriptors, keyed by the number that the
+    command expects.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     descriptors: Mapping[int, int] = field(default_factory=dict)
     status: int = -1
     masked: tuple[SecretFile, ...] = ()
-    """Workspace files that the command cannot read."""
+    """Files of the workspace that the command cannot read."""
     placeholders: tuple[str, ...] = ()
-    """Paths with empty placeholders for files that must not be created."""
+    """Paths at which empty placeholders stand, so that the command cannot create these files."""
     renaming_notes: Sequence[str] = ()
-    """Notes on settings of other programs that appeared during the run; complete after its end."""
+    """Notes on settings of other programs (e.g. `.vscode`) that appeared during the run; complete after its end."""
     cleanup: tuple[str, ...] = ()
     """The command that removes the placeholders if this process is killed."""
 
     def has_started(self) -> bool:
-        """Return True if the command itself was started, not only the sandbox. Call this after the end of the run."""
+        """Return True if the command itself was started, not only the sandbox. Call it after the end of the run."""
         if self.status < 0:
             return True
         with suppress(BlockingIOError):
@@ -82,7 +84,7 @@ class ConfinementError(Exception):
 
 
 class Confinement:
-    """The sandbox of one environment. `records` is a folder that all tui-agent processes share.
+    """The sandbox in which one environment's commands run. `records` is a folder that all tui-agent processes share.
 
     All methods block: call them in a thread.
     """
@@ -112,7 +114,7 @@ class Confinement:
     def prepare_command(
         self, argv: Sequence[str], folder: OpenedPath, env: Mapping[str, str], spec: ExecSpec
     ) -> Iterator[ConfinedCommand]:
-        """Prepare a command to start in a folder with the permissions of `spec`. On exit, its resources are released.
+        """Prepare a command to start in `folder` with the permissions of `spec`. On exit, its resources are released.
 
         Raises `ConfinementError`.
         """
@@ -172,13 +174,12 @@ class Confinement:
         root = self.bounds.root
 
         def find_more() -> list[str]:
-            """Return a file that makes the workspace itself a repository, if the command destroyed its `.git`."""
             return ["HEAD"] if has_repository and not find_git_places(root).folder else []
 
         return rename_new(root, self.bounds.renamed, find_more)
 
     def secret_files(self) -> tuple[SecretFile, ...]:
-        """Return the workspace files that may hold secrets now."""
+        """Return the files of the workspace that may hold secrets now."""
         return () if self._secrets is None else self._secrets.find_secrets()
 
     def scan(self) -> WorkspaceScan:
@@ -186,7 +187,6 @@ class Confinement:
         return WorkspaceScan() if self._secrets is None else self._secrets.scan()
 
     def find_own(self, paths: Collection[str]) -> frozenset[str]:
-        """See `ports.environment.PrivateTempFinder`."""
         machine = self._support.machine
         if machine is None:
             return frozenset()
@@ -199,11 +199,11 @@ class Confinement:
 
     @property
     def secrets_incomplete(self) -> str:
-        """The reason why the search for secrets was incomplete, as a sentence; empty if it was complete."""
+        """The reason why the search for secret files was incomplete, as a sentence; empty if it was complete."""
         return "" if self._secrets is None else self._secrets.incomplete_reason
 
     def close(self) -> None:
-        """Remove the private folders. No command may be running."""
+        """Remove the sandbox's private folders. No command may be running."""
         with self._lock:
             private, self._private = self._private, None
             lock_fd, self._lock_fd = self._lock_fd, -1
@@ -212,7 +212,7 @@ class Confinement:
             os.close(lock_fd)
 
     def _masked_files(self, mounts: Mounts, spec: ExecSpec) -> tuple[SecretFile, ...]:
-        """Return the workspace files that a command must not read.
+        """Return the workspace files that the command of `spec` must not read.
 
         Commands that may write can read files that are committed without later changes. They could read them from the
         repository anyway, and would commit or pack wrong content if the files were masked.
@@ -229,7 +229,7 @@ class Confinement:
         )
 
     def _mask(self, mounts: Mounts, masked: Sequence[SecretFile], unreadable: Path, spec: ExecSpec) -> Mounts:
-        """Return the mounts with covers for the files that a command must not read."""
+        """Return `mounts` with covers over the files that the command must not read."""
         replacements = {}
         if self._support.machine is not None and not spec.show_secrets_as_empty:
             replacements = _unchanged_copies(masked, unreadable.with_name("unchanged"))
@@ -269,7 +269,7 @@ class Confinement:
         *,
         network: bool,
     ) -> Iterator[tuple[list[str], Mapping[int, int], int]]:
-        """Yield the arguments before the command, its descriptors, and our end of bubblewrap's status output."""
+        """Yield bubblewrap's command line up to the command, the descriptors for it, and our end of its status output."""
         covers = bubblewrap.cover_files(mounts, private)
         guards = tuple(guard_arguments(mounts, covers, [place.path for place in extra]))
         filtered = self._support.filter is not None
@@ -309,9 +309,10 @@ class Confinement:
 
 
 def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
-    """Return replacements for changed secret files: unreadable files with the size and time of the committed versions.
+    """Create unreadable copies of changed secret files, with the size and time of their committed versions.
 
-    Git then treats the files as unchanged, so that it neither fails on them nor commits the change.
+    Git then treats the secret files as unchanged, so that it neither fails on them nor commits the change. Return a map
+    from the path of a secret file to the path of its copy.
     """
     copies: dict[str, str] = {}
     for file in masked:
@@ -331,7 +332,7 @@ def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, s
 
 
 def _create_locked_folder(parent: Path) -> tuple[Path, int]:
-    """Create a locked folder in `parent`, and remove folders of killed processes."""
+    """Create a locked folder in `parent`, and remove the folders of processes that were killed."""
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for leftover in parent.iterdir():
         with suppress(FileNotFoundError):  # another process removed it
@@ -344,7 +345,6 @@ def _create_locked_folder(parent: Path) -> tuple[Path, int]:
 
 
 def _remove_if_unlocked(folder: Path) -> None:
-    """Remove a folder unless its owner still holds its lock."""
     lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -377,7 +377,7 @@ def describe_sandbox(support: SandboxSupport, bounds: Bounds) -> tuple[str, ...]
 def _landlock_command(
     mounts: Mounts, opened_places: Sequence[OpenedPath], guards: Sequence[str]
 ) -> list[str]:
-    """Return the arguments for `landlock.py`, which verifies these files, restricts itself and executes the command."""
+    """Return the command line with which `landlock.py` verifies files, restricts itself and executes the command."""
     python = [os.path.realpath(sys.executable), "-I", "-S", "-B", landlock.__file__]
     identities = [f"={place.device}:{place.inode}:{place.path}" for place in opened_places]
     return [*python, *identities, *guards, *mounts.writable_now, "/tmp", "/var/tmp", "/dev", "/proc", "--"]
@@ -388,10 +388,10 @@ _SWAPPED = "two files with secrets were swapped while the command was prepared"
 
 
 def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the arguments with which `landlock.main` verifies mounts.
+    """Yield the arguments from which `landlock.main` verifies that mounts are in place.
 
-    `cover_files` are mounted over `mounts.masked`; `opened` paths are verified elsewhere. Raises `OSError` if a path
-    is missing, is a link, or is below a link.
+    `cover_files` are mounted over `mounts.masked`; `opened` paths are verified elsewhere. Raises `OSError` if a path is
+    missing, is a link, or is below a link.
     """
     covers = [folder for folder in (*mounts.hidden, *mounts.masked) if folder.endswith("/")]
     hidden = {folder.rstrip("/") for folder in mounts.hidden}
@@ -417,7 +417,7 @@ def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence
 
 
 def _stat_path(path: str) -> tuple[os.stat_result, os.stat_result]:
-    """Return the status of a path's folder and of the path. Raises `OSError` if any component is a link."""
+    """Return the status of the folder that contains `path`, and of `path`. Raises `OSError` if any component is a link."""
     folder, _, name = path.rpartition("/")
     try:
         folder_fd = open_to_enter([part for part in folder.split("/") if part])

@@ -18,7 +18,7 @@ MAX_OUTPUT_CHARS = 6_000
 """Number of last characters of the output that are checked, because the fatal error is near the end."""
 _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
 _PROGRAM_PREFIX = re.compile(r"^\S*/s?bin/\S+: (?:line \d+: )?")
-"""Matches the program's path at the start of a message, because this path was not denied."""
+"""Regular expression for the program's own path at the start of its message. This path was not denied."""
 _READ_ONLY = re.compile(r"read-only file ?system|\bEROFS\b|os error 30\b|errno 30\b", re.IGNORECASE)
 _REPOSITORY = re.compile(r"(?<![\w.-])\.git\b|\brepository\b|\bgit/worktrees\b")
 _SEALED = (
@@ -54,9 +54,9 @@ _GIT_ADD_FAILED = re.compile(r"unable to index file|adding files failed")
 _VARIABLE = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*_[A-Z0-9_]+(?![A-Za-z0-9_])")
 _ASSIGNMENT = re.compile(r"^[ \t]*+(?:export[ \t]++)?([A-Z][A-Z0-9_]*+)[ \t]*+=", re.MULTILINE)
 _COMMON_VARIABLES = frozenset({"NODE_ENV", "LOG_LEVEL", "FLASK_ENV", "RAILS_ENV", "APP_ENV"})
-"""Variable names that are too common to indicate a missing settings file."""
+"""Names of variables that are too common to tell which settings file is missing."""
 _BAD_SYSTEM_CALL = 128 + 31
-"""Exit code of a shell after SIGSYS."""
+"""Exit code that a shell reports for a process ended by SIGSYS, the signal for a forbidden system call."""
 
 
 class SecretDenial(NamedTuple):
@@ -75,7 +75,7 @@ def explain_denial(
     sealed: bool = False,
     read_only: bool = False,
 ) -> str:
-    """Return a sentence about the denial, or an empty string if nothing indicates that the sandbox was the cause.
+    """Return a sentence about the access that the sandbox denied, or an empty string if nothing points to the sandbox.
 
     `sealed` corresponds to `ExecSpec.repository_read_only`, `read_only` to `ExecSpec.read_only`.
     """
@@ -96,7 +96,7 @@ def explain_denial(
 def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDenial:
     """Return the secret files that a failed command seems to need. Blocking.
 
-    These are files that, according to the output, could not be opened, or a file that sets a variable in the output.
+    These are the files that could not be opened according to the output, or a file that sets a variable named in it.
     """
     tail = output[-MAX_OUTPUT_CHARS:]
     denied = [line for line in tail.splitlines() if DENIED.search(line)]
@@ -121,7 +121,7 @@ def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDeni
 
 
 def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:
-    """Return the files whose full name is in a line, or else the first file whose last path component is in it."""
+    """Return the files whose full name is in `line`, or else the first file whose last path component is in it."""
     linked = tuple(
         file
         for file in masked
@@ -136,7 +136,7 @@ def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile,
 
 
 def _describe_file(file: SecretFile) -> str:
-    """Return a file's name; for a link with another name than its target, both names."""
+    """Return the name of a file; for a link with another name than its target, both names."""
     name, real = file.name.rstrip("/"), Path(file.path).name
     return name if Path(name).name == real else f"{real} (through the link {name})"
 
@@ -147,7 +147,7 @@ def contains_name(line: str, name: str) -> bool:
 
 
 def _read_variable_names(file: SecretFile) -> set[str]:
-    """Return the variables that a settings file sets."""
+    """Return the names of the variables that a settings file (such as `.env`) sets."""
     try:
         with Path(file.path).open("rb") as stream:
             text = stream.read(_MAX_FILE_BYTES).decode("utf-8", "replace")
@@ -189,7 +189,6 @@ def _find_outside_paths(line: str, bounds: Bounds) -> list[str]:
 
 
 def _is_hidden(path: str, bounds: Bounds) -> bool:
-    """Return True if a path exists in a folder that is not visible in the sandbox."""
     places = (*PRIVATE_FOLDERS, *(pattern for pattern in bounds.hidden if "*" not in pattern))
     return any(is_within(path, place) for place in places) and os.path.lexists(path)
 

@@ -29,7 +29,7 @@ TRY_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SandboxSupport:
-    """The sandbox support of this machine.
+    """The kind of sandbox that this machine supports, or the reason why it supports none.
 
     `machine` is set if bubblewrap works, `filter` if the processor's system call numbers are known.
     """
@@ -39,7 +39,7 @@ class SandboxSupport:
     machine: bubblewrap.Machine | None = None
     filter: bytes | None = None
     landlock_abi: int = 0
-    """The kernel's Landlock ABI; 0 if it has none."""
+    """Version (ABI) of Landlock in the kernel; 0 if it has none."""
 
 
 @cache
@@ -62,12 +62,12 @@ def _run_detection(future: "Future[SandboxSupport]") -> None:
 
 
 def start_detection() -> None:
-    """Start detection in a thread, so that `detect_sandbox` waits less."""
+    """Start the detection of sandbox support in a thread, so that `detect_sandbox` waits less."""
     _detection()
 
 
 def detect_sandbox() -> SandboxSupport:
-    """Return the result of this process's detection. Blocks until it is finished."""
+    """Return this machine's sandbox support, detected once per process. Blocks until the detection is finished."""
     return _detection().result()
 
 
@@ -105,7 +105,6 @@ def _detect_bubblewrap() -> SandboxSupport:
 
 
 def _find_system_program(name: str) -> str | None:
-    """Return the path of a system program, never of a program in the workspace."""
     try:
         return find_program(name, Path.cwd(), os.environ)
     except OSError:  # the current folder is gone
@@ -113,7 +112,7 @@ def _find_system_program(name: str) -> str | None:
 
 
 def _try_sandbox(machine: bubblewrap.Machine, private: bubblewrap.PrivateFolders, calls: bytes | None) -> str:
-    """Return the error, or an empty string if the sandbox works."""
+    """Run a command in a sandbox. Return the error, or an empty string if the sandbox works."""
     no_mounts = Mounts((), (), (), (), ())
     true = _find_system_program("true") or "/bin/true"
     try:

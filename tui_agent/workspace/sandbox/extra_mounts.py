@@ -20,14 +20,14 @@ MAX_ENTRIES = 2_000
 """Maximum number of entries of a folder that are checked; a folder with more is not opened."""
 _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
-"""Mode of a new file before the umask, as if the command had created it."""
+"""Mode of a new file before the umask, the same as if the command had created it."""
 _LONG_AGO = (0, 0)
 """Times of files created here, so that no program considers them newer than its own files."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedPath:
-    """An existing path, and the identity of its file."""
+    """An existing path, and the device and inode of its file."""
 
     path: str
     device: int
@@ -36,7 +36,7 @@ class OpenedPath:
 
 @contextmanager
 def open_paths(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[OpenedPath, ...]]:
-    """Yield the real paths that may become writable. Each path is looked up again without following links."""
+    """Yield the real paths of `paths` that the command may write. Each path is looked up again without following links."""
     created: list[OpenedPath] = []
     try:
         candidates = [
@@ -85,7 +85,7 @@ def _create_file(path: str, name: str, folder_fd: int, created: list[OpenedPath]
 
 
 def _remove_if_unused(place: OpenedPath) -> None:
-    """Remove a file that was created here, if it is still unchanged."""
+    """Remove the file at `place` if it was created here and is unchanged."""
     with suppress(OSError):  # removed with its folder
         info = os.lstat(place.path)
         is_same = (info.st_dev, info.st_ino) == (place.device, place.inode)

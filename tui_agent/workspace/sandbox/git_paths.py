@@ -12,10 +12,14 @@ from pathlib import Path
 
 _MAX_FILE_BYTES = 1_000_000
 _HOOKS_PATH = re.compile(r"hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE)
-"""A setting of hooks anywhere in a line, since it may follow a section's header. A match in a comment does no harm."""
+"""Regular expression for the setting `hooksPath` anywhere in a line, since it may follow a section's header. A match in
+a comment does no harm.
+"""
 _WORKTREE = re.compile(r"^[ \t]*+worktree[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _BARE_PARTS = ("refs", "objects", "HEAD")
-"""Names that together make a folder without `.git` a repository. The first free name gets a placeholder."""
+"""Names that together make a folder without `.git` a repository. A placeholder is created at the first name that is
+missing.
+"""
 _COMMON_DIR = "commondir"
 """File that makes a repository use another repository for everything except `HEAD`. Git fails if it is a folder."""
 _BARE_PROGRAM_FILES = ("HEAD", "config", "hooks", "info")
@@ -27,7 +31,7 @@ _PROGRAM_FILES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class GitPlaces:
-    """Absolute git paths of a workspace: `writable` folders for commits, and `read_only` paths in them.
+    """Absolute paths of a workspace's git repository: `writable` folders for commits, and `read_only` paths in them.
 
     `absent` are names that must not be created in `folder`, the repository's own folder.
     """
@@ -39,7 +43,7 @@ class GitPlaces:
 
 
 def find_git_places(root: str) -> GitPlaces:
-    """Return the paths of the repository at the top of a workspace; no paths for a repository above it."""
+    """Return the git paths of the repository at the top of a workspace; no paths for a repository above it."""
     top = Path(root, ".git")
     if (top / "HEAD").is_file():
         return _folder_places(str(top), root)
@@ -59,7 +63,7 @@ def find_git_places(root: str) -> GitPlaces:
 def seal_repository(
     writable: Sequence[str], read_only: Sequence[str], root: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return writable and read-only paths for a command that must not change the workspace's repository."""
+    """Return the writable and the read-only paths without write access to the workspace's repository."""
     git = find_git_places(root)
     if not git.folder:
         return tuple(writable), tuple(read_only)
@@ -81,7 +85,7 @@ class BareRepositoryPaths:
     absent: tuple[str, ...] = ()
 
     def read_only_paths(self, placeholders: Collection[str]) -> tuple[str, ...]:
-        """Return the paths that a command must not change. `placeholders` are the existing placeholders."""
+        """Return the paths that a command must not change. `placeholders` are the placeholders that exist."""
         if not self.parts:
             return ()
         placeholders = [path for path in self.parts if path in placeholders]
@@ -90,19 +94,19 @@ class BareRepositoryPaths:
 
 
 def bare_repository_paths(root: str) -> BareRepositoryPaths:
-    """Return the paths that would make the top of a workspace a repository."""
+    """Return the paths that would make the top folder of a workspace a repository."""
     top = root.rstrip("/")
     return BareRepositoryPaths(tuple(f"{top}/{name}" for name in _BARE_PARTS), (f"{top}/{_COMMON_DIR}",))
 
 
 def _bare_kept(root: str) -> tuple[str, ...]:
-    """Return the existing paths that must not change if all of `_BARE_PARTS` exist already."""
+    """Return the existing paths that must not change, for a top folder that has all of `_BARE_PARTS` already."""
     paths = (f"{root.rstrip('/')}/{name}" for name in _BARE_PROGRAM_FILES)
     return tuple(path for path in paths if os.path.lexists(path))
 
 
 def _folder_places(folder: str, root: str) -> GitPlaces:
-    """Return the git paths in a repository's own folder `folder`."""
+    """Return the git paths in `folder`, the repository's own folder."""
     shared = Path(folder, _read(Path(folder, "commondir")).strip())
     files = (shared / "config", Path(folder, "config.worktree"))
     settings = "\n".join(map(_read, files)).replace("\\\n", "")
@@ -119,7 +123,7 @@ def _folder_places(folder: str, root: str) -> GitPlaces:
 
 
 def _read_pointer(file: Path) -> Path | None:
-    """Return the folder that a `.git` file refers to, or None."""
+    """Return the folder that a `.git` file refers to, or None if there is no repository."""
     text = _read(file)
     if not text.startswith("gitdir:"):
         return None
@@ -128,13 +132,11 @@ def _read_pointer(file: Path) -> Path | None:
 
 
 def _points_back(target: Path, file: Path) -> bool:
-    """Return True if a work tree's git folder refers back to the work tree's `.git` file."""
     pointer = _read(target / "gitdir").strip()
     return bool(pointer) and os.path.realpath(target / pointer) == os.path.realpath(file)
 
 
 def _is_module_of(target: Path, root: str) -> bool:
-    """Return True if a submodule's git folder refers back to this workspace."""
     return any(
         os.path.realpath(target / work_tree.strip()) == root
         for work_tree in _WORKTREE.findall(_read(target / "config"))

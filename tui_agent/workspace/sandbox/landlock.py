@@ -25,11 +25,11 @@ ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
 SCOPES = 3
 """Landlock scopes: no connections to outside abstract sockets, and no signals to outside processes."""
 _SIGPIPE, _SIGXFSZ = 13, 25
-"""Signals that Python ignores. An executed program would inherit this setting."""
+"""Signals that Python ignores. A program that it executes would ignore them too."""
 
 
 def supported_rights(abi: int) -> int:
-    """Return all file rights that a kernel with this ABI supports."""
+    """Return all file rights that a kernel with the Landlock ABI `abi` supports, as bits."""
     known = READ | WRITE_FILE | MAKE_OR_REMOVE
     for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEVICE)):
         known |= right if abi >= since else 0
@@ -37,7 +37,7 @@ def supported_rights(abi: int) -> int:
 
 
 def encode_ruleset(abi: int) -> bytes:
-    """Return `struct landlock_ruleset_attr` in the size of this ABI."""
+    """Return the C structure `landlock_ruleset_attr` in the size that the Landlock ABI `abi` expects."""
     fields = (supported_rights(abi), 0, SCOPES)[: 3 if abi >= 6 else 2 if abi >= 4 else 1]
     return struct.pack(f"={len(fields)}Q", *fields)
 
@@ -53,7 +53,9 @@ class Kernel:
         return max(self._call(CREATE_RULESET, None, 0, _VERSION_FLAG), 0)
 
     def restrict(self, writable: list[str]) -> int:
-        """Restrict this process and programs that it executes. Return the ABI used, or 0 without a restriction."""
+        """Restrict this process and the programs that it executes. Return the Landlock ABI used, or 0 without a
+        restriction.
+        """
         abi = self.abi()
         if not abi:
             return 0
@@ -70,7 +72,7 @@ class Kernel:
         return abi if restricted == 0 else 0
 
     def restore_signals(self) -> None:
-        """Restore the default action of signals that this interpreter ignores."""
+        """Restore the default action of the signals that this interpreter ignores."""
         for signal_number in (_SIGPIPE, _SIGXFSZ):
             self._libc.signal(signal_number, None)
 
@@ -92,7 +94,7 @@ class Kernel:
 
 
 def main(words: list[str]) -> None:
-    """Verify the paths, restrict this process, then execute the command."""
+    """Verify the paths in `words`, restrict this process, then execute the command."""
     end = words.index("--")
     for word in words[:end]:
         if word.startswith("="):

@@ -15,7 +15,7 @@ from tui_agent.workspace.sandbox.git_paths import GitPlaces, find_git_places
 from tui_agent.workspace.sandbox.sockets import find_listening, find_listening_below
 
 PRIVATE_FOLDERS = ("/tmp", "/var/tmp", "/run")
-"""Folders that a private version replaces for each command. The machine's own content is not visible."""
+"""Folders that are replaced by a private folder in the sandbox. The machine's own content is not visible there."""
 _VISIBLE_RUN_FOLDERS = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
 _SYSTEM_SETTINGS = tuple("sys sysrq-trigger irq bus acpi asound driver fs mtrr scsi pressure".split())  # noqa: SIM905
 _SYSTEM_SECRETS = tuple("kcore kmsg keys kpagecount kpageflags kpagecgroup timer_list sched_debug".split())  # noqa: SIM905
@@ -25,7 +25,7 @@ _MAX_NAMED = 32
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Rules for all commands of an environment.
+    """What all sandboxed commands of one environment may and may not access.
 
     - `hidden` are absolute paths of secrets; the last component may be a glob.
     - `read_only` are names at the top of the workspace that no command may write, `absent` names that no command may create,
@@ -64,7 +64,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Mounts:
-    """Absolute, existing paths to mount for one command. Later mounts cover earlier mounts."""
+    """Absolute, existing paths to mount for one sandboxed command. Later mounts cover earlier mounts."""
 
     visible: tuple[str, ...]
     """Paths that are visible although they are in a private folder."""
@@ -72,12 +72,12 @@ class Mounts:
     """Paths that are not visible; a folder's path ends with a slash."""
     writable: tuple[str, ...]
     read_only_paths: tuple[str, ...]
-    """Read-only paths below `writable`."""
+    """Read-only paths below the `writable` paths."""
     sockets: tuple[str, ...]
     masked: tuple[str, ...] = ()
     """Workspace files that this command cannot read; a folder's path ends with a slash."""
     masked_as_empty: bool = False
-    """True if masked files appear empty; otherwise they cannot be opened."""
+    """True if masked files appear empty to the command; otherwise they cannot be opened."""
     replacements: Mapping[str, str] = field(default_factory=dict)
     """Maps some of the `masked` files to files that are mounted over them."""
     read_only: bool = False
@@ -96,7 +96,7 @@ def find_mounts(
     opened: Sequence[str] = (),
     own: Sequence[str] = (),
 ) -> Mounts:
-    """Return the mounts of a command. `words` is its command line, in which paths are searched.
+    """Return the mounts of a sandboxed command. Paths in `words`, its command line, stay visible.
 
     `opened` are further paths that the command may write. At `own` paths, nothing of the machine is visible.
     """
@@ -199,7 +199,6 @@ def _visible_paths(
 
 
 def _is_visible(path: str, places: Sequence[str]) -> bool:
-    """Return True if a path is visible to a command. In private folders, only mounted paths are visible."""
     return not is_private(path) or any(is_within(path, place) or is_within(place, path) for place in places)
 
 
@@ -209,11 +208,14 @@ def is_private(path: str) -> bool:
 
 
 PRIVATE_NAMES = {"/tmp": "tmp", "/var/tmp": "longer"}
-"""Maps private folders that last for the session to their names in the sandbox's own folder."""
+"""Maps private folders that last for the session, e.g. /var/tmp, to their names in the sandbox's own folder."""
 
 
 def first_private_name(path: str) -> str:
-    """Return the path of the top entry of a folder in `PRIVATE_NAMES` that contains `path`; empty for other paths."""
+    """Return the path of the top entry that contains `path` in a folder of `PRIVATE_NAMES`; empty for other paths.
+
+    For example, `/var/tmp/build` for the path `/var/tmp/build/log/1`.
+    """
     for folder in PRIVATE_NAMES:
         if path.startswith(f"{folder}/"):
             name = path.removeprefix(f"{folder}/").partition("/")[0]
@@ -222,7 +224,7 @@ def first_private_name(path: str) -> str:
 
 
 def is_own(path: str, base: Path | None) -> bool:
-    """Return True if a sandboxed command sees only files of sandboxed commands at a real path.
+    """Return True if a sandboxed command sees only files of sandboxed commands at `path`, a real path.
 
     `base` is the sandbox's own folder. False if the machine has a file at the path or above it, or if the private
     folder has a link there.

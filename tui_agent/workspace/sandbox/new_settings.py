@@ -16,10 +16,10 @@ SUFFIX = ".sandboxed"
 
 @contextmanager
 def rename_new(root: str, names: Iterable[str], more: Callable[[], Iterable[str]]) -> Iterator[list[str]]:
-    """Rename those of the names at the top of the workspace that appear during the `with` block.
+    """Rename each of the `names` that appears at the top of the workspace during the `with` block.
 
     `more` returns names that became harmful only because of changes in the block. Yields a list that is filled at the
-    end, with a note on each name.
+    end, with a note on each renamed file.
     """
     before = set(os.listdir(root))  # noqa: PTH208 - only names are needed
     notes: list[str] = []
@@ -33,7 +33,7 @@ def rename_new(root: str, names: Iterable[str], more: Callable[[], Iterable[str]
 
 
 def _rename(path: str) -> str:
-    """Rename a file or folder; return what happened, as a sentence."""
+    """Rename a file or folder, and return a sentence that says to which name or why not."""
     free = next(free for number in count() if not os.path.lexists(free := f"{path}{SUFFIX}{number or ''}"))
     try:
         os.rename(path, free)  # noqa: PTH104 - a link is renamed, not followed

@@ -15,7 +15,7 @@ from tui_agent.protocol.unicode_text import list_first
 from tui_agent.workspace.sandbox.denials import DENIED, contains_name, find_denied_secrets
 
 _MAX_OUTPUT_CHARS = 200_000
-"""Characters of the output that are checked."""
+"""Number of characters at the start of the output that are checked."""
 _LARGEST, _MOST_WORDS, _MOST_NAMED = 64_000, 12, 6
 _GIT = re.compile(r"\bgit\b")
 _LOOKS_AT_CHANGES = re.compile(
@@ -32,7 +32,7 @@ def find_output_notes(
     *,
     is_read_only: bool,
 ) -> Iterator[str]:
-    """Yield the notes on a command that succeeded. `is_read_only`: masked files appeared empty. Blocking."""
+    """Yield notes on a sandboxed command that succeeded. `is_read_only`: masked files appeared empty. Blocking."""
     text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
     names = [Path(path).name for path in placeholders]
     phantoms = sorted(
@@ -112,7 +112,7 @@ def _find_listed(text: str, names: Sequence[str]) -> set[str]:
 
 
 def _is_listed_alone(text: str, name: str) -> bool:
-    """Return True if a name fills a line, ends a path that fills a line, or is in a row of `ls -l`."""
+    """Return True if a name fills a line of the output, ends a path that fills a line, or is in a row of `ls -l`."""
     return re.search(rf"^(?:d[rwx-]{{9}}.* |\S*/)?{re.escape(name)}/?$", text, re.M) is not None
 
 
@@ -134,7 +134,7 @@ def _scripts_with_secrets(words: Sequence[str], folder: str, masked: Sequence[Se
 
 
 def _plain_words(words: Sequence[str]) -> list[str]:
-    """Return words of the command line that may be paths."""
+    """Return the words of a command line that may be paths."""
     text = " ".join(words)
     candidates = [
         word for word in re.split(r"[\s;|&<>()\"'`]+", text[:_LARGEST]) if word and word[0] not in "-$/~"

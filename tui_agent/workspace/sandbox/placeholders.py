@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 _FILES = {"commondir": b".\n", "config.worktree": b""}
-"""Names in a repository's own folder whose placeholders are files, with content that has no effect on git."""
+"""Names in a git folder whose placeholders are files, with content that has no effect on git."""
 _MAX_RECORD_BYTES = 100_000
 
 
@@ -31,9 +31,10 @@ class Placeholders:
 
     @contextmanager
     def hold(self, paths: Sequence[str], one_of: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
-        """Create placeholders at free `paths`, and yield all placeholders that exist. None is removed in the block.
+        """Create placeholders at those of the `paths` that are missing, and yield all placeholders that exist.
 
-        Of `one_of`, only the first free path gets a placeholder. Raises `OSError` if a path cannot be created.
+        No placeholder is removed during the block. Of `one_of`, only the first missing path gets a placeholder. Raises
+        `OSError` if a path cannot be created.
         """
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = _open_lock_file(self._file)
@@ -71,7 +72,7 @@ class Placeholders:
                 os.close(descriptor)
 
     def _content_of(self, path: str) -> bytes | None:
-        """Return a placeholder's content, or None for a folder.
+        """Return the content of a placeholder, or None if the placeholder is a folder.
 
         At the top of the workspace, all placeholders are folders, because git skips an empty folder but would read a
         file.
@@ -80,7 +81,6 @@ class Placeholders:
         return None if folder == self._root else _FILES.get(name)
 
     def _remove_if_unused(self, descriptor: int) -> None:
-        """Remove the placeholders if no other process uses them."""
         if _try_exclusive_lock(descriptor):
             for path in _read_record(descriptor):
                 _remove_placeholder(path, self._content_of(path))

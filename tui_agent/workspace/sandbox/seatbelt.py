@@ -13,7 +13,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/random", "/dev/urandom",
 
 
 def build_profile(mounts: Mounts, private: str, *, network: bool) -> str:
-    """Return the profile of one command. `private` is the command's temporary folder.
+    """Return the Seatbelt profile of one command. `private` is the command's temporary folder.
 
     Unlike on Linux, the command can see outside processes and connect to services on localhost.
     """
@@ -37,7 +37,7 @@ def build_profile(mounts: Mounts, private: str, *, network: bool) -> str:
 
 
 def seatbelt_arguments(mounts: Mounts, private: str, *, network: bool) -> list[str]:
-    """Return the arguments before the command."""
+    """Return the command line of `sandbox-exec` up to the command itself."""
     return [PROGRAM, "-p", build_profile(mounts, private, network=network)]
 
 

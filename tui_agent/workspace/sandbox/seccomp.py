@@ -31,13 +31,13 @@ DENIED_CALLS: Final = tuple(
     lookup_dcookie settimeofday clock_settime clock_adjtime adjtimex sethostname setdomainname vhangup iopl ioperm
     modify_ldt vm86 uselib ustat sysfs _sysctl""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Calls denied with EPERM, if the architecture has them."""
+"""System calls denied with EPERM, if the architecture has them."""
 UNSUPPORTED_CALLS: Final = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register")
-"""Calls denied with ENOSYS, so that programs use older calls, whose arguments a filter can check."""
+"""System calls denied with ENOSYS, so that programs use older calls, whose arguments a filter can check."""
 SET_USER_ID: Final = 0o4000
 """Mode bit that makes a program run as its owner, whoever starts it."""
 _CREATES: Final = 0x400040
-"""Flags `O_CREAT` and `O_TMPFILE` of a call that opens a file; without them its mode has no meaning."""
+"""Flags `O_CREAT` and `O_TMPFILE` of a call that opens a file; without one of them, the call's mode has no meaning."""
 _MODE_ARGUMENTS: Final = {
     "chmod": 1,
     "fchmod": 1,
@@ -48,7 +48,7 @@ _MODE_ARGUMENTS: Final = {
     "mknodat": 2,
 }
 _OPENING_CALLS: Final = {"open": (1, 2), "openat": (2, 3)}
-"""Positions of the flags and of the mode."""
+"""Positions of the flags and of the mode among the arguments of the calls that open a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Architecture:
 
 
 def _table(text: str) -> dict[str, int]:
-    """Parse `name number` pairs."""
+    """Parse pairs `name number`, separated by blanks, into a dictionary."""
     words = text.split()
     return dict(zip(words[::2], map(int, words[1::2]), strict=True))
 
@@ -98,7 +98,7 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = MappingProxyType(
 
 
 def build_filter(machine: str) -> bytes | None:
-    """Return the filter for a value of `platform.machine()`, or None if the machine's call numbers are unknown."""
+    """Return the seccomp filter for a value of `platform.machine()`, or None if its system call numbers are unknown."""
     architecture = ARCHITECTURES.get({"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine))
     return None if architecture is None else b"".join(_instructions(architecture))
 
@@ -142,18 +142,18 @@ def _instructions(machine: Architecture) -> list[bytes]:
 
 
 def _deny_set_user_id(position: int) -> list[bytes]:
-    """Return instructions that refuse a mode with the set-user-id bit."""
+    """Return BPF instructions that refuse a mode with the set-user-id bit. `position` is the argument with the mode."""
     return [*_load_argument(position), _instruction(_ANY_BIT, SET_USER_ID, 0, 1), _deny(EPERM)]
 
 
 def _match_call(number: int, checks: list[bytes]) -> list[bytes]:
-    """Return instructions that apply `checks` to one system call, and allow the call if no check returns."""
+    """Return BPF instructions that apply `checks` to one system call, and allow the call if no check returns."""
     body = [*checks, _instruction(_RETURN, _ALLOW)]
     return [_instruction(_EQUAL, number, 0, len(body)), *body]
 
 
 def _load_argument(index: int) -> list[bytes]:
-    """Return instructions that load the lower 32 bits of an argument; the checked calls use only these."""
+    """Return BPF instructions that load the lower 32 bits of an argument; the checked calls use only these."""
     return [_instruction(_LOAD, _ARGUMENTS + 8 * index)]
 
 

@@ -21,12 +21,12 @@ _MOST_FOLDERS = 50_000
 
 
 def find_listening(table: Path = _TABLE) -> list[str]:
-    """Return the listening sockets with an absolute path on this machine."""
+    """Return the absolute paths of the sockets on which programs of this machine listen."""
     return sorted(path for path in _read_socket_names(table) if path.startswith("/") and _is_socket(path))
 
 
 def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
-    """Return the listening sockets in a workspace. Raises `OSError` if the workspace has too many folders.
+    """Return the paths of the sockets in a workspace on which programs listen. Raises `OSError` for too many folders.
 
     The whole workspace is searched, because the kernel's table has only the path with which a socket was created. That
     may be relative to the program's folder, and the folder may have been moved.
@@ -39,7 +39,7 @@ def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
 
 
 def _read_socket_names(table: Path) -> set[str]:
-    """Return the names of all sockets except abstract ones."""
+    """Return the names of all sockets except abstract sockets."""
     try:
         lines = os.fsdecode(table.read_bytes()).split("\n")[1:]
     except OSError:

@@ -12,7 +12,7 @@ _SERVICE_VARIABLES = frozenset(
     TMUX_PANE STY NVIM NVIM_LISTEN_ADDRESS KITTY_LISTEN_ON WEZTERM_UNIX_SOCKET VSCODE_IPC_HOOK VSCODE_IPC_HOOK_CLI
     VSCODE_GIT_IPC_HANDLE VSCODE_GIT_ASKPASS_MAIN SYSTEMD_EXEC_PID NOTIFY_SOCKET LISTEN_FDS LISTEN_PID INVOCATION_ID""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Variables with the address of a service of the user, which would act for any program that connects."""
+"""Names of variables with the address of a service of the user, which would act for any program that connects."""
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 _CACHES = {
     "GOCACHE": "go-build",
@@ -27,18 +27,18 @@ _CACHES = {
     "MPLCONFIGDIR": "matplotlib",
     "NUMBA_CACHE_DIR": "numba",
 }
-"""Cache variables of programs that fail or are slow without a writable cache."""
+"""Variables that set the cache folders of programs that fail or are slow without a writable cache."""
 _CACHES_IN_WORKSPACE = {"RUFF_CACHE_DIR": "ruff", "MYPY_CACHE_DIR": "mypy"}
-"""Cache variables of programs that fail if they cannot write their cache in the workspace."""
+"""Variables that set the cache folders of programs that otherwise put their caches in the workspace."""
 SANDBOX_VARIABLE = "TUI_AGENT_SANDBOX"
 _SETTINGS = "GIT_CONFIG_PARAMETERS"
-"""Variable with git settings, each in single quotes."""
+"""Name of the variable from which git reads additional settings, each in single quotes."""
 
 
 def confined_variables(env: Mapping[str, str], temporary: str, *, read_only: bool = False) -> dict[str, str]:
-    """Return the variables of a sandboxed command. `temporary` is its folder for temporary files.
+    """Return the environment variables of a sandboxed command. `temporary` is its folder for temporary files.
 
-    `read_only`: see `ExecSpec.read_only`; caches that are usually in the workspace are then moved to `temporary`.
+    If `read_only` (see `ExecSpec.read_only`), caches that are usually in the workspace are moved to `temporary`.
     """
     inherited = {
         name: value
@@ -51,6 +51,6 @@ def confined_variables(env: Mapping[str, str], temporary: str, *, read_only: boo
 
 
 def with_stat_comparison(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables with settings that make git detect changes by size and time in seconds only."""
+    """Return the variables `env` with settings that make git detect changes by size and by time in seconds only."""
     settings = (env.get(_SETTINGS, ""), "'core.checkStat=minimal'", "'core.trustctime=false'")
     return {**env, _SETTINGS: " ".join(filter(None, settings))}
