@@ -30,7 +30,7 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the prompt and every common option."""
+    """Add the first message and every common option to the parser."""
     parser.add_argument("prompt", nargs="?", metavar="PROMPT", help="the first message")
     parser.add_argument(
         "--resume",
@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Open the app and return its exit status."""
+    """Open the app and return the exit status."""
     as_lines = arguments.screen_reader or is_plain_terminal()
     if not as_lines:
         require_terminal()
@@ -97,7 +97,7 @@ def open_lines(options: SessionOptions) -> int:
 
 
 def is_plain_terminal() -> bool:
-    """Return True if this is a terminal without cursor movement (TERM=dumb)."""
+    """Return True if output goes to a terminal without cursor movement (TERM=dumb)."""
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") == "dumb"
 
 

@@ -31,13 +31,13 @@ from tui_agent.units import format_time
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 MAX_EVENTS = 400
-"""Number of newest events that are read."""
+"""Number of the session's newest events that the report is made from."""
 MAX_LISTED_EVENTS = 60
-"""Number of newest events that are listed one by one."""
+"""Number of newest events that the report lists one by one."""
 MAX_FAULTS = 5
 MAX_FAULT_BYTES = 2 << 20
 HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
-"""Characters kept from the start of a long text, which says where the error occurred, and from its end."""
+"""Numbers of characters kept of a long text: of its start, which says where the error occurred, and of its end."""
 
 EXAMPLES = """\
 examples:
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _find_session(base: StartupContext, name: str | None) -> Path | None:
-    """Return the folder of session `name`, or of the newest session if `name` is None.
+    """Return the folder of the session `name`, or of the newest session if `name` is None.
 
     Return None if there are no sessions. Raises `SessionNotFound` for an unknown name.
     """
@@ -94,7 +94,7 @@ def _find_session(base: StartupContext, name: str | None) -> Path | None:
 def report_lines(
     base: StartupContext, options: SessionOptions, folder: Path | None, terminal: str = ""
 ) -> Iterator[str]:
-    """Yield the report's lines before redaction. `terminal`, if not empty, replaces the doctor's terminal check."""
+    """Yield the bug report's lines before redaction. `terminal`, if not empty, replaces the doctor's terminal check."""
     yield "# Problem\n\nWrite here what you did, what you expected, and what happened instead.\n"
     yield "## Environment\n"
     for name, result in run_checks(options):
@@ -147,7 +147,7 @@ def _fault_lines(records: Sequence[Record], folder: Path) -> Iterator[str]:
 
 
 def _screen_fault_lines(base: StartupContext, session: str) -> Iterator[str]:
-    """Yield the errors that the app logged for this session. Each starts with a line that has its time and session."""
+    """Yield the errors that the app logged for the session `session`, each after a line with its time and session."""
     try:
         content = read_regular(screen_error_log(base.config.data_dir), MAX_FAULT_BYTES) or b""
     except OSError:  # The app logged no error.
@@ -164,7 +164,7 @@ def _screen_fault_lines(base: StartupContext, session: str) -> Iterator[str]:
 
 
 def _shorten(text: str) -> str:
-    """Return the start and end of a long text.
+    """Shorten a long text to its start and its end.
 
     No word is cut, because the redactor could not recognise half a secret.
     """

@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the files; return 0. The session and its workspace do not change."""
+    """Write the files of one part to the folder; return 0. The session and its workspace do not change."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
     dest = arguments.dest.expanduser().absolute()

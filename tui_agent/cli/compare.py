@@ -48,7 +48,7 @@ ID@SEQ is the branch of a session that ends at event SEQ; ID alone is its curren
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the two branches and the output format."""
+    """Add the names of the two branches, and the options for the output format."""
     parser.add_argument(
         "left", metavar="A", help=f"{RECORDING_HELP}; A@SEQ is the branch that ends at event SEQ"
     )
@@ -64,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare two branches."""
+    """Compare the two branches and print the result; return the exit status."""
     if arguments.output and not arguments.markdown:
         raise UsageError("-o needs --markdown.", hint="Add --markdown.")
     base = load_context(arguments)
@@ -117,7 +117,7 @@ def resolve_branch(store: SessionStore, name: str) -> Branch:
 
 
 def _split_name(name: str) -> tuple[str, str]:
-    """Split `ID@SEQ` into its parts; the second is empty for `ID`."""
+    """Split `ID@SEQ` into `ID` and `SEQ`. `SEQ` is empty if the name is only `ID`."""
     session, _, seq = name.rpartition("@")
     return (session, seq) if session and seq.isdecimal() else (name, "")
 
@@ -146,11 +146,11 @@ LABEL_COLUMNS = 17
 GAP_COLUMNS = 2
 MIN_COLUMNS = 60
 SIDE_BY_SIDE_FROM = 100
-"""Minimum width in columns at which files and answers are also shown side by side."""
+"""Minimum width of the terminal, in columns, at which the files and answers of both branches are shown side by side."""
 
 
 def table(compared: Comparison, width: int) -> Iterator[str]:
-    """Yield the comparison as lines of at most `width` columns, or of `MIN_COLUMNS` if `width` is smaller."""
+    """Yield the table of a comparison as lines of at most `width` columns, or of `MIN_COLUMNS` if `width` is smaller."""
     width = max(MIN_COLUMNS, width)
     yield from textwrap.wrap(
         escape_control("What if: " + "".join(describe_fork_point(compared.fork_point))), width
@@ -165,7 +165,7 @@ def table(compared: Comparison, width: int) -> Iterator[str]:
 
 
 def rows(compared: Comparison) -> Iterator[tuple[str, str, str]]:
-    """Yield the rows of the table: (label, value of the left branch, value of the right branch)."""
+    """Yield the rows of the comparison's table: (label, value of the left branch, value of the right branch)."""
     left, right = compared.left, compared.right
     yield "", left.name, right.name
     yield "", describe_model(left), describe_model(right)
@@ -202,7 +202,7 @@ def _file_lines(compared: Comparison, width: int) -> Iterator[str]:
 def _text_pair(
     compared: Comparison, left: str, right: str, width: int, *, code: bool = False
 ) -> Iterator[str]:
-    """Yield two multi-line texts side by side, or one below the other if the terminal is narrow."""
+    """Yield the lines of two texts: side by side, or one text below the other if the terminal is narrow."""
     if width >= SIDE_BY_SIDE_FROM:
         yield from _two_columns(left, right, width, code=code)
         return
@@ -223,7 +223,7 @@ def _two_columns(
 
 
 def _wrap(text: str, room: int, *, code: bool) -> list[str]:
-    """Wrap the text to `room` columns. If it is code, keep its spaces and indent continuation lines by 2 more."""
+    """Wrap the text to `room` columns. If `code`, keep its spaces and indent continuation lines by 2 more."""
     lines: list[str] = []
     for line in escape_control(text, lines=True).expandtabs(4).split("\n"):
         indent = " " * (min(len(line) - len(line.lstrip()), room // 2) + 2 * code)

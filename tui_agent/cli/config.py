@@ -45,7 +45,10 @@ def configure(parser: Parser) -> None:
 
 
 def flatten_settings(value: object, key: str = "") -> list[tuple[str, object]]:
-    """Convert nested tables to pairs of a dotted name and a value. A table in a list is named by its index."""
+    """Convert nested tables to pairs of a dotted name and a value, e.g. `("models.fast.provider", "openai-chat")`.
+
+    A table in a list is named by its index.
+    """
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         return [(f"{key}.{number}", item) for number, item in enumerate(value)]
     if not isinstance(value, dict):
@@ -78,7 +81,7 @@ def show_config(arguments: argparse.Namespace) -> int:
 
 
 def show_paths(arguments: argparse.Namespace) -> int:
-    """Print the locations of all files and folders."""
+    """Print the locations of tui-agent's files and folders."""
     config = load_context(arguments, interactive=True).config
     locations = file_locations(config)
     if arguments.json:
@@ -92,7 +95,7 @@ def show_paths(arguments: argparse.Namespace) -> int:
 
 
 def file_locations(config: Config) -> dict[str, str]:
-    """Return the files and folders of this user and project, by purpose."""
+    """Return the files and folders that tui-agent uses for this user and project, by purpose."""
     paths = config.paths
     return {
         "configuration": str(paths.user_config),

@@ -18,7 +18,10 @@ MIN_REDACTED_CHARS = 8
 
 
 class ErrorStream(io.TextIOBase):
-    """Stream that redacts text and writes it to `out`. `words` is the command line, without the program's name."""
+    """Text stream that redacts what is written to it and passes it to `out`.
+
+    `words` is the command line, without the program's name.
+    """
 
     def __init__(self, out: TextIO, words: Sequence[str] = ()) -> None:
         self._out = out
@@ -40,24 +43,19 @@ class ErrorStream(io.TextIOBase):
         return self._redactor
 
     def flush(self) -> None:
-        """Flush the stream. Raises OSError."""
         self._out.flush()
 
     def fileno(self) -> int:
-        """Return the stream's file descriptor."""
         return self._out.fileno()
 
     def isatty(self) -> bool:
-        """Return True if the stream is a terminal."""
         return self._out.isatty()
 
     def writable(self) -> bool:
-        """Return True."""
         return True
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The stream's encoding."""
         return self._out.encoding
 
 

@@ -26,7 +26,7 @@ from tui_agent.protocol.unicode_text import replace_invisible
 
 
 class Verb(NamedTuple):
-    """One command: its module and its line in the list of commands.
+    """One command of tui-agent, such as `run`: its module and its line in the list of commands.
 
     The module has `configure(parser)` and `run(arguments) -> int`.
     """
@@ -86,11 +86,10 @@ class ClosedOutput(io.TextIOBase):
         self._null = Path(os.devnull).open("wb")  # noqa: SIM115 - open as long as the program runs
 
     def fileno(self) -> int:
-        """Return the descriptor of the null device."""
         return self._null.fileno()
 
     def write(self, text: str) -> int:
-        """Raise OSError."""
+        """Raise OSError, because standard output is closed."""
         raise OSError(errno.EBADF, "standard output is closed")
 
 
@@ -106,7 +105,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run_command_line(words: list[str]) -> int:
-    """Run one command; print errors on standard error."""
+    """Run the command on the command line `words`; print errors on standard error."""
     debug = "--debug" in options_part(words)
     try:
         status = dispatch(words)
@@ -189,12 +188,15 @@ def dispatch(words: list[str]) -> int:
 
 
 def options_part(words: list[str]) -> list[str]:
-    """Return the words before `--`; only these can be options."""
+    """Return the words of the command line before `--`; only these can be options."""
     return words[: words.index("--")] if "--" in words else words
 
 
 def position_of_command(words: list[str], options_with_value: set[str]) -> int | None:
-    """Return the index of the first word that is not an option or its value; None if `--` or the end comes first."""
+    """Return the index of the first word that is neither an option nor the value of an option.
+
+    Return None if `--` or the end comes first.
+    """
     index = 0
     while index < len(words):
         word = words[index]
@@ -217,7 +219,7 @@ def reject_mistyped_command(name: str) -> None:
 
 
 def call(prog: str, verb: Verb, words: list[str]) -> int:
-    """Parse `words` for a command and run it."""
+    """Parse `words` as the arguments of the command `verb`, and run it."""
     module = load_module(verb.module)
     arguments = parser_for(prog, verb, module).parse_args(words)
     status: int = (getattr(arguments, "call", None) or module.run)(arguments)

@@ -36,7 +36,7 @@ MAX_SYMBOLS = 20
 
 
 def configure(parser: Parser) -> None:
-    """Add the options of `map`."""
+    """Add the options of `map` to the parser."""
     parser.add_argument(
         "-q", "--query", metavar="Q", help="rank the files for this question, task or list of names"
     )
@@ -62,7 +62,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the map."""
+    """Print the map of the repository."""
     gc.disable()  # The process answers once and ends, so garbage collection would only cost time.
     root = arguments.cwd or Path.cwd()
     if not root.is_dir():
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
-    """Print the state of the index or matching definitions, without reading the repository's files."""
+    """Print the state of the index or the matching definitions, without reading the repository's files."""
     files, building = repo_map.state()
     if arguments.state:
         message = f"{format_count(files, 'file')} in the index{', which is being built' if building else ''}"
@@ -116,14 +116,14 @@ def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
 
 
 def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
-    """Return the reason why a pinned file is not in the map, without the file's name: `is hidden`."""
+    """Return the reason why a pinned file is not in the map, e.g. `is hidden`, to be printed after its name."""
     if path in map(os.path.normpath, hidden):
         return "is hidden"
     return "is left out of every map (docs/repomap.md)" if file.is_file() else "was not found"
 
 
 def summary(shown: MapView) -> str:
-    """Return a line with the numbers of files and tokens in the map, and of files left out."""
+    """Return a line with the numbers of files and tokens in a repository map, and of files left out."""
     words = f"{len(shown.files):,} of {format_count(shown.total, 'file')}, about {format_count(shown.tokens, 'token')}"
     skipped = ", ".join(describe_skipped(reason, count) for reason, count in sorted(shown.skipped.items()))
     words += f"; left out: {skipped}" if skipped else ""
@@ -131,7 +131,7 @@ def summary(shown: MapView) -> str:
 
 
 def as_json(file: RankedFile) -> dict[str, object]:
-    """Return a file of the map as a JSON object."""
+    """Return a file of the repository map as a JSON object."""
     return {
         "path": clean(file.path),
         "score": file.score,
@@ -141,7 +141,9 @@ def as_json(file: RankedFile) -> dict[str, object]:
 
 
 def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
-    """Return the secrets to redact. Settings are loaded only if the user's file has a table `[redaction]`."""
+    """Return the redaction options: which secrets to remove. Settings are loaded only if the user's file has a table
+    `[redaction]`.
+    """
     if "redaction" not in (read_small(locations.user_config) or ""):
         return RedactionOptions(Keys(os.environ, locations.secrets).collect_secrets())
     known: RedactionOptions = import_module("tui_agent.session.fault_redaction").load_redaction_options(
@@ -151,12 +153,12 @@ def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
 
 
 def secret_table_digest() -> str:
-    """Return a hash of the policy's table of secret files. An index built with another table is outdated."""
+    """Return a hash of the policy's table of secret files. A repository index built with another table is outdated."""
     table = Path(tui_agent.__file__).parent / "policy" / "places" / "places.toml"
     return hashlib.sha256(table.read_bytes()).hexdigest()[:16]
 
 
 def may_show(path: str) -> bool:
-    """Return True if the file may be read and shown. The policy's table is loaded on first use."""
+    """Return True if the policy allows reading and showing the file. The policy's table is loaded on first use."""
     allowed: bool = not import_module("tui_agent.policy.places.visibility").may_hold_secrets(path)
     return allowed

@@ -20,7 +20,7 @@ HEADLESS_SECONDS = 7200.0
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser with `--debug` that raises `UsageError` for a wrong command line; argparse would exit."""
+    """Argument parser with `--debug` that raises `UsageError` for a wrong command line, where argparse would exit."""
 
     def __init__(self, prog: str, usage: str | None = None, description: str = "", epilog: str = "") -> None:
         formatter = argparse.RawDescriptionHelpFormatter
@@ -28,7 +28,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--debug", action="store_true", help="show a traceback for errors")
 
     def options_with_value(self) -> set[str]:
-        """Return the options that take a value, in every spelling."""
+        """Return the options that take a value, in every spelling, e.g. `-m` and `--model`."""
         return {word for word, action in self._option_string_actions.items() if action.nargs != 0}
 
     def error(self, message: str) -> None:  # type: ignore[override]
@@ -36,14 +36,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def count(text: str) -> int:
-    """Parse a whole number of at least 1."""
+    """Parse a whole number of at least 1 from the command line."""
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
 def amount(text: str) -> float:
-    """Parse a number above 0."""
+    """Parse a number above 0 from the command line."""
     try:
         value = float(text)
     except ValueError:
@@ -188,17 +188,20 @@ GROUPS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
 EVERYTHING = tuple(GROUPS)
 SESSION_HELP = "a session id or its beginning, or `latest`"
 RECORDING_HELP = "a session id or its beginning, a run id, the path of a log, or `latest` (the newest session of any folder)"
-"""Help of an argument that also accepts logs outside the session folder."""
+"""Help text of an argument that accepts a session, a run, or a log outside the session folder."""
 
 
 def add_groups(parser: argparse.ArgumentParser, groups: Iterable[str]) -> None:
-    """Add the options of these `GROUPS` to the parser."""
+    """Add the options of the named `GROUPS` (e.g. `folders`) to the parser."""
     for group in groups:
         GROUPS[group](parser)
 
 
 class Verbs:
-    """The verbs below a command. Each has `--json`, `--debug` and the common options of its groups."""
+    """The verbs of one command, e.g. `list` in `tui-agent models list`.
+
+    Each verb has `--json`, `--debug` and the common options of its groups.
+    """
 
     def __init__(self, parser: Parser, examples: str) -> None:
         self._parsers = parser.add_subparsers(required=True)

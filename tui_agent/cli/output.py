@@ -38,7 +38,7 @@ def say_json(value: object, file: TextIO | None = None) -> None:
 
 
 def say_json_lines(values: Iterable[object]) -> None:
-    """Print a line of JSON for each value, all in one write: thousands of flushes would be slow."""
+    """Print each value as a line of JSON, all in one write: thousands of flushes would be slow."""
     print("".join(f"{_json_line(value)}\n" for value in values), end="", flush=True)
 
 
@@ -47,7 +47,7 @@ def _json_line(value: object) -> str:
 
 
 def plain_json(line: str) -> str:
-    """Replace control and invisible characters in JSON text by `\\uXXXX`; the JSON value does not change."""
+    r"""Replace control and invisible characters in JSON text by `\uXXXX`; the JSON value does not change."""
     return _UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], line)
 
 
@@ -55,7 +55,9 @@ _UNSEEN = re.compile(
     "[\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e01ef]"
 )
-"""Delete and C1 controls, bidi controls, line separators, zero-width characters, selectors, lone surrogates, tags."""
+"""Characters that terminals do not show or that change the display: delete and C1 controls, bidi controls, line
+separators, zero-width characters, selectors, lone surrogates, tags.
+"""
 
 
 def say_text(text: str) -> None:

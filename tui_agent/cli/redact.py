@@ -22,9 +22,10 @@ examples:
   tui-agent redact --explain < build.log
 """
 LINES_BEFORE, MAX_BEFORE = 4, 500
-"""Each line is searched together with this many earlier lines, each cut to this many characters."""
+"""Number of earlier lines that are searched together with each line, and the number of characters kept of each of them.
+"""
 MAX_CONTINUED = 1_000
-"""Maximum number of lines, each ending in a backslash, that are read before the first of them is written."""
+"""Maximum number of lines ending in a backslash that are read before the first of them is written."""
 _KEY_BEGINS = re.compile(
     r"(?P<before>(?:\s{0,20}\d{1,6}[:|\t ])?[\s+>|]{0,40}(?:-(?=-----))?(?:[\w.]{1,60}\s?[:=]\s?[\"'|>]{0,2}-?\s{0,4})?)"
     r"(?:-{4,5} ?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}[\s\\n]{0,4}|PuTTY-User-Key-File-\d{1,2}: .{0,200})"
@@ -32,7 +33,7 @@ _KEY_BEGINS = re.compile(
 _KEY_LINE = re.compile(
     r"[\s|>+\d:\"',\\-]{0,40}(?:[A-Za-z0-9+/=]{1,200}|[A-Z][A-Za-z0-9-]{1,30}: .{0,200}|-{4,5} ?END [A-Z0-9 ]{1,50}-{4,5})?[\s\"'\\,;nr+]{0,12}"
 )
-"""Matches a line inside a private key: Base64, a header, or the end."""
+"""Regular expression for a line inside a private key: Base64, a header, or the end."""
 _KEY_GOES_ON = "private-key-line"
 """Rule name for the lines of a private key after its first line; `--explain` does not list them."""
 _KEY_ENDS = re.compile(r"-----END|^\s*Private-(?:MAC|Hash):")
@@ -96,7 +97,7 @@ def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[st
 
 
 def _continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Yield blocks of lines: in each block, every line but the last ends in a backslash."""
+    """Group lines into blocks: in each block, every line but the last ends in a backslash."""
     block: list[str] = []
     for line in lines:
         block.append(line)
@@ -108,7 +109,9 @@ def _continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _hits_by_line(texts: Sequence[str], before: Iterable[str], redactor: Redactor) -> Iterator[list[Hit]]:
-    """Yield the secrets of each line, including those that only the lines `before` reveal."""
+    """Yield the secrets of each of the `texts`, including those that are recognised only together with the lines
+    `before`.
+    """
     raw, context = _encode("\n".join(texts)), _encode("".join(f"{text}\n" for text in before))
     hits = redactor.hits(raw)
     if context and raw.strip() and redactor.suspects(context + raw):

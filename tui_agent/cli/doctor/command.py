@@ -42,7 +42,7 @@ examples:
 
 
 class CheckResult(NamedTuple):
-    """The result of one check: `bad` for an error, `note` for a limitation. `advice` suggests a fix."""
+    """The result of one check: `state` is `bad` for an error and `note` for a limitation. `advice` suggests a fix."""
 
     state: Literal["ok", "note", "bad"]
     message: str
@@ -64,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the results; return 1 if any of them is bad."""
+    """Run the checks and print their results; return 1 if any of them is bad."""
     options, only = session_options(arguments, client="headless", interactive=True), arguments.only
     results = [run_check(only, load_startup_context(options))] if only else list(run_checks(options))
     for name, result in results:
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
-    """Run all checks and yield (name, result). An error in a check becomes its result."""
+    """Run all checks and yield pairs (name, result). If a check raises an error, the error is its result."""
     yield "version", version()
     yield "terminal", terminal()
     yield "locale", check_locale()
@@ -150,7 +150,7 @@ def check_installation() -> CheckResult:
 
 
 def startup(folders: Iterable[Path]) -> CheckResult:
-    """Report start-up files in these folders that do not belong to an installed package."""
+    """Report the files in `folders` that run at every start of Python and that no installed package contains."""
     files = doctor_startup.find_foreign_files(folders)
     if not files:
         return ok("only installed packages run code at the interpreter's start.")
@@ -159,7 +159,7 @@ def startup(folders: Iterable[Path]) -> CheckResult:
 
 
 def sessions(base: StartupContext) -> CheckResult:
-    """Check that sessions can be written, and that other users cannot read them."""
+    """Check that sessions can be written to the session folder, and that other users cannot read them."""
     folder = base.config.data_dir
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
@@ -247,7 +247,7 @@ def processes(base: StartupContext) -> CheckResult:
 
 
 def sandbox(base: StartupContext) -> CheckResult:
-    """Describe the sandbox, or the reason why there is none."""
+    """Describe the sandbox for commands, or the reason why there is none."""
     status = confining.build_confinement(base, base.options.cwd).sandbox
     if status.kind:
         return ok(f"{status.kind}. {' '.join(status.lines)}")
@@ -280,7 +280,6 @@ def secrets(base: StartupContext) -> CheckResult:
 
 
 def _describe_variables(base: StartupContext) -> str:
-    """Return a sentence that lists the secret variables which commands may see; empty if there are none."""
     shown = base.config.sandbox.variables
     return f" Commands can read these variables: {', '.join(shown)} ([sandbox] variables)." if shown else ""
 
@@ -307,7 +306,7 @@ CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
 
 
 async def probe_limits() -> ProcessControl | None:
-    """Start a command that does nothing, and return the limits that applied to it; None if it could not start."""
+    """Start a command that does nothing. Return the process limits that applied to it, or None if it could not start."""
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
         env = LocalEnvironment(Path(folder))
         try:
@@ -318,7 +317,7 @@ async def probe_limits() -> ProcessControl | None:
 
 
 def describe_cleanup(held: ProcessControl) -> str:
-    """Describe how processes that a command leaves behind are stopped."""
+    """Return a phrase on how processes that a command leaves behind are stopped."""
     if not held.reaper:
         return "as a process group; a process that left the group is found by an environment variable, if /proc exists"
     kernel = " or by the kernel (cgroup.kill)" if held.cgroup_kill else ""
@@ -326,7 +325,7 @@ def describe_cleanup(held: ProcessControl) -> str:
 
 
 def describe_process_limit(held: ProcessControl) -> str:
-    """Describe the limit on the number of processes; return an empty string if there is none."""
+    """Return a phrase on the limit on the number of processes, or an empty string if there is no limit."""
     match held.limited_by:
         case "cgroup":
             return f"at most {held.max_processes:,} processes per command (pids.max of a control group)"

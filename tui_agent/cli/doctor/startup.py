@@ -18,11 +18,12 @@ STARTUP_MODULES = ("sitecustomize", "usercustomize")
 MAX_READ_BYTES = 1_000_000
 _RUNS = re.compile(rb"^import[ \t]", re.MULTILINE)
 _OF_VENV = {"_virtualenv.pth": b"import _virtualenv"}
-"""Files, with their content, that tools for virtual environments create and that no package lists."""
+"""Names of start-up files that tools for virtual environments create and that no package lists, with their content."""
 
 
 class ForeignFile(NamedTuple):
-    """A start-up file that no package installed, or that differs from the installed one (`changed`).
+    """A file that runs at the start of Python and that no package installed, or that was `changed` after its
+    installation.
 
     `runs` is True if the file runs code; otherwise it only adds folders to the module path.
     """
@@ -39,7 +40,9 @@ def package_folders() -> list[Path]:
 
 
 def find_foreign_files(places: Iterable[Path]) -> list[ForeignFile]:
-    """Return the start-up files in these folders that no installed package contains, or that were changed since."""
+    """Return the start-up files in `places` that no installed package contains, or that were changed after
+    installation.
+    """
     files: list[ForeignFile] = []
     for folder in places:
         package_hashes = _package_hashes(folder)
@@ -65,7 +68,7 @@ def _startup_files(folder: Path) -> Sequence[Path]:
 
 
 def _package_hashes(folder: Path) -> dict[Path, str]:
-    """Return the SHA-256 (base64) of each start-up file of the installed packages; empty if not recorded."""
+    """Return the SHA-256 (base64) of each start-up file that the packages in `folder` recorded, by path."""
     hashes: dict[Path, str] = {}
     for package in metadata.distributions(path=[str(folder)]):
         for file in package.files or ():
@@ -88,7 +91,7 @@ def _digest(content: bytes) -> str:
 
 
 def describe_foreign_files(found: Sequence[ForeignFile]) -> tuple[str, str]:
-    """Return a description of the files, and advice on what to do."""
+    """Return a description of the start-up files in `found`, and advice on what to do about them."""
     names = ", ".join(
         f"{file.path}{' (changed since it was installed)' if file.changed else ''}" for file in found[:3]
     )

@@ -124,7 +124,9 @@ def check_table_file(arguments: argparse.Namespace) -> int:
 
 
 def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
-    """Print a JSON line for each line of standard input: the decision, or the line's number and an error."""
+    """Read commands from standard input and print a line of JSON for each: the decision, or the line's number and an
+    error.
+    """
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     status = Exit.DONE
     for number, line in enumerate(sys.stdin, 1):
@@ -141,7 +143,7 @@ def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
 
 
 def read_line(line: str) -> str:
-    """Return the command in a line such as `{"command": "ls"}`. Raises `ValueError` if the line is invalid."""
+    """Return the command in an input line such as `{"command": "ls"}`. Raises `ValueError` if the line is invalid."""
     try:
         value = json.loads(line)
     except ValueError as error:
@@ -187,7 +189,7 @@ class PolicyBench:
         return cls(policy, facts, env)
 
     def judge(self, command: str) -> tuple[Decision, tuple[str, ...]]:
-        """Return the decision about a bash script, and the reasons that led to it, in order.
+        """Return the policy's decision about a bash script, and the reasons that led to it, in order.
 
         A script with a path that cannot be resolved is denied, as in a session.
         """
@@ -215,7 +217,7 @@ class PolicyBench:
 def as_json(
     command: str, decision: Decision, reasons: Sequence[str] = (), *, explain: bool = False
 ) -> dict[str, object]:
-    """Return a decision as a JSON object, with its `reasons` if `explain` is True."""
+    """Return a decision about `command` as a JSON object, with its `reasons` if `explain` is True."""
     return {
         "command": command,
         "decision": decision.verdict,
@@ -245,10 +247,10 @@ def list_rules(arguments: argparse.Namespace) -> int:
 
 
 def rule_to_json(rule: Rule) -> dict[str, object]:
-    """Return a rule as a JSON object.
+    """Return a policy rule as a JSON object.
 
-    `bounded`: a project's rule, which can allow work only in the project. `workspace`: the folder of the only workspace in
-    which the user's rule applies, or empty. `scope`: where it applies, in words.
+    `bounded`: a project's rule, which can allow work only in the project. `workspace`: the folder of the only workspace
+    in which the user's rule applies, or empty. `scope`: where the rule applies, in words.
     """
     return {
         "rule": rule.text,

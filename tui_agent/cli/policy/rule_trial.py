@@ -37,28 +37,24 @@ from tui_agent.wiring.startup_context import StartupContext
 
 Change: TypeAlias = Literal["saved", "passes", "opened", "stopped", "asked", "same"]
 CHANGES: tuple[Change, ...] = get_args(Change)
-"""How the decision about a call would change.
+"""Names for the ways in which the decision about a call would change.
 
-| change | recorded decision | new decision |
-|---|---|---|
-| `saved` | asked, and the user allowed the call or nobody could answer | allow |
-| `passes` | asked, and the user denied the call | allow |
-| `opened` | denied by a rule or the profile | allow or ask |
-| `stopped` | allowed | deny |
-| `asked` | allowed without asking | ask |
-| `same` | any | no change |
+| change | recorded decision | new decision | |---|---|---| | `saved` | asked, and the user allowed the call or nobody
+could answer | allow | | `passes` | asked, and the user denied the call | allow | | `opened` | denied by a rule or the
+profile | allow or ask | | `stopped` | allowed | deny | | `asked` | allowed without asking | ask | | `same` | any | no
+change |
 """
 
 
 HOOK: Final = "hook"
 """The rule id of a decision that a hook made."""
 SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
-"""The rule ids of questions about leaving the sandbox, and about showing secret files to commands in it."""
+"""The rule ids of the questions about leaving the sandbox, and about showing secret files to commands in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedDecision:
-    """A recorded decision, and the decision that the other rules would make (`now`)."""
+    """A recorded decision about a call, and the decision that other rules would make about it (`now`)."""
 
     session: str
     record: DecisionRecord
@@ -67,13 +63,13 @@ class JudgedDecision:
 
     @property
     def description(self) -> str:
-        """A short description of the call's effects."""
+        """A short description of the call's effects, e.g. "edit src/app.py"."""
         return "; ".join(map(_describe_effect, self.record.event.effects)) or "unknown effects"
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts over many decisions.
+    """Counts over many judged decisions.
 
     `changed` lists the decisions that would differ; `by_rule` counts them by the id of the rule that would decide.
     """
@@ -86,7 +82,6 @@ class Tally:
     by_rule: dict[str, Counter[Change]] = field(default_factory=dict)
 
     def add(self, judged: JudgedDecision) -> None:
-        """Count one decision."""
         self.decisions += 1
         self.questions += was_asked(judged.record.event)
         self.sessions.add(judged.session)
@@ -97,7 +92,7 @@ class Tally:
 
 
 class DecisionJudge:
-    """Judges recorded calls again by `policy`. `profile`, if given, replaces the recorded profile."""
+    """Judges recorded calls by `policy`. `profile`, if given, replaces the recorded policy profile."""
 
     def __init__(self, policy: Policy, profile: PolicyName | None = None) -> None:
         self._policy = policy
@@ -122,17 +117,17 @@ class DecisionJudge:
 
 
 def was_asked(recorded: PermissionDecided) -> bool:
-    """Return True if the policy asked, even if no user was there to answer."""
+    """Return True if the policy asked the user, even if nobody was there to answer."""
     return recorded.request_id is not None or was_unanswered(recorded)
 
 
 def was_unanswered(recorded: PermissionDecided) -> bool:
-    """Return True if the call was denied because no user was there to answer."""
+    """Return True if the call was denied because the policy asked and nobody was there to answer."""
     return recorded.decided_by == "engine"
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
-    """Return the new decision, changed by what hooks and the sandbox would still demand.
+    """Return the new decision, changed by what hooks and the sandbox would demand in addition.
 
     A hook is expected to deny, ask or allow as it did before; if it allowed, a question of the profile is not asked.
     Leaving the sandbox and showing secret files to a command are always asked about.
@@ -194,11 +189,11 @@ HEADINGS: dict[Change, str] = {
     "same": "unchanged",
 }
 UNANSWERED_HEADING = "would run, although it was denied because nobody could answer"
-"""The heading for `saved` decisions where no user could answer."""
+"""Heading for the `saved` decisions in which nobody was there to answer."""
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verb `try`."""
+    """Add the verb `try` to `verbs`."""
     parser = verbs.add(
         "try",
         try_rules,

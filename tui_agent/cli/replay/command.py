@@ -45,7 +45,7 @@ the object that --headless prints:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the session, the event and the output options."""
+    """Add the session, the event and the output options to the parser."""
     parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
     parser.add_argument("--to", metavar="SEQ", type=int, help="the event to show (default: the last one)")
     parser.add_argument(
@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show, print or rerun the session."""
+    """Show, print or rerun the session, and return the exit status."""
     if not (arguments.headless or arguments.rerun):
         _require_terminal()
     base = load_context(arguments)
@@ -96,14 +96,14 @@ def _require_terminal() -> None:
 
 
 def headless(folder: Path, records: Sequence[Record], seq: int) -> int:
-    """Print the content of all panes at event `seq` as one JSON object."""
+    """Print the content of all panes of the app at event `seq` as one JSON object."""
     views = views_to_json(views_at(records, seq))
     say_json({"session": folder.name, "path": str(folder), "events": len(records), **views})
     return 0
 
 
 def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
-    """Return `wanted`, or the last event if it is None. Raises `UsageError` if the log has no event `wanted`."""
+    """Return `wanted`, or the number of the last event if it is None. Raises `UsageError` if the log has no such event."""
     last = records[-1].seq if records else -1
     if wanted is None:
         return last
@@ -113,7 +113,7 @@ def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
 
 
 def views_to_json(views: Views) -> JsonMap:
-    """Return the content of each view by the view's name, as JSON data.
+    """Return the content of the app's panes by name, as JSON data.
 
     `seq`, `at` and `kind` describe the newest event. `transcript` is a list of entries, each with its `type`.
     """

@@ -1,4 +1,5 @@
-"""Stand-ins for model, tools, map and environment with which a recorded turn can be run again.
+"""Replacements for the model, the tools, the repository map and the environment, with which a recorded turn can be run
+again.
 
 Invariant: of a real tool, only the methods without side effects are called. The model's recorded answers are returned
 in their order, whatever is requested.
@@ -46,16 +47,18 @@ from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 _ENGINE_KINDS = tuple(
     "tool. permission. model. checkpoint. context. memory. iteration. turn. user. run. env.".split()  # noqa: SIM905 - read as prose
 )
-"""Prefixes of the kinds of events that the engine itself records while a call runs. Other events are the tool's."""
+"""Prefixes of the kinds of events that the engine records while a call runs. All other events were recorded by the
+tool.
+"""
 
 
 WAIT_S = 2.0
 _Edge: TypeAlias = tuple[str, CallId]
-"""Start or end of a call: (kind, call id)."""
+"""The start or the end of a tool call, as a pair (event kind, call id)."""
 
 
 class RecordedResults:
-    """The recorded results of all tool calls of a session, with the events of each result.
+    """The recorded results of all tool calls of a session, with the events that each call recorded.
 
     Parallel calls must end in the recorded order. So `note_event` must be called with every event of the new log: a
     result is not returned before the recorded earlier starts and ends of other calls have happened.
@@ -96,7 +99,7 @@ class RecordedResults:
                 loose.append(payload)
 
     def note_event(self, event: Envelope) -> None:
-        """Remember an event of the new log."""
+        """Tell the results about an event of the new log, so that results which wait for this event are returned."""
         edge = _edge(event.payload)
         if edge is not None:
             self._seen_edges.add(edge)
@@ -104,7 +107,9 @@ class RecordedResults:
             self._changed = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
-        """Return the recorded effects of the tool's call with these arguments; None if there was no such call."""
+        """Return the recorded effects of the call of `spec` with the arguments `args`, or None if there was no such
+        call.
+        """
         for call in self._called:
             if call.name == spec.name and call.call_id in self._effects:
                 parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)
@@ -113,7 +118,7 @@ class RecordedResults:
         return None
 
     async def result_of_call(self, call_id: CallId) -> ToolResult:
-        """Wait for the events that were recorded during the call, and return its result.
+        """Wait for the events that were recorded during the call, then return the recorded result of the call.
 
         Raises `ToolError` if no result is recorded.
         """
@@ -144,7 +149,7 @@ def _build_result(end: ToolFinished, events: Sequence[Payload]) -> ToolResult:
 
 
 class RecordedTool:
-    """A tool with the recorded results of `tool`, which is never run."""
+    """Replacement for the tool `tool`: returns the recorded results and never runs it."""
 
     spec: ClassVar[ToolSpec]
 
@@ -160,16 +165,14 @@ class RecordedTool:
         return self._tool.effects(args)
 
     async def preview(self, args: BaseModel, env: Environment) -> Preview:
-        """Return an empty preview: a rerun shows nothing."""
         return Preview(())
 
     async def run(self, args: BaseModel, ctx: ToolContext) -> ToolResult:
-        """Return the recorded result of the call."""
         return await self._results.result_of_call(ctx.call_id)
 
 
 class RecordedSettlingTool(RecordedTool):
-    """A `RecordedTool` for a tool that resolves its arguments from files; these may have changed since."""
+    """Replacement for a tool that resolves its arguments from files, because the files may have changed."""
 
     def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
         super().__init__(tool, results)
@@ -199,7 +202,7 @@ def recorded_tools(offered: Sequence[OfferedTool], results: RecordedResults) -> 
 
 
 class ReadOnlyEnvironment(EnvironmentWrapper):
-    """Environment that refuses to write and run. `sandbox` is the sandbox of the recorded session."""
+    """Environment that refuses to write files and to run commands. `sandbox` is the sandbox of the recorded session."""
 
     def __init__(self, inner: Environment, sandbox: Sandbox) -> None:
         super().__init__(inner)
@@ -210,15 +213,12 @@ class ReadOnlyEnvironment(EnvironmentWrapper):
         return self._sandbox
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Raise an `EnvironmentFault`."""
         _refuse()
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
-        """Raise an `EnvironmentFault`."""
         _refuse()
 
     async def remove(self, path: str, expected_digest: str) -> None:
-        """Raise an `EnvironmentFault`."""
         _refuse()
 
 
@@ -227,7 +227,9 @@ def _refuse() -> NoReturn:
 
 
 class RecordedTurn:
-    """The model and the repository map of a rerun: both return what was recorded. `name` is used in messages."""
+    """The model and the repository map of a rerun, which return the recorded answers and maps. `name` is used in
+    messages.
+    """
 
     def __init__(self, name: str, blobs: BlobReader) -> None:
         self._name = name
@@ -237,12 +239,12 @@ class RecordedTurn:
         self._requests = 0
 
     def begin(self, events: Sequence[Envelope]) -> None:
-        """Use the events of the next turn, and its answers from the first one on."""
+        """Switch to the events of the next turn, and to the first answer in it."""
         self._events, self._requests = events, 0
         self._answers = list(recorded_answers(events, self._blobs))
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]:
-        """Return the turn's next answer; see `ports.model.ModelClient`."""
+        """Return the turn's next recorded answer; see `ports.model.ModelClient`."""
         return aclosing(self._chunks())
 
     async def _chunks(self) -> AsyncGenerator[ModelChunk, None]:
@@ -258,7 +260,9 @@ class RecordedTurn:
             yield chunk
 
     async def render(self, request: MapRequest) -> RenderedMap:
-        """Return the first recorded map of the turn, or an empty map. Raises the recorded `EnvironmentFault`."""
+        """Return the first recorded repository map of the turn, or an empty map. Raises the recorded
+        `EnvironmentFault`.
+        """
         built = used = None
         for event in self._events:
             match event.payload:
@@ -274,14 +278,13 @@ class RecordedTurn:
         return RenderedMap(text, used.tokens, used.files, built.files, built.skipped, built.partial, 0.0)
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
-        """Return the first recorded map; None if the turn's first request was sent before the map was ready."""
+        """Return the turn's first recorded map, or None if the turn's first request was sent before the map was ready."""
         maps = (event.payload for event in self._events if isinstance(event.payload, RepomapBuilt))
         first = next(maps, None)
         return None if first is not None and first.delay_reason else await self.render(request)
 
     def take_late_map(self) -> RenderedMap | None:
-        """Return None: a log does not show when a late map was ready."""
+        """Return None, because a log does not show when a late map was ready."""
         return None
 
-    async def aclose(self) -> None:
-        """Do nothing: there are no resources to close."""
+    async def aclose(self) -> None: ...

@@ -67,7 +67,7 @@ from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 PATIENCE_S = 60.0
-"""Time limit for one turn in seconds. A rerun waits for nothing, so a turn that takes longer has hung."""
+"""Time limit for one turn in seconds. Nothing in a rerun takes long, so a turn that takes longer has hung."""
 _OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugin.loaded")
 
 
@@ -79,7 +79,7 @@ def rerun(base: StartupContext, folder: Path, records: Sequence[Record], *, as_j
 
 
 class RerunResult:
-    """Result of a rerun: numbers of equal turns and events, turns that were copied, and the first difference."""
+    """Result of a rerun: the numbers of equal turns and events, the turns that were copied, and the first difference."""
 
     def __init__(self) -> None:
         self.turns = 0
@@ -89,7 +89,7 @@ class RerunResult:
         self.turn = 0
 
     def print_result(self, session: str, *, as_json: bool) -> int:
-        """Print the result and return the exit status."""
+        """Print the result of the rerun of `session`, and return the exit status."""
         divergence = self.divergence
         if as_json:
             say_json(
@@ -103,7 +103,7 @@ class RerunResult:
             )
             return Exit.DONE if divergence is None else Exit.FAILED
         for turn, why in self.skipped:
-            say(f"turn {turn} was copied as recorded: {why}")
+            say(f"turn {turn} was not rerun; its record was copied: {why}")
         if divergence is None:
             turns = format_count(self.turns, "turn")
             say(f"{session}: no differences in {turns} with {self.events} events.")
@@ -238,7 +238,7 @@ class RerunBench:
         self.engine.submit(command.model_copy(update={"id": self._base.ids.command()}))
 
     def copy_events(self, events: Sequence[Envelope]) -> None:
-        """Copy recorded events to the new log, except those that the engine records in the new log itself."""
+        """Copy recorded events to the new log, except those that the new engine has recorded there itself."""
         for event in events:
             if not event.payload.kind.startswith(_OURS):
                 self._recorder.append(event.payload, agent=event.agent)
@@ -300,7 +300,7 @@ class RerunBench:
 
 
 def payloads(records: Sequence[Record]) -> list[Payload]:
-    """Return the payloads of all known events."""
+    """Return the payloads of the records, except events of unknown kinds."""
     return [record.payload for record in records if isinstance(record, Envelope)]
 
 
@@ -313,7 +313,7 @@ def unoffered_services(tools: Sequence[ToolSpec], recorded: Sequence[Payload]) -
 
 
 def _copy_blobs(folder: Path, target: Path) -> None:
-    """Copy the blobs of the recorded session and of its parents."""
+    """Copy the blobs of the session in `folder` and of the sessions it was forked from to `target`."""
     for strand in load_lineage(folder).parts:
         blobs = strand.folder / "blobs"
         if blobs.is_dir():

@@ -74,7 +74,7 @@ exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached,
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the prompt and every common option."""
+    """Add the prompt and every common option to the parser."""
     parser.add_argument(
         "prompt", metavar="PROMPT", nargs="?", help="the task; - to read it from standard input"
     )
@@ -140,7 +140,7 @@ def one_turn(
     stream: bool = False,
     coda: AfterTurn | None = None,
 ) -> int:
-    """Run and print one turn, and return its exit status."""
+    """Run one turn and print its events or its answer; return the exit status."""
     out = sys.stdout
     show: Show = (
         PartStream(out, as_json=as_json)
@@ -214,7 +214,7 @@ async def use_session(
 
 
 def print_record(file: TextIO, record: Record) -> None:
-    """Print one JSON line and flush it, so that another program can follow the run."""
+    """Print an event as one JSON line and flush it, so that another program can follow the run."""
     print(record_json(record), file=file, flush=True)
 
 
@@ -237,7 +237,7 @@ def warn_unconfined(settings: SessionSettings, sandbox: Sandbox) -> None:
 
 
 def ignore_record(record: Record) -> None:
-    """Print nothing: without --json and --stream only the answer is printed."""
+    """Print nothing: without --json and --stream, only the answer at the end is printed."""
 
 
 def finish(outcome: Outcome, *, as_json: bool) -> int:
@@ -250,21 +250,21 @@ def finish(outcome: Outcome, *, as_json: bool) -> int:
 
 
 def warn_of_outcome(outcome: Outcome) -> int:
-    """Print a failure or a warning to standard error; return the exit status."""
+    """Print the turn's failure or warning to standard error; return the exit status."""
     if outcome.exit or outcome.warning:
         warn(outcome.warning or failure_line(outcome))
     return outcome.exit
 
 
 def record_json(record: Record) -> str:
-    """Return a record as one JSON line: the line of the log without its checksum."""
+    """Return an event as one JSON line: the line of the log without its checksum."""
     if isinstance(record, Envelope):
         return plain_json(record.model_dump_json())
     return plain_json(json.dumps(record.raw, ensure_ascii=False))
 
 
 class WarningPrinter:
-    """Calls `show` with each record, and prints a warning if the record reports a problem."""
+    """Calls `show` with each event record, and prints a warning if the record reports a problem."""
 
     def __init__(self, show: Show) -> None:
         self._show = show

@@ -30,7 +30,7 @@ UNATTENDED = "bypass"
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """A bundled scenario. Its folder has `script.yaml` (the model's answers), `workspace/` and `demo.toml`."""
+    """A bundled demo scenario. Its folder has `script.yaml` (the model's answers), `workspace/` and `demo.toml`."""
 
     name: str
     folder: Path
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
-    """Run the scenario like `run`, then undo and redo its turn."""
+    """Run the scenario like `tui-agent run`, then undo and redo its turn."""
     # Imported only here: the app's process must not load the engine.
     coda = import_module("tui_agent.cli.run.demo_end").undo_and_redo
     status: int = import_module("tui_agent.cli.run.command").one_turn(
@@ -101,7 +101,7 @@ def bundled_demos() -> dict[str, Demo]:
 
 
 def read_demo(folder: Path) -> Demo:
-    """Read one scenario. Raises `ConfigError` if its description is invalid."""
+    """Read a demo scenario from its folder. Raises `ConfigError` if its description is invalid."""
     path = folder / "demo.toml"
     try:
         about = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def read_demo(folder: Path) -> Demo:
 
 
 def list_demos(demos: dict[str, Demo], *, as_json: bool) -> int:
-    """Print the scenarios."""
+    """Print the names and titles of the demo scenarios."""
     if as_json:
         say_json_lines(
             {"name": demo.name, "description": demo.description, "prompt": demo.prompt, "policy": demo.policy}
