@@ -25,7 +25,7 @@ _MAX_NAMED = 32
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What all sandboxed commands of one environment may and may not access.
+    """Limits of the access that all sandboxed commands of one environment have.
 
     - `hidden` are absolute paths of secrets; the last component may be a glob.
     - `read_only` are names at the top of the workspace that no command may write, `absent` names that no command may create,
