@@ -23,7 +23,7 @@ def main() -> int:
 
 
 def leave_working_folder(path: list[str], package: str) -> None:
-    """Delete the first entry of `path`, unless it is the folder that contains `package`.
+    """Delete the first entry of the module search path `path`, unless it is the folder that contains `package`.
 
     `python -m` puts the working folder there.
     """

@@ -93,11 +93,11 @@ ArgsT = TypeVar("ArgsT", bound=BaseModel)
 
 
 class PluginApi(Protocol):
-    """The argument of `register`. Registering a name twice raises `PluginError`."""
+    """The argument of a plugin's `register` function. Registering a name twice raises `PluginError`."""
 
     @property
     def plugin(self) -> str:
-        """The registering plugin's name."""
+        """The name of the plugin that registers something."""
         ...
 
     @property
@@ -174,7 +174,7 @@ class SessionTool(BaseTool):
     """The part of the session that the tool reads or changes, such as `todos`."""
 
     def effects(self, args: Any) -> tuple[Effect, ...]:
-        """Return an internal effect, which the policy always allows."""
+        """Return an effect on the session only, which the policy always allows."""
         return (InternalEffect(subject=self.subject),)
 
 
@@ -206,7 +206,7 @@ class BaseMiddleware:
     name = "unnamed"
 
     async def on_turn_start(self, turn: TurnContext) -> None:
-        """Run before the turn's first iteration."""
+        """Run before the turn's first iteration (a model request with its tool calls)."""
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
         """Return texts to add to the system prompt or context of the next request. Must have no side effects."""
@@ -215,14 +215,14 @@ class BaseMiddleware:
     async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
         """Send a model request by `call_next(request)`, and return the reply.
 
-        An override may change both, or send the request again.
+        An override may change the request and the reply, or send the request again.
         """
         return await call_next(request)
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
         """Run a tool call by `call_next(call)`, and return the result. The policy has allowed the call.
 
-        An override may change both.
+        An override may change the call and the result.
         """
         return await call_next(call)
 

@@ -42,11 +42,11 @@ def format_time(at: float) -> str:
 
 
 KILO = 1000
-"""A column of token counts with at least this total is shown in thousands."""
+"""Total of a column of token counts from which the column is shown in thousands."""
 
 
 def round_to_tenths(count: int) -> int:
-    """Return `count` in hundreds, rounded as `format_thousands` rounds: 71 for 7,149, which is shown as `7.1k`."""
+    """Return `count` in hundreds, rounded as `format_thousands` rounds, e.g. 71 for 7,149, which is shown as `7.1k`."""
     return round(float(f"{count / KILO:.1f}") * 10)
 
 
@@ -69,7 +69,7 @@ def format_thousands(count: int) -> str:
 def format_token_column(counts: Sequence[int]) -> list[str]:
     """Format token counts so that the displayed counts add up to their displayed total.
 
-    They are in thousands if the total is at least a thousand: `3.9k`, or `<0.1k` for small counts.
+    The counts are in thousands if the total is at least a thousand: `3.9k`, or `<0.1k` for small counts.
     """
     total = sum(counts)
     if total < KILO:
@@ -110,7 +110,7 @@ def format_percent(fraction: float) -> str:
 
 
 def percent_shares(counts: Sequence[int]) -> list[int]:
-    """Return each count's whole percentage of the total. They add up to 100, or are all zero if the counts are."""
+    """Return each count's whole percentage of the total. The percentages add up to 100, or are all 0 if the counts are."""
     return _largest_remainder(counts, 100)
 
 

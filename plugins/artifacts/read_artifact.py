@@ -10,7 +10,9 @@ import tui_agent.plugin_api as api
 MAX_LINES = 1_000
 MAX_CHARS = 16_000
 MAX_ROW_CHARS = 2_000
-"""A longer line is split into rows of this many characters; each row counts as a line."""
+"""Maximum number of characters in a row of the result. A longer line is split into several rows, each counted as a
+line.
+"""
 MAX_LISTED_ARTIFACTS = 5
 
 
@@ -24,7 +26,7 @@ class ReadArtifactArgs(api.FrozenModel):
 
 
 class ReadArtifact(api.SessionTool):
-    """Reads stored outputs of this session. Their secrets are redacted, as in the log."""
+    """Tool that reads stored outputs of this session. Secrets in them are redacted, as in the log."""
 
     subject = "artifacts"
 
@@ -40,7 +42,7 @@ class ReadArtifact(api.SessionTool):
         return f"{args.artifact_id}:{args.offset}-{args.offset + args.lines - 1}"
 
     async def run(self, args: ReadArtifactArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the requested lines, up to `MAX_CHARS` characters."""
+        """Return the requested lines of the stored output, up to `MAX_CHARS` characters."""
         artifact = _find_artifact(args.artifact_id, ctx)
         try:
             text = await asyncio.to_thread(ctx.blobs.read_text, artifact.text)

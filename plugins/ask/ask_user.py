@@ -17,7 +17,7 @@ class AskUserArgs(api.FrozenModel):
 
 
 class AskUser(api.SessionTool):
-    """Asks one question and waits for the answer without a time limit."""
+    """Tool that asks the user one question and waits for the answer without a time limit."""
 
     subject = "question"
 
@@ -25,7 +25,6 @@ class AskUser(api.SessionTool):
         self.spec = api.load_spec("ask_user", __file__, AskUserArgs, verb="ask", timeout=None, needs={"ask"})
 
     def target(self, args: AskUserArgs) -> str:
-        """Return the question's first line."""
         return args.question.strip().split("\n")[0]
 
     async def run(self, args: AskUserArgs, ctx: api.ToolContext) -> api.ToolResult:

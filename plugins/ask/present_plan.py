@@ -5,7 +5,7 @@ from pydantic import Field
 import tui_agent.plugin_api as api
 
 OPTIONS = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
-"""The answers to a plan; the last one rejects it."""
+"""The answers from which the user chooses; the last answer rejects the plan."""
 REFUSAL_INDEX = 2
 
 
@@ -16,7 +16,10 @@ class PresentPlanArgs(api.FrozenModel):
 
 
 class PresentPlan(api.SessionTool):
-    """Shows a plan and waits for an answer. Text with a yes is the edited plan; text with a no is the reason."""
+    """Tool that shows a plan to the user and waits for a decision.
+
+    Text that the user adds to an approval is the edited plan; text added to a rejection is the reason.
+    """
 
     subject = "plan"
 
@@ -26,7 +29,6 @@ class PresentPlan(api.SessionTool):
         )
 
     def target(self, args: PresentPlanArgs) -> str:
-        """Return the plan's first line."""
         return args.plan.strip().split("\n")[0].lstrip("# ")
 
     async def run(self, args: PresentPlanArgs, ctx: api.ToolContext) -> api.ToolResult:

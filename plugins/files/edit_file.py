@@ -37,17 +37,18 @@ class EditFileArgs(api.FrozenModel):
 
 
 class EditFile(api.BaseTool):
-    """Replaces text that occurs exactly once. With `replace_all`, the file must have been read in its present state."""
+    """Tool that replaces text which occurs exactly once in a file.
+
+    With `replace_all`, it replaces every occurrence; the file must then have been read in its present state.
+    """
 
     def __init__(self) -> None:
         self.spec = api.load_spec("edit_file", __file__, EditFileArgs, verb="edit")
 
     def target(self, args: EditFileArgs) -> str:
-        """Return the path."""
         return args.path
 
     def effects(self, args: EditFileArgs) -> tuple[api.Effect, ...]:
-        """Return a write effect for the file."""
         return (api.WriteEffect(path=args.path),)
 
     async def predict_failure(
@@ -57,11 +58,11 @@ class EditFile(api.BaseTool):
         await _read_base(args, env, state)
 
     async def preview(self, args: EditFileArgs, env: api.Environment) -> api.Preview:
-        """Return the diff of the edit."""
+        """Return the diff of the edit as the preview."""
         return preview_change((await _compute_edit(args, await _read_base(args, env)))[0])
 
     async def run(self, args: EditFileArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Write the edited file."""
+        """Write the edited file, and report the changed lines."""
         content = await _read_base(args, ctx.env, ctx.state)
         change, lines = await _compute_edit(args, content)
         where = f"({api.format_count(len(lines), 'place')}) at lines" if len(lines) > 1 else "at line"
@@ -92,7 +93,7 @@ async def _compute_edit(args: EditFileArgs, content: api.FileContent) -> tuple[F
 
 
 def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, list[int]]:
-    """Return the file's new bytes, and the new line numbers at which it changes."""
+    """Return the file's new bytes, and the line numbers in the new text at which it changes."""
     decoded = decode(content.data)
     if decoded is None:
         raise api.ToolError(
@@ -125,7 +126,7 @@ def _list_lines(lines: Sequence[int], limit: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match in the text from `start` up to, but not including, `end`. `ending` is the line ending in the match."""
+    """A match of `old_text` in a file, from `start` up to, but not including, `end`. `ending` is the line ending in it."""
 
     start: int
     end: int
@@ -133,7 +134,7 @@ class Match:
 
 
 def find_matches(text: str, wanted: str) -> list[Match]:
-    """Return all non-overlapping matches in order. Lines may end differently in `text` and `wanted`."""
+    """Return all non-overlapping matches of `wanted` in order. Line endings may differ between `text` and `wanted`."""
     if "\r" not in text and "\r" not in wanted:
         return _find_plain(text, wanted)
     if "\r\n" not in text:
@@ -157,7 +158,7 @@ def _line_ending(piece: str, usual: str) -> str:
 
 
 def replace_matches(text: str, places: Sequence[Match], new: str) -> str:
-    """Return the text with every match replaced by `new`, with the line ending of the match."""
+    """Return the text with every match replaced by `new`, in which lines end as in the match."""
     pieces: list[str] = []
     position = 0
     for place in places:
@@ -171,7 +172,7 @@ def _with_ending(new: str, ending: str) -> str:
 
 
 def changed_lines(text: str, matches: Sequence[Match], new: str) -> list[int]:
-    """Return, for each match, the first line in which its replacement differs, as the new text counts lines."""
+    """Return the first line in which the replacement of each match differs, numbered as in the new text."""
     lines: list[int] = []
     line, position = 1, 0
     for match in matches:

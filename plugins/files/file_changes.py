@@ -27,7 +27,7 @@ class FileChange:
 
 
 def last_read_digest(content: api.FileContent, state: api.SessionStateView) -> str:
-    """Return the digest of the file's content that the session knows; empty if the file was never read."""
+    """Return the digest of the content that the session last read from the file; empty if it was never read."""
     # The log replaces bytes of a file name that are not UTF-8, so replace them here too.
     logged_path = content.path.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     last_read = state.read_files.get(logged_path)
@@ -35,7 +35,7 @@ def last_read_digest(content: api.FileContent, state: api.SessionStateView) -> s
 
 
 def require_current_read(content: api.FileContent, state: api.SessionStateView) -> None:
-    """Raise a `ToolError` if this content of the file has not been read in the session."""
+    """Raise a `ToolError` if the session has not read the file with its present content."""
     digest = last_read_digest(content, state)
     if not digest:
         raise api.ToolError(f"{content.path} has not been read in this session.", hint="Read it first.")
@@ -44,7 +44,7 @@ def require_current_read(content: api.FileContent, state: api.SessionStateView) 
 
 
 async def compute_change(path: str, before: api.FileContent | None, data: bytes) -> FileChange:
-    """Return the change from `before` to `data`. The diff is computed in a thread."""
+    """Compute the change of a file from `before` to `data`. The diff is computed in a thread."""
     return FileChange(path, before, data, await asyncio.to_thread(_diff, before, data))
 
 
@@ -57,13 +57,13 @@ def _diff(before: api.FileContent | None, data: bytes) -> api.LineDiff:
 
 
 def preview_change(change: FileChange) -> api.Preview:
-    """Return the diff as a preview, whose `content` identifies the exact bytes before and after."""
+    """Return the diff as a preview, whose `content` identifies the exact bytes before and after the change."""
     base = "" if change.before is None else change.before.digest
     return api.Preview((change.diff_block(),), content=f"{base} {hashlib.sha256(change.data).hexdigest()}")
 
 
 async def write_change(change: FileChange, message: str, ctx: api.ToolContext) -> api.ToolResult:
-    """Write the change and return the tool's result. Raises `ToolError` if the file is no longer as in `before`."""
+    """Write the change and return the tool's result. Raises `ToolError` if the file no longer has the content `before`."""
     expect = None if change.before is None else change.before.digest
     try:
         await ctx.env.write(change.path, change.data, expect)
@@ -80,7 +80,7 @@ async def write_change(change: FileChange, message: str, ctx: api.ToolContext) -
 
 
 async def read_existing(path: str, env: api.Environment) -> api.FileContent | None:
-    """Return the file's content, or None if it does not exist; raise a `ToolError` for a folder."""
+    """Return the content of the file, or None if it does not exist; raise a `ToolError` for a folder."""
     info = await env.stat(path)
     if info is None:
         return None

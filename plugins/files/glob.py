@@ -18,17 +18,17 @@ class GlobArgs(api.FrozenModel):
 
 
 class Glob(api.BaseTool):
-    """Finds the files below a folder whose path matches a pattern, except files that git ignores."""
+    """Tool that finds the files below a folder whose path matches a pattern, except files that git ignores."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("glob", __file__, GlobArgs, verb="find", parallel_safe=True)
 
     def target(self, args: GlobArgs) -> str:
-        """Return the pattern, and the folder if one is given."""
+        """Return the pattern, followed by the folder if one is given, e.g. "*.py in src"."""
         return f"{args.pattern} in {args.path}" if args.path not in ("", ".") else args.pattern
 
     def effects(self, args: GlobArgs) -> tuple[api.Effect, ...]:
-        """Return a read effect for everything below the folder."""
+        """Return the effect of reading everything below the folder."""
         return (api.ReadEffect(path=args.path or ".", recursive=True),)
 
     async def run(self, args: GlobArgs, ctx: api.ToolContext) -> api.ToolResult:

@@ -15,7 +15,7 @@ class ListDirectoryArgs(api.FrozenModel):
 
 
 class ListDirectory(api.BaseTool):
-    """Lists folders first, with a trailing slash, then files with their size."""
+    """Tool that lists a folder: subfolders first, with a trailing slash, then files with their size."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec(
@@ -23,15 +23,13 @@ class ListDirectory(api.BaseTool):
         )
 
     def target(self, args: ListDirectoryArgs) -> str:
-        """Return the folder."""
         return args.path or "."
 
     def effects(self, args: ListDirectoryArgs) -> tuple[api.Effect, ...]:
-        """Return a read effect for the folder."""
         return (api.ReadEffect(path=args.path or "."),)
 
     async def run(self, args: ListDirectoryArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the entries, without version control folders and caches."""
+        """Return the entries of the folder, without version control folders and caches."""
         try:
             items = await ctx.env.listdir(args.path or ".")
         except api.EnvironmentFault as fault:

@@ -34,7 +34,7 @@ If the sentence is empty, `_describe_indentation` finds the difference.
 
 
 def explain_mismatch(text: str, wanted: str) -> str:
-    """Return a few lines for the model: how `wanted` differs from the most similar lines of `text`, and these lines."""
+    """Explain to the model, in a few lines, how `wanted` differs from the most similar lines of `text`."""
     lines = [line.removesuffix("\r") for line in text.split("\n")][:MAX_LINES]
     old = [line.removesuffix("\r") for line in wanted.split("\n")]
     if old and old[-1] == "" and len(old) > 1:
@@ -46,7 +46,7 @@ def explain_mismatch(text: str, wanted: str) -> str:
         return "The file has nothing similar. Read it again."
     piece = lines[start : start + min(len(old), SHOWN_LINES)]
     shown = "\n".join(f"{start + 1 + index}\t{line[:MAX_WIDTH]}" for index, line in enumerate(piece))
-    return f"Most similar are lines {start + 1}-{start + len(old)}: {reason or _first_difference(lines, old, start)}\n{shown}"
+    return f"Lines {start + 1}-{start + len(old)} are the most similar: {reason or _first_difference(lines, old, start)}\n{shown}"
 
 
 def _find_nearest(lines: list[str], old: list[str]) -> tuple[int | None, str]:
@@ -58,7 +58,7 @@ def _find_nearest(lines: list[str], old: list[str]) -> tuple[int | None, str]:
 
 
 def _find_block(lines: list[str], old: list[str]) -> int | None:
-    """Return the index in `lines` where the block `old` starts; None if there is no such block or `old` is blank."""
+    """Return the index in `lines` at which the block `old` starts, or None if there is no such block or `old` is blank."""
     key = max(range(len(old)), key=lambda row: len(old[row]))
     if not old[key]:
         return None
@@ -91,7 +91,7 @@ def _count_blanks(text: str) -> str:
 
 
 def _find_similar(lines: list[str], old: list[str]) -> int | None:
-    """Return the index at which most of the block `old` matches; None if no place is similar.
+    """Return the index at which most lines of the block `old` match, or None if nothing in the file is similar.
 
     Each line of `old` counts with its length at the places where a line equals or contains it; the longest line also
     counts, by its similarity, at places where a line is only similar.

@@ -25,7 +25,7 @@ class ReadFileArgs(api.FrozenModel):
 
 
 class ReadFile(api.BaseTool):
-    """Reads lines of a text file, or an image, and records the file's digest, which edit_file checks."""
+    """Tool that reads lines of a text file, or an image. It records the file's digest, which edit_file checks."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("read_file", __file__, ReadFileArgs, verb="read", parallel_safe=True)
@@ -37,11 +37,10 @@ class ReadFile(api.BaseTool):
         return f"{args.path}:{args.offset}-{args.offset + args.limit - 1}"
 
     def effects(self, args: ReadFileArgs) -> tuple[api.Effect, ...]:
-        """Return a read effect for the file."""
         return (api.ReadEffect(path=args.path),)
 
     async def run(self, args: ReadFileArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the requested lines within the module's limits, or the image."""
+        """Return the requested lines within the limits of this module, or the image."""
         content = await _read_content(args.path, ctx.env)
         if api.image_type(content.data):
             return await _image_result(content, ctx)

@@ -36,7 +36,7 @@ class DecodedText:
 
     @property
     def display_text(self) -> str:
-        """The text for screen and model: bytes that cannot be decoded are shown as `?`."""
+        """The text for the screen and the model, in which bytes that cannot be decoded are shown as `?`."""
         return self.text.encode("utf-8", "replace").decode() if self.errors != "strict" else self.text
 
 

@@ -23,19 +23,18 @@ class WriteFileArgs(api.FrozenModel):
 
 
 class ResolvedWrite(WriteFileArgs):
-    """The arguments, completed with `exists` before the policy judges the call."""
+    """The arguments of write_file, completed with `exists` before the policy judges the call."""
 
     exists: bool
 
 
 class WriteFile(api.BaseTool):
-    """Creates a file. Replaces an existing file only with `overwrite`, and only if that file was read."""
+    """Tool that creates a file. It replaces an existing file only with `overwrite`, and only if that file was read."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("write_file", __file__, WriteFileArgs, verb="write")
 
     def target(self, args: WriteFileArgs) -> str:
-        """Return the path."""
         return args.path
 
     async def settle_arguments(self, args: WriteFileArgs, env: api.Environment) -> ResolvedWrite:
@@ -47,24 +46,22 @@ class WriteFile(api.BaseTool):
         return ResolvedWrite(**args.model_dump(), exists=exists)
 
     def effects(self, args: WriteFileArgs) -> tuple[api.Effect, ...]:
-        """Return a write effect for the file."""
         creates = not (args.exists if isinstance(args, ResolvedWrite) else args.overwrite)
         return (api.WriteEffect(path=args.path, creates=creates),)
 
     async def predict_failure(
         self, args: WriteFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise a `ToolError` if the file to replace was not read, or has changed since."""
+        """Raise a `ToolError` if the file to be replaced was not read, or has changed since it was read."""
         before = await read_existing(args.path, env) if args.overwrite else None
         if before is not None:
             require_current_read(before, state)
 
     async def preview(self, args: WriteFileArgs, env: api.Environment) -> api.Preview:
-        """Return the diff against the current file."""
+        """Return the diff against the current file as the preview."""
         return preview_change(await _compute_write(args, env))
 
     async def run(self, args: WriteFileArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Write the file."""
         change = await _compute_write(args, ctx.env)
         if change.before is not None:
             require_current_read(change.before, ctx.state)

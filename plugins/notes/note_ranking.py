@@ -13,19 +13,21 @@ import tui_agent.plugin_api as api
 
 MAX_NOTES = 10_000
 MAX_BYTES = 16_000_000
-"""Limits of one search: notes, and bytes in total. The newest notes are searched first."""
+"""Limits of one search: the number of notes, and the number of bytes in total. The newest notes are searched first."""
 SNIPPET_LINES = 8
 SNIPPET_CHARS = 600
 MIN_PREFIX_CHARS = 4
-"""Minimum letters of a word that matches longer words by their beginning: `config` matches `configuration`."""
+"""Minimum number of letters with which a word matches longer words: `config` matches `configuration`."""
 PREFIX_WEIGHT = 0.4
-"""Weight of a match by the beginning of a word; an exact match has weight 1."""
+"""Weight of a match by the beginning of a word; an exact match has the weight 1."""
 _K1, _B = 1.2, 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A matching piece of a note. `line` is its first line, from 1; `title` is the note's title and heading."""
+    """A matching piece of a note. `line` is the number of its first line, from 1; `title` is the note's title and
+    heading.
+    """
 
     file: str
     line: int
@@ -36,11 +38,14 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Snippets, best first. `notes` is the number of all notes, `skipped` the number of notes not searched."""
+    """The result of a search in the notes: snippets, the best first.
+
+    `notes` is the number of all notes, `skipped` the number of notes not searched.
+    """
 
     snippets: tuple[Snippet, ...]
     words: tuple[str, ...]
-    """The query's words, normalised."""
+    """The words of the query in the form in which they are compared."""
     notes: int
     skipped: int = 0
     truncated: tuple[str, ...] = ()
@@ -50,7 +55,10 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
-    """A paragraph that contains a query word, or has one in its heading. `counts`: weighted matches by query word."""
+    """A paragraph of a note that contains a word of the query, or whose heading contains one.
+
+    `counts` has the weighted number of matches of each word.
+    """
 
     file: str
     line: int
@@ -61,7 +69,7 @@ class _Paragraph:
 
 @dataclass(slots=True)
 class _Scan:
-    """Data that is collected while the notes are read."""
+    """Data that one search collects while it reads the notes."""
 
     matching: list[_Paragraph] = field(default_factory=list)
     paragraphs: int = 0
@@ -82,7 +90,7 @@ class _QueryWords:
         self._weights: dict[str, tuple[tuple[str, float], ...]] = {}
 
     def counts(self, text: str) -> dict[str, float]:
-        """Return the sum of the match weights in the text for each query word that occurs."""
+        """Return the sum of the match weights in a text for each query word that occurs in it."""
         lowered = text.lower()
         # Most paragraphs contain no query word, and a substring check is much faster than splitting the text.
         if not any(seed in lowered for seed in self._seeds):
@@ -94,7 +102,7 @@ class _QueryWords:
         return counts
 
     def excerpt(self, text: str) -> str:
-        """Return the text. If it is long, cut it to `SNIPPET_CHARS` characters around its first query word."""
+        """Return a text, cut to `SNIPPET_CHARS` characters around its first query word if it is long."""
         if len(text) <= SNIPPET_CHARS:
             return text
         lowered = api.strip_accents(text).lower()
@@ -117,7 +125,7 @@ class _QueryWords:
 
 
 def search(folder: Path, query: str, max_results: int, *, max_notes: int = MAX_NOTES) -> SearchResult:
-    """Return the paragraphs in `folder` that match the query best, at most `max_results`, ranked by BM25.
+    """Return the paragraphs of the notes in `folder` that match the query best, at most `max_results`, ranked by BM25.
 
     The words of the note's title, of the heading and of the file name are searched as part of each paragraph.
     """
@@ -185,9 +193,9 @@ def _score(scan: _Scan, words: Sequence[str]) -> Iterator[tuple[float, _Paragrap
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield (number of the first line, heading, lines) for each paragraph; split longer ones at `SNIPPET_LINES` lines.
+    """Yield (number of the first line, heading, lines) for each paragraph of a note.
 
-    If a note has only headings, yield its last heading.
+    Paragraphs are split at `SNIPPET_LINES` lines. If a note has only headings, yield its last heading.
     """
     paragraph: list[str] = []
     heading, paragraph_heading, heading_line, only_headings = "", "", 1, True
@@ -207,7 +215,7 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def _shares_prefix(word: str, term: str) -> bool:
-    """Return True if one word is the beginning of the other and has at least `MIN_PREFIX_CHARS` letters."""
+    """Return True if one of the words begins with the other, which has at least `MIN_PREFIX_CHARS` letters."""
     short, long = sorted((word, term), key=len)
     return len(short) >= MIN_PREFIX_CHARS and long.startswith(short)
 

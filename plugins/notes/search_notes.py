@@ -21,7 +21,7 @@ class SearchNotesArgs(api.FrozenModel):
 
 
 class SearchNotes(api.SessionTool):
-    """Returns the paragraphs of notes that match the query best."""
+    """Tool that returns the paragraphs of the notes which match a query best."""
 
     subject = "notes"
 
@@ -32,11 +32,10 @@ class SearchNotes(api.SessionTool):
         self._folder = folder
 
     def target(self, args: SearchNotesArgs) -> str:
-        """Return the query."""
         return args.query
 
     async def run(self, args: SearchNotesArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return snippets with `file:line`, best first."""
+        """Return the matching pieces of notes, each with `file:line`, best first."""
         result = await asyncio.to_thread(search, self._folder, args.query, args.max_results)
         pieces = [
             f"{snippet.file}:{snippet.line}{f' — {snippet.title}' if snippet.title else ''}\n{snippet.text}"
@@ -65,7 +64,7 @@ def _explain_empty(result: SearchResult) -> str:
 
 
 def _search_limits(result: SearchResult) -> list[str]:
-    """Return a line each for notes that were not searched, searched in part, or unreadable."""
+    """Return one line each about notes that were not searched, searched in part, or unreadable."""
     lines = []
     if result.skipped:
         lines.append(

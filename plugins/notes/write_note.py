@@ -19,29 +19,27 @@ class WriteNoteArgs(api.FrozenModel):
 
 
 class WriteNote(api.BaseTool):
-    """Writes one note. The policy treats this as a write outside the workspace."""
+    """Tool that writes one note. The policy treats it as a write outside the workspace."""
 
     def __init__(self, folder: Path) -> None:
         self.spec = api.load_spec("write_note", __file__, WriteNoteArgs, verb="note", needs={"ask"})
         self._folder = folder
 
     def target(self, args: WriteNoteArgs) -> str:
-        """Return the title."""
         return args.title
 
     def effects(self, args: WriteNoteArgs) -> tuple[api.Effect, ...]:
-        """Return a write effect for the note's file."""
         return (api.WriteEffect(path=str(note_path(self._folder, args.title))),)
 
     async def preview(self, args: WriteNoteArgs, env: api.Environment) -> api.Preview:
-        """Return the diff against the existing note."""
+        """Return the diff against the existing note as the preview."""
         block, _ = await asyncio.to_thread(self._diff_note, args.title, format_note(args.title, args.text))
         return api.Preview(
             (block,), content=block.diff if isinstance(block.diff, str) else block.diff.blob_sha256
         )
 
     async def run(self, args: WriteNoteArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Write the note with its secrets redacted."""
+        """Redact the secrets in the note and write it."""
         if ctx.blobs.read_text(ctx.blobs.put_text(args.title)) != args.title:
             raise api.ToolError(
                 "The title contains a secret, which would become part of the file's name.",
@@ -67,7 +65,7 @@ class WriteNote(api.BaseTool):
         )
 
     def _diff_note(self, title: str, after: str) -> tuple[api.DiffBlock, bool]:
-        """Return the diff from the present note to the text `after`, and True if the note is new."""
+        """Return the diff from the present note to the text `after`, and True if there is no note with the title yet."""
         path = note_path(self._folder, title)
         before = api.read_note(path)
         diff = api.diff_lines(before or "", after)
@@ -76,7 +74,7 @@ class WriteNote(api.BaseTool):
 
 
 def note_path(folder: Path, title: str) -> Path:
-    """Return the file of the note with this title."""
+    """Return the path of the note with the title `title`."""
     slug = re.sub(r"[^\w]+", "-", title.lower(), flags=re.ASCII).strip("-")[:60]
     if not slug:
         slug = f"note-{abs(_title_hash(title)):x}"
@@ -84,7 +82,10 @@ def note_path(folder: Path, title: str) -> Path:
 
 
 def _title_hash(text: str) -> int:
-    """Return a number that is always the same for a title: the file name if the title has no ASCII letter or digit."""
+    """Return a number that is always the same for a title.
+
+    It is the file's name if the title has no ASCII letter or digit.
+    """
     number = 0
     for char in text:
         number = (number * 131 + ord(char)) % (1 << 32)
@@ -92,5 +93,5 @@ def _title_hash(text: str) -> int:
 
 
 def format_note(title: str, text: str) -> str:
-    """Return the note's text as it is written to the file."""
+    """Return the note's text as it is written to its file: the title as a heading, then the text."""
     return f"# {' '.join(title.split())}\n\n{text.strip()}\n"

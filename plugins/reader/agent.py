@@ -6,12 +6,12 @@ READING_TOOLS = ("read_file", "list_directory", "glob", "grep", "write_todos", "
 
 
 class Reader:
-    """Makes one model request per iteration, and runs only calls of `READING_TOOLS`."""
+    """Agent that makes one model request per iteration, and runs only calls of `READING_TOOLS`."""
 
     name = "reader"
 
     async def step(self, state: api.SessionStateView, ask: api.AskModel) -> api.Action:
-        """Ask the model and return its calls; end the turn if the reply has none."""
+        """Ask the model and return the tool calls in its reply; end the turn if there are none."""
         reply = await ask(api.ModelQuery(tools=READING_TOOLS))
         calls = [part for part in reply.parts if isinstance(part, api.ToolCallPart)]
         if calls:

@@ -16,7 +16,7 @@ class RepoMapArgs(api.FrozenModel):
 
 
 class RepoMapTool(api.BaseTool):
-    """Returns the repository map as text."""
+    """Tool that returns the repository map as text: the files that matter for a question, with their symbols."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec(
@@ -30,15 +30,14 @@ class RepoMapTool(api.BaseTool):
         )
 
     def target(self, args: RepoMapArgs) -> str:
-        """Return the query."""
         return args.query or "the whole repository"
 
     def effects(self, args: RepoMapArgs) -> tuple[api.Effect, ...]:
-        """Return a read effect for the whole workspace."""
+        """Return the effect of reading the whole workspace."""
         return (api.ReadEffect(path=".", recursive=True),)
 
     async def run(self, args: RepoMapArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the map, and the events that record its use."""
+        """Return the repository map, and the events that record its use."""
         if ctx.repomap is None:
             raise api.ToolError("This workspace has no map.")
         request = api.MapRequest(
@@ -64,7 +63,7 @@ class RepoMapTool(api.BaseTool):
 
 
 def _built_events(shown_map: api.RenderedMap, *, refresh: bool) -> tuple[api.RepomapBuilt, ...]:
-    """Return the event that records a complete index, if the call waited for that (`refresh`)."""
+    """Return the event that records a complete index, if the call waited for the index to be complete (`refresh`)."""
     if not refresh:
         return ()
     files, skipped, duration_ms = shown_map.total, shown_map.skipped, shown_map.duration_ms

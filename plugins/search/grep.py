@@ -20,7 +20,9 @@ MAX_LINE = 300
 MAX_CHARS = 40_000
 MAX_PATTERN = 1000
 MAX_SINGLE_FILE_BYTES = 20_000_000
-"""Maximum bytes of a single file given as `path`. Files in a folder have a smaller limit (`query.MAX_FILE_BYTES`)."""
+"""Maximum size in bytes of a single file given as `path`. Files in a folder have a smaller limit
+(`query.MAX_FILE_BYTES`).
+"""
 
 
 class GrepArgs(api.FrozenModel):
@@ -36,7 +38,7 @@ class GrepArgs(api.FrozenModel):
 
 @dataclass
 class RenderedHits:
-    """The rows of the result, and how many matching lines, files and characters they contain."""
+    """The rows of the search result as text, with the numbers of matching lines, files and characters in them."""
 
     lines: list[str] = field(default_factory=list)
     hits: int = 0
@@ -46,7 +48,7 @@ class RenderedHits:
 
 
 class Grep(api.BaseTool):
-    """Searches with ripgrep, or with Python in a separate process if ripgrep is not installed."""
+    """Tool that searches with ripgrep, or with Python in a separate process if ripgrep is not installed."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("grep", __file__, GrepArgs, verb="search", timeout=60, parallel_safe=True)
@@ -57,7 +59,7 @@ class Grep(api.BaseTool):
         return f"{args.pattern} in {where}" if where else args.pattern
 
     def effects(self, args: GrepArgs) -> tuple[api.Effect, ...]:
-        """Return a read effect for everything below the path."""
+        """Return the effect of reading everything below the path."""
         return (api.ReadEffect(path=args.path or ".", recursive=True),)
 
     async def run(self, args: GrepArgs, ctx: api.ToolContext) -> api.ToolResult:
@@ -125,7 +127,10 @@ async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) ->
 
 
 async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) -> tuple[list[int], list[str]]:
-    """Read the file. Return the line numbers that exist in it, sorted, and all its lines; nothing if unreadable."""
+    """Read a file for its matching lines. Return the line numbers that exist in it, sorted, and all its lines.
+
+    Both are empty if the file is unreadable.
+    """
     try:
         content = await env.read(path)
     except api.EnvironmentFault:
@@ -137,7 +142,7 @@ async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) ->
 
 
 def _format_rows(lines: list[str], numbers: list[int], context: int) -> list[str]:
-    """Return the rows of one file: `12:match`, `13-context`, and `--` between blocks that are not adjacent."""
+    """Return the result's rows for one file: `12:match`, `13-context`, and `--` between blocks that are not adjacent."""
     rows: list[str] = []
     hits = set(numbers)
     last = 0

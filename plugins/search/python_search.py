@@ -25,7 +25,7 @@ LENGTH = struct.Struct(">I")
 
 
 class WorkerEnded(Exception):
-    """The worker process was closed or failed."""
+    """Raised if the worker process was closed or failed."""
 
 
 class Worker:
@@ -58,7 +58,7 @@ class Worker:
         return results
 
     def close(self) -> None:
-        """Stop the process."""
+        """Stop the worker process."""
         self._closed = True
         process = self._process
         if process is None:
@@ -87,7 +87,9 @@ class Worker:
 async def search(
     query: Query, env: Environment, may_read: Callable[[str], bool], seconds: float = MAX_SEARCH_S
 ) -> SearchResult:
-    """Return the matching lines of the files for which `may_read` is True. Stop after `seconds`."""
+    """Search the files for which `may_read` is True, and return the numbers of the matching lines. Stop after
+    `seconds`.
+    """
     result = SearchResult("own")
     deadline = time.monotonic() + seconds
     worker = Worker(query.pattern, query.ignore_case, query.max_results + 1)
@@ -104,7 +106,9 @@ async def search(
 
 
 def _glob_filter(glob: str) -> Callable[[str], bool]:
-    """Return a predicate for paths. An empty glob matches every path; a leading `!` inverts the match."""
+    """Return a predicate for paths that match `glob`. An empty glob matches every path; a leading `!` inverts the
+    match.
+    """
     if not glob.strip("!"):
         return lambda path: True
     matches = compile_path_pattern(glob.removeprefix("!"))

@@ -4,17 +4,17 @@ import codecs
 from dataclasses import dataclass, field
 
 MAX_FILE_BYTES = 5_000_000
-"""Larger files in a folder are not searched."""
+"""Maximum size in bytes of a file in a folder; larger files are not searched."""
 MAX_SEARCH_S = 20.0
 _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One search.
+    """A text search in one file or folder.
 
-    `path` is relative to the workspace, absolute if it is outside, or empty for the whole workspace. `single` is True if
-    the path is a file.
+    `path` is relative to the workspace, absolute if it is outside, or empty for the whole workspace. `single` is True
+    if `path` is a file.
     """
 
     pattern: str
@@ -27,7 +27,7 @@ class Query:
 
 @dataclass
 class SearchResult:
-    """The line numbers of the matches by path. `incomplete`: the search stopped early, for the reasons in `notes`."""
+    """The numbers of the matching lines by path. `incomplete`: the search stopped early, for the reasons in `notes`."""
 
     engine: str
     lines: dict[str, list[int]] = field(default_factory=dict)

@@ -24,7 +24,7 @@ _PLACE = re.compile(rb"([^\0\n]+)\0(\d+):")
 
 
 def build_arguments(query: Query) -> tuple[str, ...]:
-    """Return the arguments for ripgrep. No part of the query can be read as an option."""
+    """Return ripgrep's arguments for a query. No part of the query can be read as an option."""
     options = [
         "--no-config",
         "--color=never",
@@ -50,7 +50,7 @@ def build_arguments(query: Query) -> tuple[str, ...]:
 
 
 async def search(query: Query, env: Environment, may_read: Callable[[str], bool]) -> SearchResult | None:
-    """Return the matches in the files for which `may_read` is True.
+    """Search with ripgrep. Return the matches in the files for which `may_read` is True.
 
     Return None if ripgrep is not installed or rejects the query.
     """

@@ -22,7 +22,7 @@ _BUILTINS = frozenset(
 
 
 def plain_words(command: str) -> tuple[str, ...] | None:
-    """Return the words of a command that needs no shell; None for a command that needs one."""
+    """Return the words of a command that needs no shell, or None if it needs a shell."""
     if not _is_plain(command):
         return None
     words = tuple(shlex.split(command, comments=False, posix=True))

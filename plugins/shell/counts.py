@@ -13,9 +13,10 @@ MAX_FAILURES = 50
 
 @dataclass(frozen=True, slots=True)
 class TestCounts:
-    """Counts of a test run, -1 if unknown. `failed` includes errors; `failures` has the names of failed tests.
+    """Numbers of passed, failed and skipped tests in a test run, -1 if unknown.
 
-    `uncollected` are the names of files whose tests could not be loaded; each also counts as failed.
+    `failed` includes errors; `failures` has the names of failed tests. `uncollected` are the names of files whose tests
+    could not be loaded; each also counts as failed.
     """
 
     passed: int = -1
@@ -29,7 +30,7 @@ class TestCounts:
         return self.passed >= 0 or self.failed >= 0
 
     def format_counts(self) -> str:
-        """Format the counts above zero: `1 file could not be collected, 1 failed, 31 passed, 2 skipped`."""
+        """Format the counts above zero, e.g. `1 file could not be collected, 1 failed, 31 passed, 2 skipped`."""
         uncollected = len(self.uncollected)
         counts = (
             (uncollected, f"{'file' if uncollected == 1 else 'files'} could not be collected"),
@@ -41,7 +42,7 @@ class TestCounts:
 
     @property
     def failed_lines(self) -> list[str]:
-        """One line for each failed test, and for each file that could not be collected."""
+        """Return a line for each failed test, and for each file that could not be collected."""
         return [
             f"{'not collected' if name in self.uncollected else 'failed'}: {name}" for name in self.failures
         ]
@@ -135,7 +136,10 @@ def _vitest(output: str) -> TestCounts:
 
 
 def _summary_line(pattern: str, failure: str, output: str) -> TestCounts:
-    """Read counts such as `1 failed, 2 passed` from the last line that matches `pattern`."""
+    """Read counts such as `1 failed, 2 passed` from the output's last line that matches `pattern`.
+
+    `failure` is the pattern of a line with the name of a failed test.
+    """
     lines = re.findall(pattern, output, re.MULTILINE)
     if not lines:
         return TestCounts()

@@ -12,12 +12,12 @@ from .frameworks import TestCommand
 from .output import DecodedOutput, LiveOutput, decode_output
 
 MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
-"""Maximum bytes of output that are stored: in total, and from the output's end. The middle is dropped."""
+"""Maximum number of bytes of output that are stored: in total, and from the output's end. The middle is dropped."""
 MIN_TIMEOUT_S = 1.0
 
 
 async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, DecodedOutput]:
-    """Run a program until it ends or a time limit is reached; return its result and output.
+    """Run a program until it ends or a time limit is reached; return its result and its output.
 
     Cancelling stops the program. Raises `ToolError` if the program or folder is not found, `EnvironmentFault` if the
     program cannot be started.
@@ -48,13 +48,13 @@ def _limit_time(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:
 
 
 def sandbox_note(result: ExecResult) -> str:
-    """Return lines for the model on what the sandbox blocked or hid; empty if nothing."""
+    """Return lines for the model on what the sandbox blocked or hid, or an empty string."""
     stopped = f"\n[the sandbox: {result.blocked} Do not try to get around it.]" if result.blocked else ""
     return stopped + "".join(f"\n[the sandbox: {remark}]" for remark in result.remarks)
 
 
 def describe_end(result: ExecResult) -> str:
-    """Return how the program ended: `exit 1`, `timed out`, `not found`."""
+    """Return how the program ended, e.g. `exit 1`, `timed out` or `not found`."""
     if result.outcome == "exited" and result.exit_code is not None:
         return f"exit {result.exit_code}" + (f" ({result.message})" if result.message else "")
     return {"timeout": result.message or "timed out", "not_found": "not found"}.get(

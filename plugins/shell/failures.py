@@ -10,16 +10,16 @@ from dataclasses import dataclass
 MAX_LINE_CHARS = 300
 _NEVER = r"(?!)"
 _RULE = re.compile(r"\s*|[=-]{70}")
-"""Matches a line at either end of a failure that does not belong to it."""
+"""Regular expression for a line before or after a failure that does not belong to it, e.g. `=====`."""
 _SECTION = re.compile(r"-+ Captured .+ -+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The form of a failure in an output, as patterns for the beginnings of lines.
+    """The form in which a test framework prints a failure, as patterns for the beginnings of lines.
 
-    A failure begins at a line that matches `first` and ends before the next one, or before one that matches `after`. Lines
-    before one that matches `heading` do not count. One line of the failure must match `mark`.
+    A failure begins at a line that matches `first` and ends before the next such line, or before a line that matches
+    `after`. Lines before a line that matches `heading` do not count. One line of the failure must match `mark`.
     """
 
     first: str
@@ -44,11 +44,13 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
         _Form(r"  \d+\) ", heading=r"\s+\d+ failing$"),
     ),
 }
-"""The forms of each framework (a name returned by `frameworks.detect_framework`); the first that fits is used."""
+"""The forms of failures for each framework (a name returned by `frameworks.detect_framework`). The first form that fits
+is used.
+"""
 
 
 def find_failures(framework: str, output: str) -> list[str]:
-    """Return the different failures in an output, in their order."""
+    """Return the different failures in the output of a test program, in their order."""
     lines = output.split("\n")
     for form in _FORMS[framework]:
         failures = ["\n".join(block) for block in _blocks(lines, form)]
@@ -87,7 +89,7 @@ def _without_rules(lines: list[str]) -> list[str]:
 
 
 def shorten_failure(failure: str) -> str:
-    """Return a failure with the middle of its traceback, and most of the output that it printed, left out."""
+    """Shorten the text of a failure: leave out the middle of its traceback, and most of the output that it printed."""
     sections: list[list[str]] = [[]]
     for line in failure.split("\n"):
         if _SECTION.fullmatch(line):

@@ -58,7 +58,7 @@ def detect_framework(words: tuple[str, ...]) -> str:
 
 
 def _without_runner(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words without a leading `uv run`, `poetry run`, `npx` or similar."""
+    """Return the words of a command without a leading `uv run`, `poetry run`, `npx` or similar."""
     if words[0] in ("uv", "poetry", "pipenv", "hatch", "pdm", "rye") and words[1:2] == ("run",):
         return words[2:]
     return words[1:] if words[0] in ("npx", "bunx") else words
@@ -162,7 +162,10 @@ async def _python_command(
 
 
 def _start_folder(folder: str, tests: list[str]) -> str:
-    """Return the folder for unittest's discovery: the only folder with tests, or empty for the project's own folder."""
+    """Return the folder in which unittest searches for tests.
+
+    It is the only folder that contains tests, or an empty string for the project's own folder.
+    """
     prefix = f"{folder}/" if folder not in ("", ".") else ""
     tops = {
         path.removeprefix(prefix).partition("/")[0] if "/" in path.removeprefix(prefix) else ""
@@ -179,7 +182,8 @@ async def _find_interpreter(env: Environment, names: dict[str, FileInfo]) -> str
 
 
 async def _find_test_files(env: Environment, path: str, *, named: bool) -> tuple[list[str], str]:
-    """Return test files below a folder, or the file itself, and the pattern of their names if it is not a usual one.
+    """Return the test files below a folder, or the file itself, and the pattern of their names if it is not a usual
+    one.
 
     `named`: the model named the path, so files with other names count too if there are none with a usual name.
     """
@@ -225,7 +229,7 @@ async def _pytest_in_pyproject(env: Environment, names: dict[str, FileInfo]) -> 
 
 
 async def _sets_file_names(env: Environment, names: dict[str, FileInfo]) -> bool:
-    """Return True if the project tells pytest how its test files are named."""
+    """Return True if the project's configuration of pytest sets how test files are named."""
     for name in ("pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"):
         if name in names and b"python_files" in await _read_bytes(env, names[name].path):
             return True

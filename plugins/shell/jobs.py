@@ -1,4 +1,4 @@
-"""read_job_output, and the tool result that describes a background job."""
+"""The tool read_job_output, and the tool result that describes a background job."""
 
 from pydantic import Field
 
@@ -19,7 +19,7 @@ class ReadJobOutputArgs(api.FrozenModel):
 
 
 class ReadJobOutput(api.SessionTool):
-    """Reads the new output of a background job, or stops the job and all processes that it started."""
+    """Tool that reads the new output of a background job, or stops the job and all processes that it started."""
 
     subject = "jobs"
 
@@ -45,7 +45,7 @@ class ReadJobOutput(api.SessionTool):
 
 
 def background_jobs(ctx: api.ToolContext) -> api.Jobs:
-    """Return the session's jobs. Raises `ToolError` if jobs are not available in this run."""
+    """Return the session's background jobs. Raises `ToolError` if jobs are not available in this run."""
     if ctx.jobs is None:
         raise api.ToolError("Background jobs are not available in this run.")
     return ctx.jobs

@@ -18,7 +18,7 @@ MAX_SHOWN_LINES = 400
 LIVE_CHARS = 64_000
 LIVE_SAMPLE_CHARS = 2_000
 LIVE_LINE_CHARS = 200
-"""Characters shown of one very long line: few, so that the note before the line stays visible."""
+"""Number of characters shown of one very long line: few, so that the note before the line stays visible."""
 LIVE_PAUSE_S = 0.5
 _SPACE = re.compile(r"\s")
 _CONTROL = re.compile(
@@ -27,7 +27,7 @@ _CONTROL = re.compile(
 
 
 class LiveOutput:
-    """Decodes a program's output while it runs and calls `progress` with text for the screen.
+    """Decodes a program's output while it runs, and passes text for the screen to `progress`.
 
     The first `LIVE_CHARS` characters are passed on completely; after them, every `LIVE_PAUSE_S` seconds, the newest
     characters with a note of how many were skipped.
@@ -44,7 +44,7 @@ class LiveOutput:
         self._due: asyncio.TimerHandle | None = None
 
     def add(self, data: bytes) -> None:
-        """Add the next bytes. Must be called on the event loop."""
+        """Add the next bytes of the output. Must be called on the event loop."""
         text = self._decode.decode(data)
         if self._room and text:
             first, text = text[: self._room], text[self._room :]
@@ -62,7 +62,7 @@ class LiveOutput:
             self._due = asyncio.get_running_loop().call_later(wait, self._show)
 
     def close(self) -> None:
-        """Stop calling `progress`."""
+        """Stop passing text to `progress`."""
         if self._due is not None:
             self._due.cancel()
 
@@ -78,9 +78,9 @@ class LiveOutput:
 def _sample(newest: str, waiting: int, joint: str) -> str:
     """Return the end of `newest`, in whole lines if possible, after a note of how many characters are not shown.
 
-    `waiting` is the number of characters since the last sample; `newest` has the last ones. `joint` is put before the
-    note: a line feed if the screen is in the middle of a line. A sample without a space ends with a line feed, because
-    the screen does not show an unfinished word.
+    `waiting` is the number of characters since the last sample; `newest` has the last of them. `joint` is put before
+    the note: a line feed if the screen is in the middle of a line. A sample without a space ends with a line feed,
+    because the screen does not show an unfinished word.
     """
     skipped = waiting - len(newest)
     if not skipped:
@@ -94,7 +94,9 @@ def _sample(newest: str, waiting: int, joint: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DecodedOutput:
-    """A program's output as text: as stored, and without control sequences. `dropped`: bytes that were not stored."""
+    """A program's output as text: as stored, and without control sequences. `dropped`: number of bytes that were not
+    stored.
+    """
 
     stored: LongText
     clean: str
@@ -104,7 +106,7 @@ class DecodedOutput:
 def decode_output(
     data: bytes, dropped: int, keep: Callable[[str], LongText], cut_at: int = 0
 ) -> DecodedOutput:
-    """Decode output and store it with `keep`. Blocking: call it in a thread for large output.
+    """Decode a program's output and store it with `keep`. Blocking: call it in a thread for large output.
 
     If `dropped` bytes are missing, a note is inserted at the byte position `cut_at`.
     """

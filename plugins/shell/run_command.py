@@ -27,7 +27,9 @@ class RunCommandArgs(api.FrozenModel):
 
 
 class RunCommand(api.BaseTool):
-    """Runs a command until it ends, or as a background job. All processes that it started are stopped afterwards."""
+    """Tool that runs a command until it ends, or as a background job. All processes that the command started are
+    stopped afterwards.
+    """
 
     def __init__(self) -> None:
         self.spec = api.load_spec(
@@ -35,16 +37,15 @@ class RunCommand(api.BaseTool):
         )
 
     def target(self, args: RunCommandArgs) -> str:
-        """Return the command as the model wrote it."""
         return args.command.strip()
 
     def effects(self, args: RunCommandArgs) -> tuple[api.Effect, ...]:
-        """Return a run effect with exactly the arguments or the script that will run."""
+        """Return the effect of running exactly the arguments or the script of the command."""
         argv, script = _parse_command(args)
         return (api.RunEffect(argv=argv, script=script, cwd=args.cwd),)
 
     async def preview(self, args: RunCommandArgs, env: api.Environment) -> api.Preview:
-        """Return the command, with a note for a background job."""
+        """Return the command as the preview, with a note for a background job."""
         command = args.command.strip()
         if args.background:
             blocks = (api.TextBlock(text=command), api.TextBlock(text=BACKGROUND_NOTE))
@@ -87,14 +88,14 @@ class RunCommand(api.BaseTool):
 def _test_events(
     command: TestCommand, result: api.ExecResult, output: DecodedOutput, ctx: api.ToolContext
 ) -> tuple[api.TestFinished, ...]:
-    """Return the event with test counts if the command is a test program that ended, else nothing."""
+    """Return an event with test counts if the command is a test program that ended, else nothing."""
     if not command.framework or result.outcome != "exited":
         return ()
     return (test_event(command, result, read_counts(command.framework, output.clean), ctx),)
 
 
 def _parse_command(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
-    """Return (arguments, ""), or ((), script) if a shell is needed; both are empty for an empty command."""
+    """Return (arguments, ""), or ((), script) if the command needs a shell; both are empty for an empty command."""
     command = args.command.strip()
     if not command:
         return (), ""

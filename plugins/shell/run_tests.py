@@ -21,11 +21,13 @@ MAX_TIMEOUT, MAX_COMMAND = 3600, 10_000
 MAX_SHOWN_FAILURES, PASSED_LINES = 3, 5
 MAX_OUTPUT_ENDS = 3
 MAX_COMPLETE_CHARS = 2_500
-"""Characters up to which the model gets the output of failed tests completely."""
+"""Maximum size of the output of failed tests that the model gets completely, in characters."""
 CRASH_HEAD_CHARS, CRASH_TAIL_CHARS = 2_000, 4_000
 _FOLDER = re.compile(r"cd\s+((?:[^\s;&|<>'\"]|'[^']*'|\"[^\"]*\")+)\s*&&\s*(?=\S)")
 _OUTPUT_END = re.compile(r"(?:2>&1|\|[ \t]*(?:tail|head)(?:[ \t]+-(?:[nc][ \t]*|-lines=|-bytes=)?\d+)?)$")
-"""Matches an end of a command that only redirects or limits the output, which run_tests does itself."""
+"""Regular expression for the end of a command that only redirects or limits its output, as in `pytest | tail -5`.
+run_tests limits the output itself.
+"""
 
 
 class RunTestsArgs(api.FrozenModel):
@@ -37,7 +39,7 @@ class RunTestsArgs(api.FrozenModel):
 
 
 class ResolvedTests(RunTestsArgs):
-    """The arguments, completed with the command that is judged by the policy, shown and run."""
+    """The arguments of run_tests, completed with the command that the policy judges and that is shown and run."""
 
     argv: tuple[str, ...]
     framework: str
@@ -45,13 +47,13 @@ class ResolvedTests(RunTestsArgs):
 
 
 class RunTests(api.BaseTool):
-    """Runs a test program and counts its tests. Refuses any other command."""
+    """Tool that runs a test program and counts its tests. It refuses any other command."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)
 
     def target(self, args: RunTestsArgs) -> str:
-        """Return the command, or else the path, or else `all tests`."""
+        """Return the command, else the path, else `all tests`."""
         return args.command.strip() or args.path or "all tests"
 
     async def settle_arguments(self, args: RunTestsArgs, env: api.Environment) -> ResolvedTests:
@@ -62,14 +64,14 @@ class RunTests(api.BaseTool):
         )
 
     def effects(self, args: RunTestsArgs) -> tuple[api.Effect, ...]:
-        """Return a run effect with the command; its `argv` is empty if no command is detected yet."""
+        """Return the effect of running the command; its `argv` is empty if no command is detected yet."""
         if isinstance(args, ResolvedTests):
             return (api.RunEffect(argv=args.argv, cwd=args.folder),)
         words, folder = _split_command(args.command)
         return (api.RunEffect(argv=_with_path(words, args.path, folder) if words else (), cwd=folder),)
 
     async def preview(self, args: RunTestsArgs, env: api.Environment) -> api.Preview:
-        """Return the exact command. An approval shows the folder with the effects."""
+        """Return the exact command as the preview. Its folder is shown with the effects of the call."""
         command = await _settled_command(args, env)
         text = shlex.join(command.argv)
         return api.Preview(
@@ -126,7 +128,7 @@ def _build_result(
 
 
 def _shorten_output(framework: str, result: api.ExecResult, output: DecodedOutput) -> str:
-    """Return the last lines if the tests passed, else the first failures."""
+    """Return the last lines of the output if the tests passed, else the first failures."""
     text = output.clean.rstrip("\n")
     if result.exit_code == 0:
         return "\n".join(map(cut_line, text.split("\n")[-PASSED_LINES:]))
@@ -164,7 +166,7 @@ async def _resolve_command(args: RunTestsArgs, env: api.Environment) -> TestComm
 
 
 def _split_command(command: str) -> tuple[tuple[str, ...], str]:
-    """Return the words of a command and its folder: `cd X && pytest 2>&1 | tail -5` gives `pytest` and `X`.
+    """Split a command into its words and its folder: `cd X && pytest 2>&1 | tail -5` gives `pytest` and `X`.
 
     The words are empty if the command needs a shell for anything else.
     """

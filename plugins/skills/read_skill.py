@@ -15,7 +15,7 @@ class ReadSkillArgs(api.FrozenModel):
 
 
 class ReadSkill(api.BaseTool):
-    """Reads files of the session's skills, and no other files."""
+    """Tool that reads files of the session's skills, and no other files."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec(
@@ -23,15 +23,15 @@ class ReadSkill(api.BaseTool):
         )
 
     def target(self, args: ReadSkillArgs) -> str:
-        """Return the skill's name, with the file if one is given."""
+        """Return the skill's name, followed by the file if one is given."""
         return f"{args.name}/{args.file}" if args.file else args.name
 
     def effects(self, args: ReadSkillArgs) -> tuple[api.Effect, ...]:
-        """Return an internal effect: only skills loaded into the session are read."""
+        """Return an effect on the session only, because only skills loaded into the session are read."""
         return (api.InternalEffect(subject=f"the skill {args.name}"),)
 
     async def run(self, args: ReadSkillArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the file's text; after the instructions, also the names of the other files."""
+        """Return the text of the skill's file; after the instructions, also the names of its other files."""
         if ctx.skills is None:
             raise api.ToolError("This session has no skills.")
         skill = await asyncio.to_thread(ctx.skills.read, args.name, args.file)

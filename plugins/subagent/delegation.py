@@ -18,7 +18,7 @@ _ENDS = {"completed": "done", "failed": "failed", "interrupted": "stopped", "bud
 
 
 class DelegationTool(api.SessionTool):
-    """Base class for tools that give a task to another agent. The policy judges that agent's calls one by one."""
+    """Base class for tools that give a task to another agent. The policy judges each of that agent's calls."""
 
     subject = "subtask"
 
@@ -56,18 +56,17 @@ class SpawnSubtaskArgs(api.FrozenModel):
 
 
 class SpawnSubtask(DelegationTool):
-    """Gives a task to another agent and returns that agent's report."""
+    """Tool that gives a task to another agent and returns that agent's report."""
 
     def __init__(self) -> None:
         super().__init__("spawn_subtask", SpawnSubtaskArgs)
 
     def target(self, args: SpawnSubtaskArgs) -> str:
-        """Return the task, after the agent's name if one is given."""
+        """Return the task, preceded by the agent's name if one is given."""
         task = " ".join(args.prompt.split())
         return f"{args.agent}: {task}" if args.agent else task
 
     async def preview(self, args: SpawnSubtaskArgs, env: api.Environment) -> api.Preview:
-        """Return an empty preview, because `target` already shows the task."""
         return api.Preview((), content=args.prompt)
 
     async def run(self, args: SpawnSubtaskArgs, ctx: api.ToolContext) -> api.ToolResult:
@@ -91,17 +90,15 @@ class DelegateReadonlyArgs(api.FrozenModel):
 
 
 class DelegateReadonly(DelegationTool):
-    """Gives a question to an investigator agent and returns the findings."""
+    """Tool that gives a question to an investigator agent and returns the findings."""
 
     def __init__(self) -> None:
         super().__init__("delegate_readonly", DelegateReadonlyArgs)
 
     def target(self, args: DelegateReadonlyArgs) -> str:
-        """Return the question."""
         return f"{INVESTIGATOR}: {' '.join(args.task.split())}"
 
     async def preview(self, args: DelegateReadonlyArgs, env: api.Environment) -> api.Preview:
-        """Return an empty preview, because `target` already shows the question."""
         return api.Preview((), content=args.task)
 
     async def run(self, args: DelegateReadonlyArgs, ctx: api.ToolContext) -> api.ToolResult:
@@ -115,7 +112,7 @@ class DelegateReadonly(DelegationTool):
 
 
 async def _count_lines(evidence: Sequence[Evidence], env: api.Environment) -> dict[str, int]:
-    """Return the number of lines of each file that exists; `sys.maxsize` if the file cannot be read."""
+    """Return the number of lines of each file that the evidence names and that exists; `sys.maxsize` if unreadable."""
     lengths: dict[str, int] = {}
     for path in {place.path for place in evidence}:
         with suppress(api.EnvironmentFault, ValueError):
@@ -127,7 +124,7 @@ async def _count_lines(evidence: Sequence[Evidence], env: api.Environment) -> di
 
 
 def _format_findings(findings: Findings) -> str:
-    """Format the summary, the evidence and the open questions for the user."""
+    """Format the investigator's summary, evidence and open questions for the user."""
     lines = [findings.summary]
     if findings.evidence:
         lines.append("")
@@ -145,7 +142,7 @@ def _format_findings(findings: Findings) -> str:
 def _build_result(
     report: api.DelegateReport, findings: api.JsonMap, display: tuple[api.DisplayBlock, ...]
 ) -> api.ToolResult:
-    """Return the tool result for a report: `findings` and success as JSON, with the reason of a failure.
+    """Return the tool result for an agent's report: `findings` and success as JSON, with the reason of a failure.
 
     Tokens, cost and calls are in `data`, but not in the text for the model.
     """

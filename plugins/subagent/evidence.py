@@ -16,7 +16,9 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 MAX_ENTRIES = 40
 MAX_TEXT_CHARS = 400
 TRAILING_LINES = 1
-"""Evidence may be this many lines past the end, because editors number the empty line after the last line feed."""
+"""Number of lines past the end of a file that evidence may name, because editors number the empty line after the last
+line feed.
+"""
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(r"(?<![\w./:@+-])([\w.@+-][\w./@+-]*+):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
 _FILE_NAME = re.compile(r"[\w.@+-]*[\w+-]\.[A-Za-z]\w{0,7}")
@@ -28,28 +30,30 @@ _FENCED = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A location in a file. `lines` is `10` or `10-24`, or empty for the whole file; `what` says what is there."""
+    """A location in a file that supports an investigator's answer.
+
+    `lines` is `10` or `10-24`, or empty for the whole file; `what` says what is there.
+    """
 
     path: str
     lines: str = ""
     what: str = ""
     not_found: str = ""
-    """The reason why these lines do not exist; empty if they exist."""
+    """The reason why the lines do not exist; empty if they exist."""
 
     @property
     def last_line(self) -> int:
-        """The last line number; 0 for the whole file."""
+        """The number of the last line; 0 for the whole file."""
         return int(self.lines.rpartition("-")[2] or 0)
 
     def as_json(self) -> JsonMap:
-        """Return the location as a JSON object."""
         missing: JsonMap = {"not_found": self.not_found} if self.not_found else {}
         return {"path": self.path, "lines": self.lines, "what": self.what, **missing}
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """An investigator's answer. `not_there` lists paths that do not exist."""
+    """An investigator's answer: summary, evidence and open questions. `not_there` lists paths that do not exist."""
 
     summary: str
     evidence: tuple[Evidence, ...] = ()
@@ -90,7 +94,7 @@ class Findings:
 
 
 def read_findings(text: str, *, trusted: bool = True) -> Findings:
-    """Parse an answer: its JSON object, or else the locations in its text.
+    """Parse an investigator's answer: its JSON object, or else the locations named in its text.
 
     `trusted` is False if the investigator failed; confidence is then low.
     """
@@ -100,7 +104,7 @@ def read_findings(text: str, *, trusted: bool = True) -> Findings:
 
 
 def _find_objects(text: str) -> Iterator[dict[str, object]]:
-    """Yield JSON objects in a text: those in code fences, last fence first, then the text itself as an object."""
+    """Yield the JSON objects in a text: those in code fences, last fence first, then the text itself as an object."""
     first, last = text.find("{"), text.rfind("}")
     pieces = [*reversed(_FENCED.findall(text)), text, text[first : last + 1] if 0 <= first < last else ""]
     for piece in pieces:
@@ -154,7 +158,7 @@ def _parse_text(text: str) -> Findings:
 
 
 def _parse_questions(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the items of the list below a line `Open questions`."""
+    """Return the items of the list below a line `Open questions` in the answer."""
     start = next((index for index, line in enumerate(lines) if _OPEN.match(line)), None)
     if start is None:
         return ()
@@ -186,7 +190,7 @@ def _parse_place(raw: object) -> Evidence | None:
 
 
 def _lines_text(raw: Mapping[str, object]) -> str:
-    """Return the line numbers as text such as `10-24`, given as text, a list, or `start_line` and `end_line`."""
+    """Return line numbers as text such as `10-24`, given as text, a list, or `start_line` and `end_line`."""
     lines = raw.get("lines") or raw.get("line_range") or raw.get("line")
     if lines is None and raw.get("start_line") is not None:
         lines = [raw.get("start_line"), raw.get("end_line")]
@@ -196,7 +200,7 @@ def _lines_text(raw: Mapping[str, object]) -> str:
 
 
 def _normalise_range(lines: str) -> str:
-    """Return `10` or `10-24`; empty if there is no number."""
+    """Return a range of lines as `10` or `10-24`; empty if `lines` has no number."""
     match = _LINES.search(lines)
     if match is None or not int(match[1]):
         return ""

@@ -11,7 +11,9 @@ MAX_CONTENT = 500
 
 
 class Todo(api.FrozenModel, extra="ignore"):
-    """One item as the model writes it. Fields of other programs' lists, such as `activeForm`, are ignored."""
+    """One item of the todo list as the model writes it. Fields of other programs' lists, such as `activeForm`, are
+    ignored.
+    """
 
     content: str
     status: api.TodoStatus = "pending"
@@ -26,7 +28,9 @@ class WriteTodosArgs(api.FrozenModel):
 
 
 class WriteTodos(api.SessionTool):
-    """Replaces the list. If several items are in progress, the others become pending, and a note says so."""
+    """Tool that replaces the todo list. If several items are in progress, all but one become pending, and a note says
+    so.
+    """
 
     subject = "todos"
 
@@ -34,11 +38,10 @@ class WriteTodos(api.SessionTool):
         self.spec = api.load_spec("write_todos", __file__, WriteTodosArgs, verb="todos", needs={"state"})
 
     def target(self, args: WriteTodosArgs) -> str:
-        """Return the number of items."""
         return api.format_count(len(args.todos), "item")
 
     async def run(self, args: WriteTodosArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the new list."""
+        """Replace the todo list and return it."""
         items = _assign_ids(args.todos, ctx.state.todo)
         _check_tree(items)
         items, note = _keep_one_in_progress(items)
@@ -53,7 +56,7 @@ class WriteTodos(api.SessionTool):
 
 
 def _assign_ids(todos: Sequence[Todo], known: Sequence[api.TodoItem]) -> tuple[api.TodoItem, ...]:
-    """Return the items, all with ids.
+    """Give every item of the todo list an id.
 
     An item without an id gets the id of the `known` item with the same text, or else the next free number.
     """

@@ -58,7 +58,7 @@ def as_json(theme: ThemeFile, chosen: str) -> dict[str, object]:
 
 
 def preview_theme(arguments: argparse.Namespace) -> int:
-    """Print the colours of a theme by role, and its five lowest contrasts."""
+    """Print the colours of a theme by their use, and its five lowest contrasts."""
     available, _, chosen = themes(arguments)
     theme = available.get(arguments.name)
     if theme is None:
@@ -79,7 +79,7 @@ def preview_theme(arguments: argparse.Namespace) -> int:
 
 
 def swatch(color: str) -> str:
-    """Return six terminal cells in a colour such as `#a0b1c2`; empty if colour cannot be used."""
+    """Return six terminal cells filled with a colour such as `#a0b1c2`; empty if colour cannot be used."""
     if not wants_colour():
         return ""
     red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))

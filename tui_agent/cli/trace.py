@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the summary of one session."""
+    """Print the summary of one session, and what the options ask for: its tree of turns or its parts."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
     records = read_records(folder)
@@ -82,13 +82,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def integrity(folder: Path) -> dict[str, object]:
-    """Check the log and its blobs; return `ok` and the list of `problems`."""
+    """Check a session's log and its blobs; return `ok` and the list of `problems`."""
     problems = verify_session(folder)
     return {"ok": not problems, "problems": problems}
 
 
 def summary(metrics: MetricsView) -> list[tuple[str, str]]:
-    """Return rows of a name and a formatted figure, without the rows that have no value."""
+    """Return the figures of a session as pairs of a name and a formatted value, without figures that have no value."""
     tools = ", ".join(
         f"{name} {count}" for name, count in sorted(metrics.tools.items(), key=lambda pair: -pair[1])
     )
@@ -129,7 +129,9 @@ def kinds(metrics: MetricsView) -> str:
 
 
 def spans_in_order(trace: TraceView) -> list[Span]:
-    """Return the spans in tree order: each span before its children."""
+    """Return the timed steps (turns, requests, tool calls) of a session in the order of their tree: each before its
+    children.
+    """
     spans: list[Span] = []
     pending = list(reversed(trace.roots))
     while pending:
@@ -140,7 +142,7 @@ def spans_in_order(trace: TraceView) -> list[Span]:
 
 
 def format_tokens(span: Span) -> str:
-    """Format the tokens of a model request; for other spans, the total output and the largest input."""
+    """Format the tokens of a model request; for any other step, its total output and its largest input."""
     tokens_in, tokens_out = span.tokens_in or 0, span.tokens_out or 0
     if span.estimated:
         return f"about {tokens_in}+{tokens_out} tokens, not counted by the provider"
@@ -152,7 +154,7 @@ def format_tokens(span: Span) -> str:
 
 
 def span_line(span: Span) -> str:
-    """Format one span, indented by its depth."""
+    """Format one timed step of a session as a line, indented by its depth in the tree."""
     duration = "running" if span.duration_ms is None else format_duration(span.duration_ms / 1000)
     tokens = f"  {format_tokens(span)}" if span.tokens_in or span.tokens_out else ""
     state = "" if span.state == "done" else f"  {SPAN_STATE_LABELS[span.state]}"

@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def show(found: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
-    """Print each folder's decision and its files, with what each file could do."""
+    """Print the decision about each folder and the folder's files, with what each file could do."""
     for project in found:
         rows = list(files_of(project, paths))
         if as_json:
@@ -86,7 +86,7 @@ def show(found: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
 
 
 def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
-    """Yield (mark, name, possible effect) of each file. Files deleted since the decision come last."""
+    """Yield (mark, name, possible effect) of each file of a project. Files deleted since the decision come last."""
     marked = trust.compare_files(project.files, paths)
     for file in project.files.files:
         yield marked.get(file.name, ""), file.name, describe_effect(file)
@@ -96,7 +96,7 @@ def files_of(project: Project, paths: Paths) -> Iterator[tuple[str, str, str]]:
 
 
 def show_decisions(paths: Paths, *, as_json: bool) -> int:
-    """Print every folder with a decision. `holds` is False if its files have changed since the decision."""
+    """Print every folder with a trust decision. `holds` is False if its files have changed since the decision."""
     rows = []
     for folder, decision in sorted(trust.load_decisions(paths).items()):
         is_current = trust.is_decision_current(Path(folder), paths)

@@ -1,7 +1,7 @@
-"""Named agents: Markdown files that describe a delegate, with a few fields in front.
+"""Named agents: Markdown files that describe an agent for delegated tasks, with a few fields at the start.
 
-Invariant: a faulty file is reported and affects nothing else. When two files use the same name, the nearest
-wins: the project's (if trusted), then the user's, then the built-in one.
+Invariant: a faulty file is reported and affects nothing else. When two files use the same name, the nearest wins: the
+project's (if trusted), then the user's, then the built-in one.
 """
 
 import re
@@ -20,7 +20,7 @@ FOLDER = "agents"
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 RESERVED = frozenset({SUBTASK, INVESTIGATOR, MAIN_AGENT, "default"})
 FIELDS = ("name", "description", "tools", "model", "max_iterations", "read_only")
-"""Fields that the front matter may have."""
+"""Names of the fields that the front matter of an agent file may have."""
 MAX_PROMPT_CHARS = 40_000
 MAX_DESCRIPTION_CHARS = 300
 MAX_ITERATIONS = 500
@@ -30,7 +30,7 @@ _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 @dataclass(frozen=True, slots=True)
 class AgentFault:
-    """A fault or remark about an agent file. A file with a fault defines no agent."""
+    """An error in an agent file, or a remark about it. A file with an error defines no agent."""
 
     source: str
     message: str
@@ -38,9 +38,9 @@ class AgentFault:
 
 @dataclass(frozen=True, slots=True)
 class NamedAgents:
-    """The agents available for delegation, sorted by name, and the faults of files that define none.
+    """The agents to which tasks can be delegated, sorted by name, and the errors of files that define none.
 
-    `hidden` are user files whose agent name a nearer file also defines.
+    `hidden` are user files whose agent name is also defined by a file that takes precedence.
     """
 
     roles: tuple[Role, ...] = ()
@@ -49,7 +49,7 @@ class NamedAgents:
 
 
 def load_named_agents(built_in: Path, user: Path, project: ProjectFiles | None) -> NamedAgents:
-    """Read the built-in agents (`built_in`), those of the user's folder and those of a trusted project."""
+    """Read the built-in agents from `built_in`, those from the user's folder, and those of a trusted project."""
     roles: dict[str, Role] = {}
     faults: list[AgentFault] = []
     hidden: list[AgentFault] = []
@@ -66,7 +66,7 @@ def load_named_agents(built_in: Path, user: Path, project: ProjectFiles | None) 
 
 
 def _read_roles(files: Iterator[tuple[str, str]], faults: list[AgentFault]) -> dict[str, Role]:
-    """Return the agents of one place by name; the first file with a name wins."""
+    """Return the agents of one source by name, e.g. the user's folder; the first file with a name wins."""
     roles: dict[str, Role] = {}
     for source, text in files:
         try:
@@ -83,7 +83,7 @@ def _read_roles(files: Iterator[tuple[str, str]], faults: list[AgentFault]) -> d
 
 
 def parse_agent(source: str, text: str) -> Role:
-    """Parse one agent file. Raises `ConfigError` with the fault, without the file's name."""
+    """Parse one agent file. Raises `ConfigError` with the error but without the file's name."""
     fields, body = _split_front_matter(text)
     unknown = sorted(set(fields) - set(FIELDS))
     if unknown:
@@ -156,7 +156,7 @@ def _strip_name(name: str, error: ConfigError) -> str:
 
 
 def _split_front_matter(text: str) -> tuple[dict[str, str | list[str]], str]:
-    """Return the fields between the two lines `---` and the text below. Raises `ConfigError`."""
+    """Split an agent file into the fields between the two lines `---` and the text below. Raises `ConfigError`."""
     lines = text.splitlines()
     if not lines:
         raise ConfigError("it is empty")

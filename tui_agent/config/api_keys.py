@@ -20,10 +20,10 @@ MIN_SECRET_CHARS = 8
 
 
 class SystemKeyring:
-    """The system's key ring, available if the `keyring` package is installed and finds one."""
+    """The system's key ring, if the `keyring` package is installed and finds one."""
 
     def get(self, name: str) -> str | None:
-        """Return the secret of this name; None if it is missing or locked."""
+        """Return the secret of this name from the key ring, or None if it is missing or locked."""
         ring = _load_keyring()
         if ring is None:
             return None
@@ -34,7 +34,7 @@ class SystemKeyring:
         return str(secret) if secret else None
 
     def store(self, name: str, value: str) -> bool:
-        """Store a secret; return False if there is no usable key ring."""
+        """Store a secret in the key ring; return False if there is no usable key ring."""
         ring = _load_keyring()
         if ring is None:
             return False
@@ -46,7 +46,7 @@ class SystemKeyring:
 
 
 class Keys(Mapping[str, str]):
-    """The variables as the program sees them: the environment (with `.env`) first, then saved keys.
+    """API keys and other variables as the program sees them: the environment (with `.env`) first, then saved keys.
 
     The file `stored` holds keys, and an empty text for each key that is in the key ring. The ring may ask the user for
     a password, so it is used only for keys known to be in it.
@@ -76,7 +76,7 @@ class Keys(Mapping[str, str]):
         return len({**load_keys(self._stored), **self._environ})
 
     def names(self) -> frozenset[str]:
-        """Return the variables that have a value, without reading the key ring."""
+        """Return the names of the variables that have a value, without reading the key ring."""
         return frozenset(load_keys(self._stored)) | {name for name, value in self._environ.items() if value}
 
     def collect_secrets(self, more: Iterable[str] = ()) -> dict[str, str]:
@@ -109,7 +109,7 @@ class Keys(Mapping[str, str]):
 
 
 def load_keys(path: Path) -> dict[str, str]:
-    """Return the keys of a private file; empty if it does not exist.
+    """Return the keys in a private file; empty if it does not exist.
 
     Raises `ConfigError` if other users can read the file.
     """

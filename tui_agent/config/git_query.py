@@ -41,7 +41,7 @@ COMMON_OPTIONS = (
 
 
 def locate_repository(root: Path) -> Repository | None:
-    """Return the repository that contains `root`; None if there is none."""
+    """Return the git repository that contains `root`, or None if there is none."""
     try:
         return find_repository(root)
     except OSError:
@@ -49,7 +49,7 @@ def locate_repository(root: Path) -> Repository | None:
 
 
 def query_git(root: Path, *words: str, timeout_s: float = TIMEOUT_S) -> bytes | None:
-    """Run git on the repository of `root` and return its output.
+    """Run git on the repository of `root` and return the output.
 
     Returns None if there is no repository or no git, or if git fails.
     """
@@ -75,7 +75,7 @@ def query_git(root: Path, *words: str, timeout_s: float = TIMEOUT_S) -> bytes | 
 
 
 def _prepare_repository(folder: Path, repository: Repository) -> None:
-    """Fill a temporary repository that has no objects or settings of its own."""
+    """Fill a temporary repository that borrows the objects of `repository` and has none of its settings."""
     commit = repository.commit
     sha256 = len(commit) == 64
     for subfolder in ("refs/heads", "info"):

@@ -48,15 +48,17 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "TUI_AGENT_MAX_COST": ("budgets", "max_cost_usd"),
     "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
 }
-"""The configuration key that each variable sets. If two variables set the same key, the later one wins."""
+"""Maps environment variables to the configuration key that they set. If two variables set the same key, the later one
+wins.
+"""
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = {"OPENAI_MODEL": ("model",)}
-"""Variables of other programs. They are used only if no layer sets the key."""
+"""Maps variables of other programs to configuration keys. They are used only if nothing else sets the key."""
 
 
 @dataclass
 class _Layers:
-    """The merged settings, the origin of each value and the order of the layers."""
+    """The merged settings of all layers, the origin of each value and the order of the layers."""
 
     tree: Tree = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
@@ -76,8 +78,8 @@ class _Layers:
 def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
     """Return the effective configuration of one start; the nearest layer wins.
 
-    `here` is the folder the program was started in, if it differs from `options.cwd`; its `.env` is used too.
-    Raises `ConfigError` with file, line and key of the fault.
+    `here` is the folder the program was started in, if it differs from `options.cwd`; its `.env` is used too. Raises
+    `ConfigError` with file, line and key of the error.
     """
     projects = load_projects(options, environ, here=here)
     default = find_paths(options.cwd, environ)
@@ -109,9 +111,9 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:
-    """Use the hooks of both files, the user's first.
+    """Set the hooks to those of the user's and the project's file, the user's first.
 
-    Unlike other settings, a nearer layer adds hooks and replaces none.
+    Unlike other settings, hooks of a nearer layer are added and replace none.
     """
     joined = [*_hook_tables(user_tree), *_hook_tables(project_tree)]
     if not joined:
@@ -125,13 +127,15 @@ def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Pat
 
 
 def _hook_tables(tree: Tree) -> list[Any]:
-    """Return the hooks of one file. A value that is not a list is returned too, so that validation rejects it."""
+    """Return the hooks of one configuration file. A value that is not a list is returned too, so that validation
+    rejects it.
+    """
     value = tree.get("hook", [])
     return value if isinstance(value, list) else [value]
 
 
 def _project_layer(project: Project, path: Path) -> Tree:
-    """Return the configuration of a trusted project; empty otherwise."""
+    """Return the settings of a trusted project's configuration file; empty if the project is not trusted."""
     text = project.files.read_own("config.toml") if project.is_trusted else None
     tree = {} if text is None else _parse_toml(text, path)
     if refused := refusal_of_settings(tree):
@@ -158,14 +162,16 @@ def merge_environment(
 ) -> dict[str, str]:
     """Return the environment merged over the `.env` files of trusted folders, as a new mapping.
 
-    The folders are the project, `--cwd` and `here`. The real environment wins over the files, and the file
-    of `--cwd` wins over the other files.
+    The folders are the project, `--cwd` and `here`. The real environment wins over the files, and the file of `--cwd`
+    wins over the other files.
     """
     return {**_flatten(_env_files(load_projects(options, environ, here=here))), **environ}
 
 
 def _env_files(folders: Sequence[Project]) -> dict[Path, dict[str, str]]:
-    """Return the variables of each trusted `.env` file; the later one wins."""
+    """Return the variables of each trusted `.env` file by its path. If a variable is in several files, the last one
+    wins.
+    """
     files: dict[Path, dict[str, str]] = {}
     for project in folders:
         text = project.files.read_text(".env") if project.is_trusted else None
@@ -180,7 +186,7 @@ def _flatten(files: Mapping[Path, Mapping[str, str]]) -> dict[str, str]:
 
 
 def read_toml(path: Path) -> Tree:
-    """Read and validate one configuration file, so that a fault is reported with its file and line."""
+    """Read and validate one configuration file, so that an error is reported with its file and line."""
     text = read_small(path)
     return {} if text is None else _parse_toml(text, path)
 
@@ -214,7 +220,7 @@ def _fill_model_names(tree: Tree) -> Tree:
 
 
 def _explain(error: ValidationError, tree: Tree) -> tuple[list[str], str]:
-    """Return the key to which the first error applies, and a description of the error."""
+    """Return the path of the key that the first validation error is about, and a description of the error."""
     first = error.errors()[0]
     # A missing key is not in the file, so its path is used as given.
     parts = list(map(str, first["loc"])) if first["type"] == "missing" else _as_written(first["loc"], tree)
@@ -246,7 +252,7 @@ def _known_keys(key: str) -> list[str]:
 
 
 def _as_written(loc: Sequence[int | str], tree: object) -> list[str]:
-    """Return the key as the file spells it, without the names of types that pydantic tried."""
+    """Return the path of a key as the file spells it, without the names of types that pydantic tried."""
     parts: list[str] = []
     for part in loc:
         if isinstance(tree, list):
@@ -259,7 +265,7 @@ def _as_written(loc: Sequence[int | str], tree: object) -> list[str]:
 
 
 def _find_line(text: str, loc: list[str]) -> int | None:
-    """Return the line that sets a key, or the nearest part of it, in or after its table's header."""
+    """Return the number of the line that sets a key, or of the line nearest to it, in or after its table's header."""
     if not loc:
         return None
     table = ""
@@ -315,7 +321,7 @@ def _options_layer(options: SessionOptions) -> Tree:
 
 
 def _drop_foreign_address(layers: _Layers) -> None:
-    """Drop a base URL from a farther layer if a nearer layer chose a model with its own address."""
+    """Remove a base URL from a farther layer if a nearer layer chose a model with its own address."""
     model, origins, order = str(layers.tree.get("model", "")), layers.origins, layers.order
     if "base_url" not in origins or "model" not in origins:
         return
@@ -327,7 +333,6 @@ def _drop_foreign_address(layers: _Layers) -> None:
 def _add_folders(
     layers: _Layers, options: SessionOptions, variables: Mapping[str, str], paths: Paths
 ) -> None:
-    """Set the folders of sessions and caches; the nearest layer wins as for all other keys."""
     if options.data_dir is not None:
         layers.set(("data_dir",), options.data_dir.absolute(), "options")
     elif variables.get("TUI_AGENT_HOME"):

@@ -1,4 +1,4 @@
-"""Location and listing of a project's notes.
+"""Location and listing of the notes that the agent keeps about a project.
 
 Invariant: listing creates nothing. A project is identified by its real path, so a copy of it has its own notes. Only
 regular files directly in the folder or one level below are listed; links are not followed.
@@ -33,13 +33,13 @@ class NoteLocation:
 
 @dataclass(frozen=True, slots=True)
 class NoteFile(NoteLocation):
-    """A note with its title."""
+    """A note about a project, with its title."""
 
     title: str
 
 
 def notes_folder(config: Config) -> Path:
-    """Return the folder of this project's notes; it may not exist."""
+    """Return the folder of the notes about the configuration's project; it may not exist."""
     top = config.notes_dir if config.notes_dir != Path() else config.paths.data_dir / "notes"
     project = config.paths.project.resolve()
     name = re.sub(r"[^\w.-]+", "-", project.name).strip("-.")[:40] or "project"
@@ -48,7 +48,7 @@ def notes_folder(config: Config) -> Path:
 
 
 def list_note_locations(folder: Path) -> list[NoteLocation]:
-    """List all notes, newest first. Blocking."""
+    """List all notes in `folder`, newest first. Blocking."""
     places: list[NoteLocation] = []
     for subfolder in _scan_folder(folder, places):
         _scan_folder(subfolder, places)
@@ -56,7 +56,7 @@ def list_note_locations(folder: Path) -> list[NoteLocation]:
 
 
 def list_notes(folder: Path) -> list[NoteFile]:
-    """List the newest notes with their titles, newest first. Blocking."""
+    """List the newest notes in `folder` with their titles, newest first. Blocking."""
     listed: list[NoteFile] = []
     for place in list_note_locations(folder)[:MAX_LISTED]:
         text = read_note(place.path)
@@ -67,7 +67,7 @@ def list_notes(folder: Path) -> list[NoteFile]:
 
 
 def read_note(path: Path) -> str | None:
-    """Return a note's first `MAX_BYTES` as text; None if it is unreadable or binary. Blocking."""
+    """Return the first `MAX_BYTES` of a note as text, or None if the file is unreadable or binary. Blocking."""
     try:
         content = read_regular(path, MAX_BYTES, os.O_NOFOLLOW)
     except OSError:
@@ -76,14 +76,13 @@ def read_note(path: Path) -> str | None:
 
 
 def extract_title(lines: Sequence[str]) -> str:
-    """Return the first heading in a note's lines; empty if there is none."""
+    """Return the first heading in the lines of a note, or an empty string if there is none."""
     return next(
         (heading for line in lines if line.startswith("#") and (heading := line.lstrip("# ").strip())), ""
     )
 
 
 def _scan_folder(folder: Path, places: list[NoteLocation]) -> list[Path]:
-    """Add the notes of one folder to `places` and return its subfolders. Skips an unreadable folder."""
     subfolders: list[Path] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

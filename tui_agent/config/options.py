@@ -1,4 +1,4 @@
-"""Options of one start, from the command line, a test or the app.
+"""Options of one start of tui-agent, from the command line, a test or the app.
 
 Invariant: plain data of standard types; None means "not given", so the configuration decides.
 """
@@ -39,7 +39,7 @@ class SessionOptions:
     plugin_dirs: tuple[Path, ...] = field(default=())
     no_plugins: bool = False
     readable: tuple[str, ...] = ()
-    """More patterns of secret files that commands may read."""
+    """Patterns of secret files that sandboxed commands may read, in addition to the configured ones."""
     theme: str | None = None
     prompt: str | None = None
     """First message, sent by the app when it is ready."""
@@ -50,7 +50,7 @@ class SessionOptions:
     interactive: bool = True
     """True if someone can answer questions. If False, calls that need approval are denied."""
     trusted_once: tuple[str, ...] = ()
-    """Content keys of project files that are trusted for this run only."""
+    """Hashes (`ProjectFiles.key`) of the project files that are trusted for this run only."""
     ignore_project: bool = False
     """Run without undecided project files instead of asking about them."""
     cwd_given: bool = False
@@ -58,11 +58,11 @@ class SessionOptions:
 
     @property
     def is_attended(self) -> bool:
-        """True if someone can answer questions. False for headless runs and evals, which would wait forever."""
+        """True if someone can answer questions. False for headless runs and evaluations, which would wait forever."""
         return self.interactive and self.client not in ("headless", "eval")
 
     def to_json(self) -> dict[str, object]:
-        """Return a JSON object for the engine process; `from_json` restores the options."""
+        """Return the options as a JSON object for the engine process; `from_json` restores them."""
         plain = asdict(self)
         for key in ("cwd", "data_dir"):
             plain[key] = None if plain[key] is None else str(plain[key])
@@ -71,7 +71,7 @@ class SessionOptions:
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> "SessionOptions":
-        """Restore options from `to_json`."""
+        """Restore options from the result of `to_json`."""
         return cls(
             **plain
             | {

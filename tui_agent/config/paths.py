@@ -38,22 +38,22 @@ class Paths:
 
     @property
     def secrets(self) -> Path:
-        """Keys that the user asked to save on a system without a key ring (mode 0600)."""
+        """File with keys that the user asked to save on a system without a key ring (mode 0600)."""
         return self.config_dir / "keys.json"
 
     @property
     def trust(self) -> Path:
-        """The user's trust decisions about project files."""
+        """File with the user's trust decisions about project files."""
         return self.config_dir / "trusted.json"
 
     @property
     def repo_maps(self) -> Path:
-        """Cached repository maps, one file each. They can be deleted at any time."""
+        """Folder of cached repository maps, one file each. They can be deleted at any time."""
         return self.cache_dir / "repomap"
 
     @property
     def trusted_copies(self) -> Path:
-        """Copies of files loaded from trusted projects, as they were when trusted."""
+        """Folder with copies of files loaded from trusted projects, as they were when trusted."""
         return self.config_dir / "trusted"
 
 
@@ -71,7 +71,7 @@ def screen_error_log(data_dir: Path) -> Path:
 
 
 def private_folders(data_dir: Path) -> tuple[Path, ...]:
-    """Return the parts of the data folder with copies of the user's files and prompts, which no command needs."""
+    """Return the folders in the data folder that contain copies of the user's files and prompts. No command needs them."""
     return tuple(data_dir / name for name in ("sessions", "sandbox", "drafts", "reports", "prompts.jsonl"))
 
 
@@ -138,5 +138,5 @@ def _expand_home(text: str, home: Path) -> Path:
 
 
 def is_session_stored(folder: Path | None) -> bool:
-    """Return True if a session has a log on disk. It gets one with its first message."""
+    """Return True if a session has a log on disk. The log is created with the session's first message."""
     return folder is not None and (folder / "events.jsonl").is_file()

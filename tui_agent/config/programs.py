@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def safe_path(workspace: Path, environ: Mapping[str, str]) -> str:
-    """Return `PATH` without relative entries and without entries inside the workspace, links resolved."""
+    """Return `PATH` without relative entries and without entries inside the workspace. Links are resolved."""
     root = workspace.resolve()
     folders = environ.get("PATH", os.defpath).split(os.pathsep)
     safe = [
@@ -38,7 +38,7 @@ def git_environment(workspace: Path, environ: Mapping[str, str]) -> dict[str, st
 
 
 def find_program(name: str, workspace: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the path of a program outside the workspace; None if there is none."""
+    """Return the path of a program outside the workspace, or None if there is none."""
     path = shutil.which(name, path=safe_path(workspace, environ))
     if path is None or Path(path).resolve().is_relative_to(workspace.resolve()):
         return None
@@ -46,7 +46,7 @@ def find_program(name: str, workspace: Path, environ: Mapping[str, str]) -> str 
 
 
 def find_system_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """Call `find_program` for the current folder; None also if that folder is gone."""
+    """Return the path of a program outside the current folder, or None if there is none or that folder is gone."""
     try:
         return find_program(name, Path.cwd(), environ)
     except OSError:

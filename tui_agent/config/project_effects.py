@@ -14,7 +14,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.protocol.unicode_text import format_count
 
 MAX_LISTED = 3
-"""Maximum number of names listed before "and N more"."""
+"""Maximum number of names in a list, before "and N more"."""
 MAX_VALUE_CHARS = 80
 """Maximum number of characters shown of a value."""
 _BY_FOLDER: Mapping[str, str] = {
@@ -39,7 +39,7 @@ _TABLES: Mapping[str, str] = {
     "keys": "changes key bindings",
     "theme": "sets the colours",
 }
-"""The effect of each key of config.toml, most important first."""
+"""Descriptions of what each key of config.toml does, most important first."""
 _REFUSED: Mapping[str, str] = {
     "plugin_dirs": f"a project cannot set plugin_dirs, because trust covers only files in {PROJECT_FOLDER}/; put its plugins in {PROJECT_FOLDER}/plugins/",
     "notes_dir": "a project cannot set notes_dir, because its files are sent to the model without asking",
@@ -50,7 +50,7 @@ _REFUSED: Mapping[str, str] = {
 
 
 def describe_effect(file: ProjectFile) -> str:
-    """Describe what a file could do once trusted, or its fault."""
+    """Describe what a project's file could do once it is trusted, or why it cannot be trusted."""
     if file.fault:
         return file.fault
     folder, _, name = file.name.rpartition("/")
@@ -72,12 +72,12 @@ def describe_effect(file: ProjectFile) -> str:
 
 
 def refusal_of_settings(settings: Mapping[str, object]) -> str:
-    """Return the reason why a project may not have these settings, or an empty string if it may."""
+    """Return the reason why a project's configuration may not have these settings, or an empty string if it may."""
     return next((reason for key, reason in _REFUSED.items() if key in settings), "")
 
 
 def refusal_of_files(files: ProjectFiles) -> str:
-    """Return the reason why a project may not have its configuration file.
+    """Return the reason why a project may not have its configuration file as it is.
 
     Empty if the file is allowed or cannot be read.
     """

@@ -17,7 +17,7 @@ from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.small_files import decode_text, read_regular
 
 LONE_FILES = (".env", ".mcp.json")
-"""Project files outside `.tui_agent/`."""
+"""Names of project files outside `.tui_agent/`."""
 
 MAX_FILES = 2_000
 MAX_BYTES = 32 << 20
@@ -27,7 +27,9 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """One file as it was read. `name` is relative to the folder, with `/`. A file with a `fault` has no content."""
+    """A project's file as it was read. `name` is relative to the folder, with `/`. A file with a `fault` has no
+    content.
+    """
 
     name: str
     content: bytes = field(default=b"", repr=False)
@@ -36,34 +38,32 @@ class ProjectFile:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the content."""
         return hashlib.sha256(self.content).hexdigest()
 
 
 @dataclass(frozen=True)
 class ProjectFiles:
-    """The files of a folder, sorted by name. `folder` is its real path."""
+    """The files of a folder that can configure the program, sorted by name. `folder` is its real path."""
 
     folder: Path
     files: tuple[ProjectFile, ...] = ()
 
     @property
     def fault(self) -> str:
-        """The first reason why these files cannot be trusted; empty if they can."""
+        """The reason why the first faulty file cannot be trusted; empty if all files can."""
         return next((f"{file.name} {file.fault}" for file in self.files if file.fault), "")
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """Each file's digest by name."""
         return {file.name: file.digest for file in self.files if not file.fault}
 
     @cached_property
     def key(self) -> str:
-        """A digest of the folder's path and the content of all files."""
+        """A hash of the folder's path and the content of all files; the user's trust decision is about this hash."""
         return content_key(self.folder, self.digests)
 
     def read_text(self, name: str) -> str | None:
-        """Return a file's text; None if it does not exist. Raises `ConfigError` if it is not text."""
+        """Return the text of a file, or None if it does not exist. Raises `ConfigError` if it is not text."""
         file = next((other for other in self.files if other.name == name and not other.fault), None)
         return None if file is None else decode_text(file.content, self.folder / name)
 
@@ -73,7 +73,7 @@ class ProjectFiles:
 
 
 def content_key(folder: Path, digests: Mapping[str, str]) -> str:
-    """Return one digest of a folder's path and its files' digests."""
+    """Return one hash of a folder's path and the hashes of its files."""
     parts = [str(folder), *(f"{len(name)}:{name}{digest}" for name, digest in sorted(digests.items()))]
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -93,7 +93,7 @@ def read_project_files(folder: Path) -> ProjectFiles:
 
 
 class _ProjectReader:
-    """A single reading of a folder, with the remaining limits."""
+    """Reads the project files in a folder once, and counts what remains of the limits."""
 
     def __init__(self) -> None:
         self._files, self._bytes = MAX_FILES, MAX_BYTES
@@ -146,7 +146,7 @@ class _ProjectReader:
 
 
 def _is_bytecode(name: str) -> bool:
-    """Return True for Python's caches. They are never loaded, because only the source is hashed."""
+    """Return True for files of Python's caches. They are never loaded, because only the source is hashed."""
     return name == "__pycache__" or name.endswith((".pyc", ".pyo"))
 
 

@@ -17,7 +17,7 @@ CLIENTS: Mapping[str, ClientName] = {
     "openai-codex": "openai-responses",
     "litellm": "litellm",
 }
-"""Provider names that a profile may use, and the client for each."""
+"""Maps provider names that a profile may use to the client for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Provider:
     base_url_env: str = ""
     litellm: str = ""
     suggested_models: tuple[str, ...] = ()
-    """Models to offer first if the user has a key and chose no model."""
+    """Names of the models to offer first if the user has a key and chose no model."""
 
     @property
     def map_name(self) -> str:
@@ -142,11 +142,11 @@ PROVIDERS: Mapping[str, Provider] = {vendor.name: vendor for vendor in (*_DIRECT
 BUILT_IN_PROFILES: Mapping[str, ModelProfile] = {
     "mimo-v2.5": ModelProfile(provider="mimo", model="mimo-v2.5"),
 }
-"""Profiles that need only a key, no configuration."""
+"""Model profiles that need only a key and no configuration."""
 
 
 def find_by_host(host: str) -> Provider | None:
-    """Return the provider with this host in its address."""
+    """Return the provider whose address has the host `host`, or None."""
     matching = (
         vendor for vendor in _DIRECT if vendor.key_variables and f"://{host}/" in f"{vendor.base_url}/"
     )
@@ -154,12 +154,15 @@ def find_by_host(host: str) -> Provider | None:
 
 
 def find_by_map_name(name: str) -> Provider | None:
-    """Return the provider with this name in the price map."""
+    """Return the provider with this name in litellm's price map, or None."""
     return next((vendor for vendor in PROVIDERS.values() if vendor.map_name == name), None)
 
 
 def key_variable(provider: str) -> str:
-    """Return the variable that holds a provider's key; a variable's own name is returned unchanged."""
+    """Return the name of the variable that holds a provider's key.
+
+    A name that is not a provider's is taken for the name of a variable, and returned unchanged.
+    """
     vendor = PROVIDERS.get(provider)
     if vendor is not None and vendor.key_variables:
         return vendor.key_variables[0]
@@ -167,7 +170,7 @@ def key_variable(provider: str) -> str:
 
 
 def profile_key(profile: ModelProfile) -> str:
-    """Return the variable that a profile's key comes from; empty if the profile may not need one."""
+    """Return the name of the variable that holds a profile's key; empty if the profile may not need one."""
     if profile.api_key_env:
         return profile.api_key_env
     owner = profile.provider or ("openai-chat" if profile.base_url else profile.model.partition("/")[0])

@@ -13,7 +13,7 @@ _BRANCH = "refs/heads/"
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A user's repository: its top folder, its git folder, and the git folder that its worktrees share."""
+    """A user's git repository: its top folder, its git folder, and the git folder that its worktrees share."""
 
     top: Path
     git_folder: Path
@@ -21,7 +21,7 @@ class Repository:
 
     @property
     def branch(self) -> str:
-        """The branch that is checked out; empty for a detached head."""
+        """The name of the branch that is checked out; empty for a detached head."""
         head = self._read_head()
         return head.removeprefix(f"ref: {_BRANCH}") if head.startswith(f"ref: {_BRANCH}") else ""
 
@@ -56,7 +56,7 @@ class Repository:
 
 
 def find_repository(folder: Path) -> Repository | None:
-    """Return the repository that contains a folder; None if there is none."""
+    """Return the git repository that contains a folder, or None if there is none."""
     for top in (folder, *folder.parents):
         own = _resolve_git_folder(top / ".git")
         if own is not None and (own / "HEAD").is_file():
@@ -68,7 +68,7 @@ def find_repository(folder: Path) -> Repository | None:
 
 
 def read_small_text(path: Path, max_bytes: int = MAX_BYTES) -> str:
-    """Return the content of a regular file; empty if it is missing, unreadable or above `max_bytes` bytes."""
+    """Return the content of a small regular file; empty if it is missing, unreadable or above `max_bytes` bytes."""
     try:
         if not path.is_file() or path.stat().st_size > max_bytes:
             return ""

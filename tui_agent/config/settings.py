@@ -29,15 +29,15 @@ from tui_agent.protocol.events.hook import HookEvent, HookSource
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
 UserPath: TypeAlias = Annotated[Path, AfterValidator(Path.expanduser)]
-"""A path in which `~` is expanded to the home folder."""
+"""A path in the configuration, in which `~` is expanded to the home folder."""
 HeaderText: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]*$")]
-"""Text allowed in an HTTP header."""
+"""Text that is allowed in an HTTP header."""
 VariableName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """The full name of an environment variable."""
 Symbols: TypeAlias = Literal["auto", "unicode", "ascii"]
 Motion: TypeAlias = Literal["auto", "on", "off"]
 MATCH_ALL = ("", "*")
-"""Matchers that match every tool."""
+"""Values of a hook's `matcher` that match every tool."""
 MAX_TIMEOUT_S = 600.0
 
 
@@ -48,7 +48,7 @@ class Table(BaseModel):
 
 
 class HookSettings(Table):
-    """One `[[hook]]`: a command that runs on an event."""
+    """One `[[hook]]` of the configuration: a command that runs on an event."""
 
     event: HookEvent = Field(description="When: before_tool, after_tool, before_prompt, … (docs/hooks.md).")
     command: str = Field(
@@ -80,12 +80,15 @@ class HookSettings(Table):
 
     @property
     def pattern(self) -> re.Pattern[str] | None:
-        """The compiled pattern for whole tool names; None: every tool."""
+        """The compiled pattern for the whole name of a tool, or None if the hook applies to every tool."""
         return None if self.matcher in MATCH_ALL else re.compile(self.matcher)
 
 
 class ModelProfile(Table):
-    """One `[models.NAME]`: a named way to reach a model. It never holds a key, only the name of its variable."""
+    """One `[models.NAME]` of the configuration: a named way to reach a model.
+
+    It never holds a key, only the name of the variable with the key.
+    """
 
     provider: str = Field(
         "", description="The API: openai-chat, openai-responses, litellm, or a provider's name."
@@ -169,30 +172,32 @@ class CheckpointSettings(Table):
         256.0,
         ge=0,
         allow_inf_nan=False,
-        description="Maximum that is copied from a git repository's objects in the background between turns; 0: nothing is copied.",
+        description="Maximum size of the objects that are copied from the project's git repository in the background between turns; 0: nothing is copied.",
     )
 
 
 class ContextSettings(Table):
-    """The `[context]` table: when a history is made smaller, as shares of the model's window."""
+    """The `[context]` table: when the conversation sent to the model is made smaller, as shares of the model's context
+    window.
+    """
 
     reduce_at: float = Field(
         0.70,
         ge=0,
         le=1,
-        description="Share of the window from which old outputs are shortened, without the model; 0: never.",
+        description="Shorten old outputs, without asking the model, when this share of the model's context window is filled; 0: never.",
     )
     compact_at: float = Field(
         0.85,
         ge=0,
         le=1,
-        description="Share of the window from which old turns are summarised; 0: only by /compact, or when the provider rejects a request as too long.",
+        description="Summarise old turns when this share of the model's context window is filled; 0: only by /compact, or when the provider rejects a request as too long.",
     )
     keep: float = Field(
         0.20,
         ge=0.02,
         le=0.6,
-        description="Share of the window for the newest messages that stay unchanged after a summary.",
+        description="Share of the model's context window that is reserved for the newest messages, which a summary leaves unchanged.",
     )
 
 
@@ -220,12 +225,20 @@ class SandboxSettings(Table):
 
 
 class DelegationSettings(Table):
-    """The `[delegation]` table: limits of subtasks."""
+    """The `[delegation]` table: limits of the tasks that an agent delegates to other agents."""
 
     max_parallel_subtasks: int = Field(
-        1, ge=1, le=8, description="Subtasks of one agent that run at the same time; the others wait."
+        1,
+        ge=1,
+        le=8,
+        description="Maximum number of subtasks of one agent that run at the same time; the others wait.",
     )
-    max_depth: int = Field(1, ge=1, le=4, description="Levels of subtasks below the main agent.")
+    max_depth: int = Field(
+        1,
+        ge=1,
+        le=4,
+        description="Maximum number of levels of subtasks below the main agent; 1: a subtask cannot start another subtask.",
+    )
     max_iterations: int = Field(
         30, ge=1, le=500, description="Maximum iterations of a subtask; a named agent may set its own."
     )
@@ -235,7 +248,7 @@ class DelegationSettings(Table):
 
 
 class Config(Table):
-    """The effective configuration. `origin` returns the layer that set a value."""
+    """The effective configuration of one start. `origin` returns the layer that set a value."""
 
     model: str = Field(
         "", description="The model to start with: a profile, provider/model, scripted:FILE, demo."
@@ -244,7 +257,8 @@ class Config(Table):
     reasoning_effort: Effort | None = Field(None, description="How hard the model should think.")
     models: dict[str, ModelProfile] = Field(default_factory=dict, description="Model profiles by name.")
     investigator_profile: str = Field(
-        "", description="The model profile of read-only delegates; empty: the session's model."
+        "",
+        description="The model profile of investigator agents, which can only read; empty: the session's model.",
     )
     delegation: DelegationSettings = Field(
         default_factory=DelegationSettings, description="Limits of subtasks (docs/delegation.md)."
@@ -252,14 +266,14 @@ class Config(Table):
     policy: PolicyName = Field("ask", description="The permission profile to start with.")
     agent: str = Field("default", description="The agent that receives tasks.")
     context_mode: ContextMode = Field(
-        "pack", description="How the context is assembled: none, pack or memory."
+        "pack", description="How much of the conversation is sent to the model: none, pack or memory."
     )
     repo_map: Literal["off", "auto"] = Field(
         "auto", description="Include the repository map in the context: auto or off."
     )
     budgets: Budgets = Field(default_factory=Budgets, description="Limits that end a turn.")
     context: ContextSettings = Field(
-        default_factory=ContextSettings, description="When a history is made smaller."
+        default_factory=ContextSettings, description="When a long conversation is shortened or summarised."
     )
     checkpoints: CheckpointSettings = Field(
         default_factory=CheckpointSettings, description="Size limits of the file snapshots for /undo."
@@ -304,7 +318,7 @@ class Config(Table):
 
     @property
     def paths(self) -> Paths:
-        """The folders of this start. Raises `RuntimeError` if the configuration was not created by `layers`."""
+        """The folders that this start uses. Raises `RuntimeError` if the configuration was not created by `layers`."""
         if self._paths is None:
             raise RuntimeError("This configuration was built by hand and has no paths.")
         return self._paths
@@ -316,20 +330,20 @@ class Config(Table):
 
     @property
     def project(self) -> ProjectFiles | None:
-        """The project's files as they were when trust was checked; None if there are none or they are not trusted.
+        """The project's files as they were when trust was checked, or None if there are none or they are not trusted.
 
-        Always use these and never the files on disk, which may have changed since.
+        Always use these and never the files on disk, which may have changed in the meantime.
         """
         return self._project.files if self._project is not None and self._project.is_trusted else None
 
     @property
     def undecided_projects(self) -> tuple[ProjectFiles, ...]:
-        """Files of the project, working and starting folders about whose trust the user has not decided."""
+        """Files of the project, the working folder and the starting folder whose trust the user has not decided yet."""
         return tuple(project.files for project in self._projects if project.trust_state == "open")
 
     @property
     def ignored_files(self) -> tuple[Path, ...]:
-        """Files that are not used because their folder is not trusted."""
+        """Files of the project that are not used because their folder is not trusted."""
         untrusted = [project for project in self._projects if project.trust_state in ("open", "without")]
         return tuple(project.folder / file.name for project in untrusted for file in project.files.files)
 
@@ -343,7 +357,7 @@ class Config(Table):
         )
 
     def origin(self, key: str) -> str:
-        """Return the layer that set a value: a file, `environment NAME`, `options`, or `default`.
+        """Return the layer that set the value of `key`: a file, `environment NAME`, `options`, or `default`.
 
         `key` is dotted, such as `models.fast.base_url` or `redaction.rules.0`.
         """
@@ -355,7 +369,7 @@ class Config(Table):
     def with_origins(
         self, origins: dict[str, str], paths: Paths, projects: Sequence[Project], project: Project
     ) -> "Config":
-        """Return a copy that also records the origins of its values (used by `layers`)."""
+        """Return a copy of the configuration that records the origins of its values (used by `layers`)."""
         copy = self.model_copy()
         copy._origins, copy._paths = dict(origins), paths
         copy._projects, copy._project = tuple(projects), project

@@ -16,7 +16,7 @@ MAX_BYTES = 1 << 20
 
 
 def read_small(path: Path) -> str | None:
-    """Return a small text file's content; None if it does not exist. Raises `ConfigError` if unreadable."""
+    """Return the content of a small text file, or None if it does not exist. Raises `ConfigError` if unreadable."""
     try:
         content = read_regular(path, MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
@@ -31,7 +31,7 @@ def read_small(path: Path) -> str | None:
 
 
 def decode_text(content: bytes, path: Path) -> str:
-    """Decode a configuration file's bytes. Raises `ConfigError`."""
+    """Decode the bytes of a configuration file. Raises `ConfigError` if they are too many or not UTF-8."""
     if len(content) > MAX_BYTES:
         raise ConfigError(f"{path} is larger than {MAX_BYTES >> 20} MiB.", hint="Make it smaller.")
     try:
@@ -45,10 +45,10 @@ def decode_text(content: bytes, path: Path) -> str:
 def read_regular(
     path: Path | str, limit: int, flags: int = 0, *, folder_fd: int | None = None
 ) -> bytes | None:
-    """Read at most `limit` bytes of a regular file; None for other kinds. Raises `OSError`.
+    """Read at most `limit` bytes of a regular file, or return None for any other kind of file. Raises `OSError`.
 
-    Opening never blocks, not even on a pipe. `folder_fd` is the descriptor of the folder that a relative path
-    starts in.
+    Opening never blocks, not even on a pipe. `folder_fd` is the descriptor of the folder that a relative path starts
+    in.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder_fd)
     try:
@@ -77,7 +77,7 @@ def replace_private(path: Path, text: str) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Call `replace_private` for a configuration file. Raises `ConfigError`."""
+    """Write a private configuration file like `replace_private`, but raise `ConfigError` on failure."""
     try:
         replace_private(path, text)
     except OSError as error:

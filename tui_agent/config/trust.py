@@ -22,22 +22,25 @@ from tui_agent.errors import ConfigError, UsageError
 
 Decision: TypeAlias = Literal["trusted", "without"]
 TrustState: TypeAlias = Literal["nothing", "trusted", "without", "open"]
-"""Trust state of a folder: `nothing` (it has no such files), `trusted`, `without` (the user chose to ignore them),
-`open` (undecided).
+"""Trust state of a folder: `nothing` (it has no files that need trust), `trusted`, `without` (the user chose to ignore
+its files), `open` (undecided).
 """
 FileChange: TypeAlias = Literal["", "new", "changed", "gone"]
 
 
 @dataclass(frozen=True, slots=True)
 class TrustDecision:
-    """The user's decision about a folder, and the content it covers (name to digest)."""
+    """The user's trust decision about a folder, and the files it covers (name to digest)."""
 
     decision: Decision
     files: Mapping[str, str]
 
 
 def trust_state(files: ProjectFiles, paths: Paths, trusted_once: Collection[str] = ()) -> TrustState:
-    """Return the trust state of these files. `trusted_once` are content keys that are trusted for this run only."""
+    """Return the trust state of a folder's files.
+
+    `trusted_once` are keys (`ProjectFiles.key`) of files that are trusted for this run only.
+    """
     if not files.files:
         return "nothing"
     if files.key in trusted_once and not files.fault:
@@ -49,7 +52,7 @@ def trust_state(files: ProjectFiles, paths: Paths, trusted_once: Collection[str]
 
 
 def compare_files(files: ProjectFiles, paths: Paths) -> dict[str, FileChange]:
-    """Return how each file differs from the last decision; empty if there was none."""
+    """Return how each file differs from the user's last trust decision; empty if there was none."""
     decision = load_decisions(paths).get(str(files.folder))
     if decision is None:
         return {}
@@ -62,7 +65,7 @@ def compare_files(files: ProjectFiles, paths: Paths) -> dict[str, FileChange]:
 
 
 def save_decision(files: ProjectFiles, decision: Decision, paths: Paths) -> None:
-    """Save the user's decision about exactly these files. Raises `ConfigError` if they cannot be trusted."""
+    """Save the user's trust decision about exactly these files. Raises `ConfigError` if they cannot be trusted."""
     if decision == "trusted" and files.fault:
         raise ConfigError(
             f"{files.folder} cannot be trusted: {files.fault}.",
@@ -79,7 +82,7 @@ def save_decision(files: ProjectFiles, decision: Decision, paths: Paths) -> None
 
 
 def remove_decision(folder: Path, paths: Paths) -> bool:
-    """Remove the decision about a folder; return False if there was none."""
+    """Remove the trust decision about a folder; return False if there was none."""
     listed, real = load_decisions(paths), folder.resolve()
     removed = listed.pop(str(real), None)
     if removed is None:
@@ -90,12 +93,12 @@ def remove_decision(folder: Path, paths: Paths) -> bool:
 
 
 def is_decision_current(folder: Path, paths: Paths) -> bool:
-    """Return True if the decision about a folder still covers the files that it has now."""
+    """Return True if the trust decision about a folder covers the files that it has now."""
     return trust_state(read_project_files(folder), paths) in ("trusted", "without")
 
 
 def load_decisions(paths: Paths) -> dict[str, TrustDecision]:
-    """Return all decisions by the folder's real path."""
+    """Return all trust decisions of the user by the folder's real path."""
     try:
         listed = json.loads(paths.trust.read_text(encoding="utf-8"))["folders"]
         return {str(folder): _parse_decision(entry) for folder, entry in listed.items()}
@@ -112,7 +115,7 @@ def _parse_decision(entry: Mapping[str, object]) -> TrustDecision:
 
 
 def _digests(files: ProjectFiles) -> dict[str, str]:
-    """Return the digests by name; for a file without content, its fault."""
+    """Return the hashes of files by name; for a file without content, the reason why it has none."""
     return {file.name: file.fault or file.digest for file in files.files}
 
 
@@ -131,7 +134,7 @@ def _write(paths: Paths, listed: Mapping[str, TrustDecision]) -> None:
 
 @dataclass(frozen=True)
 class Project:
-    """A folder as the user named it, its files and their trust state."""
+    """A folder as the user named it, the files in it that need trust, and their trust state."""
 
     folder: Path
     files: ProjectFiles
@@ -139,14 +142,17 @@ class Project:
 
     @property
     def is_trusted(self) -> bool:
-        """True if the project's files are used."""
+        """True if the project's own files are used."""
         return self.trust_state == "trusted"
 
 
 def load_projects(
     options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
 ) -> tuple[Project, ...]:
-    """Return the starting folder (`here`), the project and the working folder, the nearest last. Each is read once."""
+    """Read the files of the starting folder (`here`), the project and the working folder, each only once.
+
+    Return the folders in this order, so that the nearest is last.
+    """
     paths = find_paths(options.cwd, environ)
     loaded: list[Project] = []
     for folder in dict.fromkeys((here or options.cwd, paths.project, options.cwd)):
@@ -161,7 +167,7 @@ def load_projects(
 
 
 def current_trust_keys(cwd: Path) -> tuple[str, ...]:
-    """Return keys that trust the current contents of files that could affect a start in `cwd`.
+    """Return the keys (`ProjectFiles.key`) that trust the present contents of the files which affect a start in `cwd`.
 
     Raises `UsageError` if a file's content cannot be hashed.
     """

@@ -1,6 +1,6 @@
 """Edits of the user's configuration file: the start model, disabled plugins and readable secret files.
 
-Invariant: only the lines of those keys change; comments and order stay. If that is not possible, the file is left
+Invariant: only the lines of the changed keys change; comments and order stay. If that is not possible, the file is left
 unchanged, and the error says what to write by hand.
 """
 
@@ -19,22 +19,22 @@ _TABLE = re.compile(r"\s*\[")
 
 
 def format_model_lines(model: str, base_url: str) -> list[str]:
-    """Return the TOML lines that make this the start model."""
+    """Return the TOML lines that make `model` the start model."""
     return [_toml_line(key, value) for key, value in (("model", model), ("base_url", base_url)) if value]
 
 
 def save_model(path: Path, model: str, base_url: str) -> None:
-    """Make this the start model. On failure raises `ConfigError` and leaves the file unchanged."""
+    """Make `model` the start model in the user's file. On failure raises `ConfigError` and leaves the file unchanged."""
     _save_top_values(path, {"model": model, "base_url": base_url})
 
 
 def save_disabled_plugins(path: Path, names: tuple[str, ...]) -> None:
-    """Set the plugins that are not loaded. On failure raises `ConfigError` and leaves the file unchanged."""
+    """Set the names of the plugins that are not loaded. On failure raises `ConfigError` and leaves the file unchanged."""
     _save_top_values(path, {"plugins_disabled": list(names)})
 
 
 def _save_top_values(path: Path, values: Mapping[str, str | list[str]]) -> None:
-    """Set these top-level keys, and remove those with an empty value; nothing else may change."""
+    """Set top-level keys of the user's file, and remove those with an empty value; nothing else may change."""
     target = path.resolve()
     before = after = read_small(target) or ""
     for key, value in values.items():
@@ -55,12 +55,15 @@ def _save_top_values(path: Path, values: Mapping[str, str | list[str]]) -> None:
 
 
 def _toml_line(key: str, value: str | list[str]) -> str:
-    """Return the line that sets a key; JSON's strings and lists are valid TOML."""
+    """Return the TOML line that sets a key. Strings and lists in JSON are valid TOML."""
     return f"{key} = {json.dumps(value, ensure_ascii=False)}"
 
 
 def save_readable_files(path: Path, files: Sequence[str]) -> None:
-    """Let commands read these workspace files too. On failure raises `ConfigError` and leaves the file unchanged."""
+    """Let commands read the workspace files `files` in addition to those that the user's file lists already.
+
+    On failure raises `ConfigError` and leaves the user's file unchanged.
+    """
     target = path.resolve()
     before = read_small(target) or ""
     fault = ConfigError(
@@ -80,7 +83,7 @@ def save_readable_files(path: Path, files: Sequence[str]) -> None:
 
 
 def _set_readable(text: str, line: str) -> str:
-    """Return the text with `line` as the line of `[sandbox] readable`. Adds the table if it is missing."""
+    """Replace or add the line of `[sandbox] readable` in a TOML text. Adds the table if it is missing."""
     lines = text.splitlines(keepends=True)
     header = re.compile(r"\s*\[\s*sandbox\s*\]\s*(?:#.*)?$")
     start = next((index for index, current in enumerate(lines) if header.match(current)), -1)
@@ -100,7 +103,7 @@ def _set_readable(text: str, line: str) -> str:
 
 
 def _set_top_line(text: str, key: str, line: str) -> str:
-    """Return the text with this line for a top-level key, or without the key if the line is empty."""
+    """Replace or add the line of a top-level key in a TOML text. If `line` is empty, remove the key."""
     lines = text.splitlines(keepends=True)
     end = next((index for index, line in enumerate(lines) if _TABLE.match(line)), len(lines))
     existing = [index for index in range(end) if re.match(rf"{key}\s*=", lines[index])]
@@ -117,7 +120,7 @@ def _set_top_line(text: str, key: str, line: str) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Replace the file atomically, keeping its permissions."""
+    """Replace the file's content atomically, keeping its permissions."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ MEMBER_MODE = 0o600
 
 
 class Member(FrozenModel):
-    """One file of an archive."""
+    """One file in a session archive."""
 
     path: str
     size: int = Field(ge=0)
@@ -37,7 +37,7 @@ class Member(FrozenModel):
 
 
 class Manifest(FrozenModel):
-    """The manifest of an archive. `files` lists the other members in their order in the archive."""
+    """The manifest of a session archive. `files` lists the archive's other members in their order."""
 
     format: Literal["tui-agent session"] = "tui-agent session"
     version: Literal[1] = 1
@@ -52,7 +52,7 @@ class Manifest(FrozenModel):
 async def export_archive(
     folder: Path, redactor: Redactor, dest: Path, *, files: bool = True, redact_files: bool = False
 ) -> Manifest:
-    """Write a session's log, blobs and (with `files`) checkpoints to a `.tar.gz`; return its manifest.
+    """Write a session's log, blobs and (with `files`) checkpoints to a `.tar.gz`; return the archive's manifest.
 
     With `redact_files` the checkpoints are redacted as well, and so get new names.
     """

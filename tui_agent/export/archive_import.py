@@ -36,7 +36,7 @@ _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 
 
 class Imported(NamedTuple):
-    """The result of an import. `trouble` is the reason why the archive's checkpoints were not imported."""
+    """The result of the import of an archive. `trouble` is the reason why the archive's checkpoints were not imported."""
 
     session: str
     manifest: Manifest
@@ -65,7 +65,7 @@ async def import_archive(archive: Path, root: Path, new_id: str) -> Imported:
 
 
 def _make_folder(root: Path) -> Path:
-    """Create a temporary folder.
+    """Create a temporary folder for the imported session.
 
     It is named like a session that is being deleted, so that the usual clean-up removes it after a killed import.
     """
@@ -97,7 +97,7 @@ Members = Iterator[tuple[tarfile.TarInfo, "tarfile.ExFileObject"]]
 
 @contextmanager
 def _members(archive: Path) -> Iterator[Members]:
-    """Yield an iterator over the archive's files; convert errors of the library to ours."""
+    """Yield an iterator over the archive's files; convert errors of the libraries to `UsageError`."""
     try:
         with tarfile.open(archive, "r|gz") as tar:
 
@@ -170,7 +170,10 @@ def _check_log(log: Path, archive: Path) -> None:
 
 
 async def _import_checkpoints(folder: Path) -> str:
-    """Create the checkpoint store. If that fails, return the reason, because the conversation is useful without it."""
+    """Create the checkpoint store of an imported session. Return the reason if that fails, else an empty string.
+
+    An import without checkpoints succeeds, because the conversation is useful without them.
+    """
     bundle = folder / BUNDLE
     if not bundle.exists():
         return ""

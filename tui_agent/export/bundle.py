@@ -1,4 +1,4 @@
-"""Export of a session's checkpoints: a file for `git clone`, or the workspace after a part.
+"""Export of a session's checkpoints: a file for `git clone`, or the workspace after a given part of the session.
 
 Invariant: the session and its workspace are only read. Files are exported as they were, unless a redactor is given.
 """
@@ -26,12 +26,12 @@ def find_checkpoint_stores(folder: Path) -> list[Path]:
 
 
 def open_store(store: Path) -> GitCheckpoints:
-    """Open a checkpoint store for reading; its workspace need not exist any more."""
+    """Open a checkpoint store for reading. The store's workspace need not exist."""
     return GitCheckpoints(store.parent, store)
 
 
 def own_store(folder: Path) -> Path:
-    """Return the store with a session's newest checkpoints. Raises `CheckpointError` if it has none."""
+    """Return the store that contains a session's newest checkpoints. Raises `CheckpointError` if there are none."""
     session_stores = find_checkpoint_stores(folder)
     if not session_stores:
         raise CheckpointError(
@@ -42,7 +42,7 @@ def own_store(folder: Path) -> Path:
 
 
 async def export_bundle(folder: Path, dest: Path, redactor: Redactor | None = None) -> None:
-    """Write all checkpoints to one file for `git clone`: a commit for each part (see `Parts`) that changed files."""
+    """Write all checkpoints of a session to one file for `git clone`: one commit for each part that changed files."""
     store = own_store(folder)
     with create_file(dest) as draft:
         draft.unlink()
@@ -50,7 +50,8 @@ async def export_bundle(folder: Path, dest: Path, redactor: Redactor | None = No
 
 
 async def checkout_part(folder: Path, part: int, dest: Path) -> str:
-    """Write the workspace after a part into an empty or new folder; return the checkpoint's commit.
+    """Write the workspace's files after a part of the session into an empty or new folder; return the checkpoint's
+    commit.
 
     Raises `UsageError` if there is no such part, `CheckpointError` if no checkpoint was taken up to this part.
     """
@@ -69,7 +70,7 @@ async def checkout_part(folder: Path, part: int, dest: Path) -> str:
 
 
 def commit_after(records: list[Record], part: int) -> str:
-    """Return the commit with the files right after a part, on that part's branch."""
+    """Return the commit with the workspace's files right after a part, on the branch to which the part belongs."""
     all_rows = fold(Parts(), records)
     row = next((row for row in all_rows if row.part == part), None)
     if row is None and part != -1:

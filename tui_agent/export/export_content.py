@@ -53,7 +53,7 @@ class ExportedChange:
 
 @dataclass(frozen=True, slots=True)
 class ExportContent:
-    """One branch of a session, from its beginning to its newest event."""
+    """One branch of a session, from the start of the session to the branch's newest event."""
 
     session: str
     title: str
@@ -63,11 +63,11 @@ class ExportContent:
     changes: tuple[ExportedChange, ...]
     checkpoints: tuple[CheckpointTaken | CheckpointRestored, ...]
     metrics: MetricsView
-    """Metrics of all branches, because abandoned ones cost money too."""
+    """Metrics of all branches of the session, because abandoned branches cost money too."""
     texts: "Texts"
 
     def items(self) -> Iterator[Entry | ExportedChange]:
-        """Yield every entry in order, with other authors' file changes between them."""
+        """Yield the entries of the conversation in order, and between them the file changes that others made."""
         outside_changes = [change for change in self.changes if change.call_id is None]
         for entry in self.entries:
             while outside_changes and outside_changes[0].seq < entry.seq:
@@ -76,19 +76,19 @@ class ExportContent:
         yield from outside_changes
 
     def changes_of(self, call_id: CallId) -> list[ExportedChange]:
-        """Return the file changes made by a call."""
+        """Return the file changes made by a tool call."""
         return [change for change in self.changes if change.call_id == call_id]
 
 
 class Texts:
-    """The texts of a session in full, redacted and without control characters."""
+    """Loads the texts of a session in full, redacted and without control characters."""
 
     def __init__(self, blobs: BlobStore, redactor: Redactor) -> None:
         self._blobs = blobs
         self._redactor = redactor
 
     def full_text(self, text: LongText) -> str:
-        """Return the full text; if its blob is missing, its beginning and a note."""
+        """Return the full text; if the blob with it is missing, its beginning and a note."""
         if not isinstance(text, BlobText):
             return self.clean_text(text)
         data = self._blobs.find(text.blob_sha256)
@@ -99,15 +99,15 @@ class Texts:
         return self.clean_text(data.decode("utf-8", "replace"))
 
     def clean_text(self, text: str) -> str:
-        """Return the text redacted and without control characters."""
+        """Redact a text and remove its control characters."""
         return strip_controls(self._redactor.redact_text(text))
 
     def image(self, digest: str) -> bytes | None:
-        """Return the bytes of the picture with this SHA-256; None if it is missing."""
+        """Return the bytes of the picture with the SHA-256 `digest`, or None if it is missing."""
         return self._blobs.find(digest)
 
     def redact_event(self, event: Envelope) -> Envelope:
-        """Return the event with every string redacted; the same object if there is nothing to hide."""
+        """Return the event with every string redacted, or the event itself if there is nothing to hide."""
         if not self._redactor.suspects(event.model_dump_json().encode()):
             return event
         return Envelope.model_validate(self._redactor.json(event.model_dump(mode="json")))
@@ -144,7 +144,7 @@ def strip_controls(text: str) -> str:
 
 
 def load_export(folder: Path, redactor: Redactor) -> ExportContent:
-    """Read the current branch of a session. Raises `SessionNotFound`."""
+    """Read the current branch of a session for an export. Raises `SessionNotFound`."""
     texts = Texts(open_blobs(folder), redactor)
     transcript, metrics = Transcript(), Metrics()
     state, model = SessionState(), ""

@@ -15,13 +15,13 @@ from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.store.redaction.redactor import Redactor
 
 FORMATS = {"markdown": "md", "html": "html", "jsonl": "jsonl", "bundle": "bundle", "archive": "tar.gz"}
-"""The file ending of each format."""
+"""Maps the name of each export format to its file ending."""
 TEXT_FORMATS = frozenset(("markdown", "html", "jsonl"))
-"""The formats that can also be printed on standard output."""
+"""The names of the export formats that can be printed on standard output."""
 
 
 def export_text(folder: Path, redactor: Redactor, form: str, everything: bool = False) -> str:
-    """Return one session in a text format."""
+    """Return one session in the text format `form`."""
     if form == "jsonl":
         return to_jsonl(folder, redactor, everything=everything).decode("utf-8", "replace")
     content = load_export(folder, redactor)
@@ -29,7 +29,7 @@ def export_text(folder: Path, redactor: Redactor, form: str, everything: bool = 
 
 
 def default_name(place: Path, folder: Path, form: str) -> Path:
-    """Return an unused file name in `place`."""
+    """Return an unused name in the folder `place` for an export in the format `form`."""
     stem = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
     return unused_path(place, stem, FORMATS[form])
 
@@ -44,7 +44,10 @@ async def export(
     files: bool = True,
     redact_files: bool = False,
 ) -> None:
-    """Write one session to `dest`. Raises `UsageError` if `dest` exists, `StoreFull`, `CheckpointError`."""
+    """Write one session to the file `dest` in the format `form`.
+
+    Raises `UsageError` if `dest` exists, `StoreFull`, `CheckpointError`.
+    """
     if form in TEXT_FORMATS:
         text = await run_sync(export_text, folder, redactor, form, everything)
         await run_sync(write_new, dest, text.encode())

@@ -37,7 +37,7 @@ AUTHORS = {"agent": "by the agent", "command": "by a command", "human": "by some
 
 
 def changed_files(story: ExportContent) -> dict[str, tuple[int, int]]:
-    """Return the numbers of lines added to and removed from each changed file.
+    """Return the numbers of lines added to and removed from each changed file of the session.
 
     Files whose last content equals their first content are left out, unless their permissions changed: a log does not
     record whether permissions were restored.
@@ -60,7 +60,7 @@ def changed_files(story: ExportContent) -> dict[str, tuple[int, int]]:
 
 
 def header_rows(story: ExportContent) -> list[tuple[str, str]]:
-    """Return the (name, text) rows at the top of an export, without empty ones."""
+    """Return the rows (name, text) at the top of an export, without empty rows."""
     metrics = story.metrics
     tokens = f"{metrics.input_tokens:,} in ({metrics.cached_tokens:,} cached), {metrics.output_tokens:,} out"
     changed = changed_files(story)
@@ -84,7 +84,7 @@ def header_rows(story: ExportContent) -> list[tuple[str, str]]:
 
 
 def turn_end(entry: TurnEntry) -> str:
-    """Return the text of the row at a turn's end."""
+    """Return the text of the row at a turn's end: why it ended, its duration, model calls, files and cost."""
     files = f"{format_count(entry.files, 'file')} +{entry.added} −{entry.removed}" if entry.files else ""
     phrases = [
         TURN_END_LABELS.get(entry.reason, entry.reason),
@@ -97,7 +97,7 @@ def turn_end(entry: TurnEntry) -> str:
 
 
 def tool_labels(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
-    """Return a tool row's verb, target and outcome."""
+    """Return the verb, the target and the outcome that the row of a tool call shows."""
     state = STATES[entry.state]
     text = texts.clean_text(entry.result)
     outcome = " · ".join(phrase for phrase in (state, text, format_milliseconds(entry.duration_ms)) if phrase)
@@ -105,14 +105,14 @@ def tool_labels(entry: ToolEntry, texts: Texts) -> tuple[str, str, str]:
 
 
 def answer_text(entry: QuestionEntry, texts: Texts) -> str:
-    """Return the answer to a question, or a note that there is none."""
+    """Return the user's answer to a question, or a note that there is none."""
     if entry.answer is not None:
         return texts.full_text(entry.answer)
     return "(the turn ended without an answer)" if entry.is_void else "(no answer yet)"
 
 
 def attachment_names(entry: UserEntry, texts: Texts) -> list[str]:
-    """Return the names of the attachments."""
+    """Return the names of the pictures that are attached to a message."""
     return [
         texts.clean_text(image.name) or f"a picture of {format_bytes(image.size)}"
         for image in entry.attachments
@@ -120,7 +120,7 @@ def attachment_names(entry: UserEntry, texts: Texts) -> list[str]:
 
 
 def mention_labels(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
-    """Return (name, description of the content sent to the model) for each mention."""
+    """Return, for each mention in a message, its name and a description of what was sent to the model."""
     return [
         (
             texts.clean_text(mention_name(mention)),
@@ -137,7 +137,7 @@ def other_changes(entry: ToolEntry, changes: Sequence[ExportedChange]) -> list[E
 
 
 def block_text(block: DisplayBlock, texts: Texts) -> str:
-    """Return a display block as plain text."""
+    """Return a block of a tool's result as plain text."""
     match block:
         case TextBlock(text=text) | MarkdownBlock(text=text):
             return texts.full_text(text)

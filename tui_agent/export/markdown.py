@@ -34,12 +34,12 @@ from tui_agent.protocol.display import DiffBlock, DisplayBlock, MarkdownBlock
 from tui_agent.units import format_time
 
 OUTPUT_LINES = 40
-"""Maximum number of lines shown of an output; a longer one keeps its beginning and its end."""
+"""Maximum number of lines shown of an output; of a longer output, its beginning and its end are kept."""
 LINE_CHARS = 400
 _TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
 _SPECIAL_CHARS = re.compile(r"[\\`*\[\]<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _LINK_TARGET = re.compile(r"\]([(:])\s*([^\s)]*)")
-"""Matches the target of a link, inline or in a reference definition."""
+"""Regular expression for the target of a link, inline or in a reference definition."""
 _SCHEME = re.compile(r"<?([A-Za-z][A-Za-z0-9+.-]*):")
 _ESCAPED_CHAR = re.compile(r"\\([!-/:-@\[-`{-~])")
 _CONTROL_CHARS = re.compile(r"[\x00-\x20\x7f]")
@@ -47,7 +47,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def to_markdown(story: ExportContent) -> str:
-    """Return the complete file."""
+    """Return the complete Markdown file of an exported session."""
     return "\n\n".join(block.rstrip() for block in _blocks(story) if block.strip()) + "\n"
 
 
@@ -130,7 +130,7 @@ def _change(change: ExportedChange) -> Iterator[str]:
 
 
 def clip_lines(text: str, lines: int = OUTPUT_LINES, width: int = LINE_CHARS) -> str:
-    """Return the beginning and end of a long text, with a note on what was left out between them."""
+    """Shorten a long text to its beginning and its end, with a note between them on the lines left out."""
     shown = [
         line if len(line) <= width else f"{line[:width]}… ({len(line)} characters)"
         for line in text.rstrip("\n").split("\n")
@@ -147,20 +147,20 @@ def _parenthesis(*phrases: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Return untrusted Markdown as a quotation."""
+    """Format untrusted Markdown as a quotation."""
     lines = _without_html(text).split("\n")
     return "\n".join(f"> {line}" if line.strip() else ">" for line in lines)
 
 
 def fence(text: str, language: str) -> str:
-    """Return a text in a fence that it cannot close."""
+    """Put a text into a code fence that it cannot close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}{language}\n{text.rstrip()}\n{ticks}"
 
 
 def inline_code(text: str) -> str:
-    """Return a text as inline code on one line, also if it contains backticks."""
+    """Format a text as inline code on one line, even if it contains backticks."""
     one_line = " ".join(text.split())
     longest = max((len(run) for run in re.findall("`+", one_line)), default=0)
     ticks = "`" * (longest + 1)
@@ -168,12 +168,12 @@ def inline_code(text: str) -> str:
 
 
 def escape_inline(text: str) -> str:
-    """Return untrusted text for use inside a line, with all special characters escaped."""
+    """Escape all special characters of untrusted text, for use inside a line."""
     return _SPECIAL_CHARS.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def _without_html(text: str) -> str:
-    """Return untrusted Markdown with its HTML tags escaped; fenced text stays unchanged."""
+    """Escape the HTML tags in untrusted Markdown; text in code fences stays unchanged."""
     lines, fence = [], ""
     for line in text.split("\n"):
         match = _FENCE.match(line)
@@ -188,24 +188,24 @@ def _without_html(text: str) -> str:
 
 
 def _neutralise(line: str) -> str:
-    """Return a line of untrusted Markdown with tags escaped, and with links only to the web, mail or nearby files.
+    """Escape the tags in a line of untrusted Markdown, and all links except those to the web, mail or nearby files.
 
-    An image becomes a link, because a viewer would load it from wherever it is.
+    An image becomes a link, because a viewer would load it from any address.
     """
     return _LINK_TARGET.sub(_neutralise_link, _TAG_START.sub("&lt;", line.replace("![", "&#33;[")))
 
 
 def _neutralise_link(match: re.Match[str]) -> str:
-    """Return a link unchanged if it is harmless, otherwise escaped.
+    """Return a link of untrusted Markdown unchanged if it is harmless, otherwise escaped.
 
-    A link without a target on this line is escaped too, because its target may be on the next line.
+    A link without a target on the same line is escaped too, because its target may be on the next line.
     """
     unknown = not match[2] and match.end() == len(match.string)
     return f"]\\{match[0][1:]}" if unknown or not _is_harmless(match[2]) else match[0]
 
 
 def _is_harmless(target: str) -> bool:
-    """Return True if links may have this target, after unescaping it and removing control characters as viewers do."""
+    """Return True if links may have the target `target`, after removing what viewers remove from it."""
     plain = _CONTROL_CHARS.sub("", html.unescape(_ESCAPED_CHAR.sub(r"\1", target)))
     scheme = _SCHEME.match(plain)
     return scheme is None or scheme[1].lower() in ("http", "https", "mailto")

@@ -30,7 +30,7 @@ class RedactedLog:
         branch: bool = False,
         renamed: Mapping[str, str] | None = None,
     ) -> None:
-        """`renamed` are the new names of checkpoints."""
+        """Redact the session in `folder`. `renamed` maps the old names of redacted checkpoints to the new names."""
         self._folder = folder
         self._redactor = redactor
         self._wanted = (
@@ -43,7 +43,7 @@ class RedactedLog:
         """The new name of each redacted blob and checkpoint, by its old name."""
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines of the log, each with its newline."""
+        """Yield the redacted lines of the log, each with its newline."""
         for seq, line in read_stored_lines(self._folder):
             if self._wanted is None or seq in self._wanted:
                 yield self._redact_line(line.encode())
@@ -75,7 +75,7 @@ class RedactedLog:
         return renamed
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """Yield every blob in use with its name. Call this, and exhaust it, before `lines`."""
+        """Yield the name and content of every blob in use. Call this method, and exhaust it, before `lines`."""
         names = sorted(
             find_digests((line.encode() for _, line in read_stored_lines(self._folder)), self._folder)
         )
@@ -124,7 +124,7 @@ class RedactedLog:
 
 
 def _structure(data: bytes) -> JsonValue | None:
-    """Return the object or list that a blob contains as JSON; None for plain text."""
+    """Parse a blob that contains a JSON object or list; return None for any other text."""
     if data[:1] not in (b"{", b"["):
         return None
     try:
@@ -135,7 +135,7 @@ def _structure(data: bytes) -> JsonValue | None:
 
 
 def to_jsonl(folder: Path, redactor: Redactor, *, everything: bool = False) -> bytes:
-    """Return the lines of the current branch or, with `everything`, all lines.
+    """Return the redacted lines of the current branch or, with `everything`, all lines of the log.
 
     Long texts are not included; the lines have their digest and preview.
     """

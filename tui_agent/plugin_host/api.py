@@ -1,6 +1,7 @@
-"""Implementation of the API object that is passed to a plugin's `register`; records each offer with its owner.
+"""The API object that is passed to a plugin's `register`: records everything that the plugin registers, with the
+plugin's name.
 
-Invariant: the session does not see an offer until the loader collects it, after `register` has returned.
+Invariant: the session does not see what a plugin registers until the loader collects it, after `register` has returned.
 """
 
 import inspect
@@ -40,7 +41,7 @@ _EVENT = re.compile(r"[a-z]+(\.[a-z_]+)?|\*")
 
 
 class OwnedApi:
-    """`PluginApi` for one plugin. `taken` maps `"kind:name"` to the plugin that already owns the name."""
+    """`PluginApi` for one plugin. `taken` maps `"kind:name"` to the plugin that registered the name."""
 
     def __init__(
         self, plugin: str, folder: Path | None, taken: Mapping[str, str], notes: Path | None = None
@@ -58,7 +59,7 @@ class OwnedApi:
         self._open = False
 
     def tool(self, tool: Tool[ArgsT]) -> None:
-        """Register a tool for agents."""
+        """Register a tool for agents. Raises `PluginError` if the tool lacks a spec or a method."""
         spec = getattr(tool, "spec", None)
         if not isinstance(spec, ToolSpec):
             raise PluginError(f"{type(tool).__name__} of {self.plugin} has no `spec` of type ToolSpec.")
@@ -69,7 +70,7 @@ class OwnedApi:
         self.offers.tools.append(OfferedTool(self.plugin, cast(AnyTool, tool)))
 
     def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
-        """Add a middleware to the chain; a lower `order` is further out."""
+        """Add a middleware to the chain of middlewares; a lower `order` is further out."""
         self._reserve("middleware", middleware.name)
         self.offers.middlewares.append(OfferedMiddleware(self.plugin, order, middleware))
 
@@ -91,7 +92,7 @@ class OwnedApi:
         self.offers.models.append(OfferedFactory(self.plugin, provider, _require_callable(make, provider)))
 
     def policy_table(self, path: str) -> None:
-        """Register a table of programs. A relative path starts at the plugin's folder."""
+        """Register a file that describes programs for the policy. A relative path starts at the plugin's folder."""
         full = (self._folder or Path()) / path
         try:
             text = full.read_text(encoding="utf-8")
@@ -135,7 +136,7 @@ class OwnedApi:
         self.offers.languages.append(OfferedLanguage(self.plugin, language))
 
     def hook(self, event: str, target: Callable[..., object]) -> None:
-        """Subscribe to a kind of event after it is stored (`"*"`: every kind), or answer at a hook event."""
+        """Call `target` for each stored event of a kind (`"*"`: every kind), or at a hook event."""
         point = next((hook_event for hook_event in HOOK_EVENTS if hook_event == event), None)
         if point is None and not _EVENT.fullmatch(event):
             raise PluginError(

@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def bundled_folder(kind: Kind) -> Path | None:
-    """Return the folder of bundled items of this kind; None if this copy of the product does not have it."""
+    """Return the folder of the bundled plugins, themes or demos, or None if this copy of tui-agent does not have it."""
     for folder in (_PACKAGE / "_bundled" / kind, _PACKAGE.parent / kind):
         if folder.is_dir():
             return folder

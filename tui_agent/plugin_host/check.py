@@ -17,9 +17,9 @@ _DOOR = "tui_agent.plugin_api"
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The result of a check.
+    """The result of the check of a plugin.
 
-    `faults` prevent the plugin from working; `notes` are advice; `offers` are as in `plugin.loaded`.
+    `faults` prevent the plugin from working; `notes` are advice; `offers` are what it registers, as in `plugin.loaded`.
     """
 
     name: str
@@ -35,7 +35,7 @@ class CheckReport:
 
 
 def check_plugin(path: Path) -> CheckReport:
-    """Load the plugin at `path`, which runs its code, and check its offers and imports."""
+    """Load the plugin at `path`, which runs its code, and check what it registers and imports."""
     path = path.absolute()
     if not path.exists():
         return CheckReport(path.name, "", (), (f"{path} was not found.",), ())

@@ -42,7 +42,7 @@ def copy_plugins(files: ProjectFiles | None, below: str, root: Path) -> Path | N
 
 
 def _read_copy(place: Path) -> dict[str, bytes] | None:
-    """Return the copy's files without Python's cache, or None if it contains anything but regular files."""
+    """Return the files of a plugin's copy, except Python's caches. Return None if there is anything but regular files."""
     if not place.is_dir() or place.is_symlink():
         return None
     contents: dict[str, bytes] = {}

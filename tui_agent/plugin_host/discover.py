@@ -34,7 +34,7 @@ def is_valid_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PluginPlaces:
-    """The places to search. `project` is a copy of the project's trusted plugins, or None."""
+    """The places in which plugins are searched. `project` is a copy of the project's trusted plugins, or None."""
 
     bundled: Path | None = None
     user: Path | None = None
@@ -43,12 +43,14 @@ class PluginPlaces:
     entry_points: bool = True
     only_bundled: bool = False
     notes: Path | None = None
-    """The folder of this project's notes, or None without a project (as in a check)."""
+    """The folder of the notes on the project, or None without a project (as in a check)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPlugin:
-    """A plugin before it is imported. `path` is its folder or file; `entry` is the module of an installed plugin."""
+    """A plugin that was found but not imported. `path` is its folder or file; `entry` is the module of an installed
+    plugin.
+    """
 
     name: str
     source: Source
@@ -62,7 +64,7 @@ class FoundPlugin:
 
 
 def discover(places: PluginPlaces) -> list[FoundPlugin]:
-    """Return every plugin in load order. Duplicate names are kept: the loader rejects the later one."""
+    """Return every plugin in the order of loading. Duplicate names are kept: the loader rejects the later plugin."""
     plugins = list(_plugins_in(places.bundled, "bundled"))
     if places.only_bundled:
         return plugins
@@ -76,7 +78,7 @@ def discover(places: PluginPlaces) -> list[FoundPlugin]:
 
 
 def plugin_at(path: Path, source: Source) -> FoundPlugin:
-    """Return the plugin in this folder or file, with its manifest's data."""
+    """Return the plugin in a folder or file, with the data in its manifest."""
     if path.is_file():
         return _check_name(FoundPlugin(path.stem, source, path))
     try:
@@ -90,7 +92,7 @@ def plugin_at(path: Path, source: Source) -> FoundPlugin:
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the validated fields of the folder's `plugin.toml`, the plugin's manifest; empty if there is no file."""
+    """Return the validated fields of a plugin's manifest, `plugin.toml`; empty if there is no such file."""
     path = folder / MANIFEST
     try:
         with path.open("rb") as file:
@@ -143,7 +145,7 @@ def _plugins_in(folder: Path | None, source: Source) -> Iterator[FoundPlugin]:
 
 
 def _plugins_at(folder: Path) -> list[FoundPlugin]:
-    """Return the plugins of a `--plugin-dir`, which is one plugin or a folder of plugins."""
+    """Return the plugins in a folder given by `--plugin-dir`, which is one plugin or a folder of plugins."""
     if not folder.exists():
         return [FoundPlugin(folder.name, "option", folder, fault=f"{folder} was not found.")]
     if _is_plugin(folder):
@@ -153,7 +155,7 @@ def _plugins_at(folder: Path) -> list[FoundPlugin]:
 
 @lru_cache(maxsize=1)
 def _installed_plugins(_search_path: tuple[str, ...]) -> tuple[FoundPlugin, ...]:
-    """Return the plugins of installed distributions.
+    """Return the plugins that installed distributions register as entry points.
 
     The metadata of every distribution is read only once per process and module search path. A distribution that is
     installed later could not be imported reliably anyway.

@@ -34,7 +34,7 @@ class LoadTimeout(BaseException):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `LoadTimeout` in the block after this many seconds."""
+    """Raise `LoadTimeout` in the `with` block when it has run for `seconds`."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -58,7 +58,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @dataclass(slots=True)
 class LoadedPlugins(Offers):
-    """Everything that plugins registered, and one event per plugin, in load order."""
+    """Everything that plugins registered, and one event per plugin, in the order of loading."""
 
     events: list[PluginLoaded | PluginFailed] = field(default_factory=list)
 
@@ -74,7 +74,7 @@ class LoadedPlugins(Offers):
 
 
 class PluginHost:
-    """The plugins of one process.
+    """Loads the plugins of one process.
 
     `disabled` plugins are listed but not imported; `limit` is the load time per plugin in seconds.
     """
@@ -88,7 +88,7 @@ class PluginHost:
         self._taken: dict[str, str] = {}
 
     def list_plugins(self) -> list[FoundPlugin]:
-        """Return every plugin in load order, including disabled ones, without importing any."""
+        """Return every plugin in the order of loading, including disabled plugins, without importing any."""
         return discover(self._places)
 
     def is_enabled(self, name: str) -> bool:
@@ -182,7 +182,7 @@ def _location(found: FoundPlugin) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    """Describe an error for the user. Names the exception's class if its text alone says little."""
+    """Describe a plugin's error for the user. Names the exception's class if the error's text alone says little."""
     if isinstance(error, TuiAgentError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:

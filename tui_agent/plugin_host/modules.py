@@ -40,7 +40,7 @@ def import_entry(value: str) -> ModuleType:
 
 
 def unload_modules(name: str) -> None:
-    """Remove all of a plugin's modules."""
+    """Remove all modules of a plugin from `sys.modules`."""
     full = f"{NAMESPACE}.{name}"
     for loaded in [key for key in sys.modules if key == full or key.startswith(full + ".")]:
         del sys.modules[loaded]

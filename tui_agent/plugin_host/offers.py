@@ -1,6 +1,6 @@
-"""Data classes for the things that plugins register, each with its owner.
+"""Data classes for the things that plugins register, each with the plugin that registered it (`owner`).
 
-Invariant: a plugin's offers are accepted completely or not at all; a name belongs to one plugin.
+Invariant: what a plugin registers is accepted completely or not at all; a name belongs to one plugin.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ AnyTool: TypeAlias = Tool[BaseModel]
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool and its owner."""
+    """A tool that a plugin registered."""
 
     owner: str
     tool: AnyTool
@@ -31,7 +31,7 @@ class OfferedTool:
 
 @dataclass(frozen=True, slots=True)
 class OfferedMiddleware:
-    """A middleware, its order in the chain and its owner."""
+    """A middleware that a plugin registered, and its order in the chain of middlewares."""
 
     owner: str
     order: int
@@ -43,7 +43,7 @@ MakeT = TypeVar("MakeT", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class OfferedFactory(Generic[MakeT]):
-    """A factory: `make` creates an agent for a task, or a client for a model."""
+    """A factory that a plugin registered: `make` creates an agent for a task, or a client for a model."""
 
     owner: str
     name: str
@@ -53,7 +53,7 @@ class OfferedFactory(Generic[MakeT]):
 
 @dataclass(frozen=True, slots=True)
 class OfferedPolicyTable:
-    """A table of programs as TOML text, which the policy parses."""
+    """A description of programs that a plugin registered, as TOML text, which the policy parses."""
 
     owner: str
     path: Path
@@ -62,7 +62,7 @@ class OfferedPolicyTable:
 
 @dataclass(frozen=True, slots=True)
 class OfferedHook:
-    """A function that is called after an event of this kind (`*`: every kind) is stored."""
+    """A plugin's function that is called after an event of this kind (`*`: every kind) is stored."""
 
     owner: str
     event: str
@@ -71,7 +71,7 @@ class OfferedHook:
 
 @dataclass(frozen=True, slots=True)
 class OfferedHookFunction:
-    """A function that is called at a hook event, before or after something happens."""
+    """A plugin's function that is called at a hook event, before or after something happens."""
 
     owner: str
     event: HookEvent
@@ -80,7 +80,7 @@ class OfferedHookFunction:
 
 @dataclass(frozen=True, slots=True)
 class OfferedLanguage:
-    """A language for the repository map."""
+    """A language that a plugin registered for the repository map."""
 
     owner: str
     language: MapLanguage
@@ -100,7 +100,10 @@ class Offers:
     asked: list[OfferedHookFunction] = field(default_factory=list)
 
     def add_all(self, other: "Offers") -> None:
-        """Add one plugin's offers. Middlewares stay sorted by `order`; equal ones in the order of their plugins."""
+        """Add everything that another plugin registered.
+
+        Middlewares stay sorted by `order`; those with an equal `order` stay in the order of their plugins.
+        """
         for kind in fields(Offers):
             getattr(self, kind.name).extend(getattr(other, kind.name))
         self.middlewares.sort(key=lambda offered: offered.order)

@@ -59,7 +59,7 @@ class ContextComposition:
         roles: Sequence[Role],
         loaded: LoadedPlugins,
     ) -> list[Middleware]:
-        """Return the product's own middlewares in order, followed by those of plugins."""
+        """Return tui-agent's own middlewares in order, followed by those of plugins."""
         config, recorder = self._base.config, self._recorder
         texts = PromptTexts((config.paths.config_dir / "prompts",))
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
@@ -89,7 +89,7 @@ class ContextComposition:
 
 
 def paths_of_call(tools: ToolRegistry, policy: Policy, call: ToolCallPart) -> tuple[str, ...]:
-    """Return the files and folders that a call's commands read or write."""
+    """Return the files and folders that the commands in a tool call read or write."""
     tool = tools.get(call.name)
     args = None if tool is None else tools.parse(call.name, call.arguments)
     if tool is None or not isinstance(args, BaseModel):

@@ -43,7 +43,7 @@ ORPHAN_GRACE_S = 3.0
 
 
 def main() -> int:
-    """Serve one session. Returns the exit status: 0, or 2 if the session could not be opened."""
+    """Serve one session over standard input and output. Return 0, or 2 if the session could not be opened."""
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), name="parent", daemon=True).start()
     return anyio.run(_serve, *_claim_pipes())
 
@@ -62,7 +62,7 @@ def _end_with_parent(parent: int) -> None:
 
 
 def _claim_pipes() -> tuple[int, int]:
-    """Return duplicates of the protocol's descriptors, (input, output).
+    """Return copies of the two descriptors that connect this process with the app, as (input, output).
 
     Redirects standard output to standard error, and standard input to an empty file.
     """

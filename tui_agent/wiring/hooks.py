@@ -29,7 +29,7 @@ PROJECT_CHANGED = "The project's files changed since you trusted them. Run `tui-
 
 
 def build_hooks(base: StartupContext, loaded: LoadedPlugins, env: Environment) -> tuple[Hook, ...]:
-    """Return all hooks in the order in which they run: the user's, the project's, plugins'."""
+    """Return all hooks in the order in which they run: the user's, the project's, then those of plugins."""
     variables = _hook_only_variables(base)
     project = base.config.project
     commands = []
@@ -51,7 +51,7 @@ def build_hooks(base: StartupContext, loaded: LoadedPlugins, env: Environment) -
 def _hook_only_variables(base: StartupContext) -> dict[str, str]:
     """Return the secret variables that the user's hooks get but an agent's commands do not.
 
-    These are all secrets except model providers' keys.
+    These are all secret variables except the keys of model providers.
     """
     profile_keys = {profile.api_key_env for profile in base.config.models.values()}
     stored = load_keys(base.config.paths.secrets)
@@ -88,7 +88,7 @@ async def ask_plugin_function(offered: OfferedHookFunction, facts: JsonMap, time
 
 
 def _check_answer(answer: object) -> HookReply:
-    """Validate a plugin function's answer with the rules for the answer that a hook command prints."""
+    """Validate the answer of a plugin's function by the rules for the output of a hook command."""
     if not isinstance(answer, HookAnswer):
         return HookReply(fault=f"It returned a {type(answer).__name__} instead of a HookAnswer.")
     fields = asdict(answer)
@@ -103,7 +103,7 @@ def _check_answer(answer: object) -> HookReply:
 
 
 def build_listeners(loaded: LoadedPlugins) -> tuple[Listener, ...]:
-    """Return one listener that passes events to the plugins' listeners; empty if plugins registered none."""
+    """Return one listener that passes events to the listeners of plugins; empty if plugins registered none."""
     active = list(loaded.hooks)
     if not active:
         return ()

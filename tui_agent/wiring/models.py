@@ -48,7 +48,7 @@ class ClientCache:
         self._clients: dict[ModelInfo, ModelClient] = {}
 
     def get(self, info: ModelInfo) -> ModelClient:
-        """Return the client for a model. Raises `ConfigError` if no model is set or it cannot be used."""
+        """Return the client for a model. Raises `ConfigError` if no model is set or the model cannot be used."""
         if info.provider == NO_MODEL:
             hint = "Choose one with /model, or try `tui-agent demo`, which needs no account."
             raise ConfigError(info.fault or "No model is set.", hint=hint)
@@ -57,7 +57,6 @@ class ClientCache:
         return self._clients[info]
 
     async def aclose(self) -> None:
-        """Close every connection."""
         clients = list(self._clients.values())
         self._clients.clear()
         for client in clients:

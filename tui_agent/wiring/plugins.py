@@ -20,7 +20,7 @@ PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"
 
 
 def plugin_places(base: StartupContext) -> PluginPlaces:
-    """Return the folders in which plugins are searched."""
+    """Return the places in which plugins are searched."""
     paths, options = base.config.paths, base.options
     return PluginPlaces(
         bundled=bundled_folder("plugins"),
@@ -33,7 +33,7 @@ def plugin_places(base: StartupContext) -> PluginPlaces:
 
 
 def load_external_plugins(base: StartupContext) -> LoadedPlugins:
-    """Load only the plugins that are not bundled with the product."""
+    """Load only the plugins that are not bundled with tui-agent."""
     places = replace(plugin_places(base), bundled=None)
     return PluginHost(places, base.config.plugins_disabled).load()
 
@@ -56,7 +56,7 @@ def build_tool_registry(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[Plugi
 
 
 def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
-    """Return the factory of each agent by name, including the default agent."""
+    """Return the factories of all agents by the agent's name, including the default agent."""
     agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
     for offered in loaded.agents:
         agents.setdefault(offered.name, offered.make)

@@ -25,9 +25,10 @@ PROGRAMS_FILE = "programs.toml"
 def build_policy(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = (), *, reloading: bool = False
 ) -> tuple[RulePolicy, list[PluginFailed]]:
-    """Build the policy of this start, and return it with the plugins whose tables were refused.
+    """Build the policy of this start. Return it with an event for each plugin whose program table was refused.
 
-    Its rules come from the user and a trusted project, its program tables also from plugins. Raises `ConfigError`.
+    The policy's rules come from the user and a trusted project, its program tables also from plugins. Raises
+    `ConfigError`.
     """
     catalog, refused = load_catalog(base, tables)
     if reloading:
@@ -48,17 +49,14 @@ class ReloadingPolicy(RulePolicy):
         super().__init__(load_rules(base), own=_own_folders(base), catalog=catalog)
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
-        """See `ports.policy`."""
         self._reload()
         return super().decide(tool, effects, facts)
 
     def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
-        """See `ports.policy`."""
         self._reload()
         return super().decision_paths(effects, granted)
 
     def _reload(self) -> None:
-        """Reload the user's rules if their file changed."""
         stamp = _file_stamp(self._path)
         if stamp == self._stamp:
             return
@@ -71,7 +69,7 @@ class ReloadingPolicy(RulePolicy):
 
 
 def _file_stamp(path: Path) -> tuple[int, int, int] | None:
-    """Return values that change whenever the file's content changes, or None if there is no file."""
+    """Return values that change whenever the file at `path` changes, or None if there is no file."""
     try:
         status = path.stat()
     except OSError:
@@ -80,12 +78,11 @@ def _file_stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def make_policy(rule_list: Sequence[Rule], base: StartupContext, catalog: Catalog) -> RulePolicy:
-    """Make a policy with these rules."""
+    """Make a policy with the rules `rule_list`, in which no agent may write to tui-agent's own folders."""
     return RulePolicy(rule_list, own=_own_folders(base), catalog=catalog)
 
 
 def _own_folders(base: StartupContext) -> tuple[str, str]:
-    """Return the product's folders, in which no agent may write."""
     return str(base.config.paths.config_dir), str(base.store.root)
 
 
@@ -99,7 +96,10 @@ def load_rules(base: StartupContext) -> tuple[Rule, ...]:
 def load_catalog(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
 ) -> tuple[Catalog, list[PluginFailed]]:
-    """Load the program tables of the product, the user, a trusted project and plugins."""
+    """Load the program tables (descriptions of what programs do) of tui-agent, the user, a trusted project and plugins.
+
+    Return them with an event for each plugin whose table was refused.
+    """
     paths, own = base.config.paths, base.config.project
     layers = _user_layer(paths.config_dir / PROGRAMS_FILE)
     trusted = None if own is None else own.read_own(PROGRAMS_FILE)
@@ -118,7 +118,7 @@ def load_catalog(
 
 
 def _user_layer(path: Path) -> list[Layer]:
-    """Return the user's own table, if there is one. Raises `ConfigError` if it cannot be read."""
+    """Return the user's own program table, if there is one. Raises `ConfigError` if it cannot be read."""
     try:
         return [Layer("user", str(path), path.read_text(encoding="utf-8"))]
     except FileNotFoundError:

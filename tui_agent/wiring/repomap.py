@@ -26,7 +26,7 @@ MAX_SYMBOL_WAIT_S = 1.5
 
 
 def index_folder(options: SessionOptions, config: Config) -> Path:
-    """Return the index's folder: in the user's cache, or in the data folder if the options name one.
+    """Return the folder of the repository index: in the user's cache, or in the data folder if the options name one.
 
     A demo has its own data folder, so that nothing of it remains.
     """
@@ -34,7 +34,9 @@ def index_folder(options: SessionOptions, config: Config) -> Path:
 
 
 class SessionMaps:
-    """The repository maps of one workspace. They are rendered one at a time, each in a thread."""
+    """Renders the repository maps of one workspace, one at a time, each in a thread. Implements
+    `ports.repomap.RepoMaps`.
+    """
 
     def __init__(
         self,
@@ -56,11 +58,10 @@ class SessionMaps:
         self._is_rendering = False
 
     async def render(self, request: MapRequest) -> RenderedMap:
-        """See `ports.repomap.RepoMaps`. If the call is cancelled, its thread still runs to its end."""
+        """Render a map. If the call is cancelled, its thread runs to its end nevertheless."""
         return await to_thread.run_sync(self._render, request, abandon_on_cancel=True, limiter=self._limiter)
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
-        """See `ports.repomap.RepoMaps`."""
         if self._is_rendering:
             return None
         self._late = None
@@ -73,7 +74,6 @@ class SessionMaps:
         return None
 
     def take_late_map(self) -> RenderedMap | None:
-        """See `ports.repomap.RepoMaps`."""
         rendered, self._late = self._late, None
         return rendered
 
@@ -115,7 +115,7 @@ class SessionMaps:
         return [SymbolLocation(last_name, path, symbol.line, symbol.end) for symbol, path in matches]
 
     async def aclose(self) -> None:
-        """Stop building the index."""
+        """Stop building the repository index."""
         await to_thread.run_sync(self._map.close)
 
     def _render(self, request: MapRequest) -> RenderedMap:

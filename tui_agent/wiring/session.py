@@ -64,7 +64,7 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 
 PRODUCT = f"tui-agent/{__version__}"
 REDUCED_BY = 0.7
-"""Target size of a reduced context, as a share of the size at which reducing starts."""
+"""Size to which the conversation sent to the model is reduced, as a share of the size at which reducing starts."""
 
 
 @asynccontextmanager
@@ -76,7 +76,7 @@ async def open_session(
 ) -> AsyncIterator[LocalSession]:
     """Open or create the session that the options ask for, serve it, and close it at the end.
 
-    `on_hold` is called with the log as soon as it is locked, before a long history is folded. Raises `ConfigError`,
+    `on_hold` is called with the log as soon as it is locked, before a long history is read. Raises `ConfigError`,
     `SessionLocked`, `SessionNotFound` or `StoreError` before anything runs.
     """
     base = base or load_startup_context(options)
@@ -94,7 +94,7 @@ async def open_session(
 
 
 def _unwrap_single(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the group's exception if it contains only one, else the group."""
+    """Return the only exception in the group, or the group if it contains several."""
     inner = group.exceptions
     if len(inner) != 1:
         return group
@@ -211,7 +211,7 @@ def _assemble(
 
 
 def _missing_services(base: StartupContext) -> frozenset[Service]:
-    """Return the services that the tools of this run do not have, so that their tools are not offered to the model."""
+    """Return the services that are missing in this run. Tools that need one of them are not offered to the model."""
     missing: set[Service] = set()
     if not base.options.is_attended:
         missing.add("ask")
@@ -221,7 +221,10 @@ def _missing_services(base: StartupContext) -> frozenset[Service]:
 
 
 def _compaction_limits(base: StartupContext) -> CompactionSettings:
-    """Return the thresholds and the prompt of compaction. Raises `ConfigError` if the prompt cannot be read."""
+    """Return the settings that control when and how the conversation sent to the model is made smaller.
+
+    Raises `ConfigError` if the prompt for summaries cannot be read.
+    """
     context = base.config.context
     return CompactionSettings(
         reduce_at=context.reduce_at,
@@ -242,7 +245,7 @@ def _resume(
     workspace: Path,
     settings: SessionSettings,
 ) -> None:
-    """Resume the session where an earlier run left it, with the options of this start."""
+    """Continue the session where an earlier run left it, with the options of this start."""
     _repeat_start(recorder, workspace, settings)
     askable = log.blobs if base.options.is_attended else None
     resume_session(recorder, run, past.records, log.repair, askable)
@@ -295,7 +298,7 @@ def _checkpoints(base: StartupContext, workspace: Path, log: SessionLog) -> GitC
 
 
 def _repeat_start(recorder: Recorder, workspace: Path, settings: SessionSettings) -> None:
-    """Record `session.started` again if the log's first line is damaged, or the new folder if the workspace moved."""
+    """Record `session.started` again if the log's first line is damaged, or if the workspace was moved."""
     state, place = recorder.state, str(workspace)
     if state.settings is None:
         recorder.append(
@@ -308,7 +311,7 @@ def _repeat_start(recorder: Recorder, workspace: Path, settings: SessionSettings
 def _recorder(
     log: SessionLog, past: StartingFold, unfinished: UnfinishedHistory, loaded: LoadedPlugins, *, plain: bool
 ) -> Recorder:
-    """Build the recorder from the log: fold the whole branch, or only the records after the cached fold."""
+    """Build the recorder from the log: read the whole branch, or only the records after the cached state."""
     with pause_gc():
         marks = read_marks(log.folder) if log.last_seq >= 0 and past.snapshot is None else ()
         return Recorder(
@@ -323,7 +326,7 @@ def _recorder(
 
 
 async def _release(env: LocalEnvironment, clients: ClientCache, maps: RepoMaps) -> int:
-    """Release the engine's resources, and return how many processes had to be killed."""
+    """Close the engine's environment, clients and maps. Return how many processes had to be killed."""
     try:
         return await env.aclose()
     finally:

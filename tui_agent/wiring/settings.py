@@ -1,4 +1,4 @@
-"""Composition of a session's settings: initial ones for a new session, changes for a resumed one."""
+"""Composition of a session's settings: initial settings for a new session, changed settings for a resumed session."""
 
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.settings import record_setting
@@ -8,7 +8,7 @@ from tui_agent.protocol.settings import Budgets, Effort, ModelInfo, SessionSetti
 from tui_agent.wiring.startup_context import StartupContext
 
 CLIENTS_WITH_MODEL_CHOICE = ("app", "web", "editor")
-"""Clients in which the user can choose another model while the session is open."""
+"""Clients (kinds of user interface) in which the user can choose another model while the session is open."""
 
 
 def build_settings(base: StartupContext, models: ModelFactory) -> SessionSettings:

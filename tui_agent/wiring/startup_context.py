@@ -23,7 +23,7 @@ from tui_agent.store.redaction.user_rules import configured_redactor
 from tui_agent.store.session_store import SessionStore
 
 MAX_NAMED_FILES = 4
-"""Maximum number of untrusted files to name in an error."""
+"""Maximum number of untrusted files that an error message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def load_startup_context(
     clock: Clock | None = None,
     ids: Ids | None = None,
 ) -> StartupContext:
-    """Read the configuration and build everything that all sessions need.
+    """Read the configuration and build the objects that all sessions need.
 
     If `environ` is None, the process environment and its working folder are used. Raises `ConfigError`.
     """

@@ -32,7 +32,7 @@ from tui_agent.protocol.unicode_text import format_count
 
 Show = Callable[[Record], None]
 TurnStart: TypeAlias = str | ContinueTurn
-"""The start of a turn: a prompt, or the command to continue without a prompt."""
+"""The start of a turn: a prompt, or the command to continue the session without a prompt."""
 AfterTurn: TypeAlias = Callable[[Session], Awaitable[None]]
 """A function that is called after the turn, before the session is closed."""
 
@@ -58,20 +58,20 @@ class Outcome:
 
     @property
     def exit(self) -> Exit:
-        """The exit status of the command."""
+        """The exit status of the command that ran the turn."""
         return of_turn_end(self.reason)
 
 
 async def run_turn(
     session: Session, begin: TurnStart, show: Show, after: int = -1, coda: AfterTurn | None = None
 ) -> Outcome:
-    """Start a turn, wait for its end, close the session and return the result.
+    """Start a turn in a session, wait for its end, close the session and return the result.
 
     Only events after `after` are read. `show` is called with every record of this run in order, including those written
     while the session closes. `coda` is called between the end of a finished turn and the closing of the session.
 
-    Raises `BudgetExceeded` if the session's turn limit is reached, `UsageError` if the command is rejected for
-    another reason, `TuiAgentError` if the session ends before the turn does.
+    Raises `BudgetExceeded` if the session's turn limit is reached, `UsageError` if the command is rejected for another
+    reason, `TuiAgentError` if the session ends before the turn does.
     """
     command = session.submit(SubmitPrompt(text=begin) if isinstance(begin, str) else begin)
     turn = _Turn(command, show)
@@ -107,7 +107,7 @@ async def run_turn(
 
 
 class _Turn:
-    """The state of the turn that `command` starts."""
+    """The state of the turn that `command` starts, collected from the session's events."""
 
     def __init__(self, command: CommandId, show: Show) -> None:
         self._command = command
@@ -118,17 +118,17 @@ class _Turn:
         self.run_id = ""
         self.words: Sequence[LongText] = ()
         self.denials: dict[CallId, str] = {}
-        """The calls that were denied, each with the reason."""
+        """The tool calls that were denied, each with the reason."""
         self._last_calls: set[CallId] = set()
-        """The calls of the newest answer that has calls."""
+        """The tool calls of the model's newest answer that has calls."""
 
     @property
     def was_denied_at_last(self) -> bool:
-        """True if every call of the newest answer that has calls was denied."""
+        """True if every tool call of the newest answer that has calls was denied."""
         return bool(self._last_calls) and self._last_calls <= set(self.denials)
 
     def take(self, batch: Sequence[Record]) -> None:
-        """Process records, and show the records of this run: all from its `run.started` on."""
+        """Process records of the session, and show those of this run: all from its `run.started` on."""
         for record in batch:
             if not self._begun:
                 self._hold_back(record)
@@ -192,7 +192,7 @@ async def submit_and_wait(session: Session, follower: Follower, command: Command
 
 
 async def join_texts(session: Session, texts: Sequence[LongText]) -> str:
-    """Return the joined texts; load those that are stored as blobs."""
+    """Join texts from a session's events; load those that are stored as blobs."""
     pieces = [
         text
         if isinstance(text, str)
@@ -210,9 +210,9 @@ _BLOCKED: Final = b"tui-agent: Stopped in the middle of a long computation. The 
 
 
 async def interrupt_on_signal(session: Session) -> None:
-    """Wait for signals until cancelled: interrupt the turn at the first Ctrl+C or SIGTERM.
+    """Wait for signals until cancelled: interrupt the session's turn at the first Ctrl+C or SIGTERM.
 
-    Raises KeyboardInterrupt at the second.
+    Raises KeyboardInterrupt at the second signal.
     """
     with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
         end_if_blocked(asyncio.get_running_loop())
@@ -227,7 +227,7 @@ async def interrupt_on_signal(session: Session) -> None:
 def end_if_blocked(loop: asyncio.AbstractEventLoop) -> None:
     """From the first Ctrl+C or SIGTERM on, end the process if its event loop is blocked for `MAX_BLOCKED_S`.
 
-    Replaces the handlers in Python, which run even in an endless loop; the loop's own receivers still get the signals.
+    Replaces the handlers in Python, which run even in an endless loop; the loop's own receivers get the signals too.
     """
     exit_status = 0
 
@@ -252,7 +252,7 @@ def end_if_blocked(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def result_lines(outcome: Outcome) -> str:
-    """Return the lines with status, run and session that follow the answer."""
+    """Return the lines with the status, the run's id and the session's id that follow the answer."""
     return f"status: {outcome.status}\nrun_id: {outcome.run_id}\nsession: {outcome.session}"
 
 

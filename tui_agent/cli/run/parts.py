@@ -1,4 +1,4 @@
-"""Printing of a session's parts, one line per part."""
+"""Printing of a session's parts (messages, answers, tool calls and results), one line per part."""
 
 import dataclasses
 from typing import TextIO
@@ -10,7 +10,7 @@ from tui_agent.units import format_time
 
 
 class PartStream:
-    """Prints each part to `out` as soon as the part is recorded. It must be called with every record, in order."""
+    """Prints each part of a session to `out` as soon as it is recorded. It must be called with every record, in order."""
 
     def __init__(self, out: TextIO, *, as_json: bool) -> None:
         self._parts = Parts()
@@ -25,7 +25,7 @@ class PartStream:
 
 
 def print_part(row: PartRow, out: TextIO | None = None, *, as_json: bool) -> None:
-    """Print one part: as a JSON object, or as a line with number, time, type and summary."""
+    """Print one part of a session: as a JSON object, or as a line with number, time, type and summary."""
     if as_json:
         say_json(dataclasses.asdict(row), file=out)
         return

@@ -36,7 +36,7 @@ PIECE = 65_536
 
 
 class LineRelay:
-    """Pipe through which the child's complete output lines reach the parent's standard output.
+    """Pipe through which the child process's complete output lines reach the parent's standard output.
 
     Create it before the fork; then call `in_child` in the child and `relay_lines` in the parent.
     """
@@ -44,17 +44,18 @@ class LineRelay:
     def __init__(self) -> None:
         self._source, self._sink = os.pipe()
         self._life, self._alive = os.pipe()
-        """A pipe without data that closes when the child ends: programs started by the child do not inherit it."""
+        """A pipe without data that closes when the child process ends: programs started by the child do not inherit it.
+        """
 
     def in_child(self) -> None:
-        """Redirect this process's standard output to the parent."""
+        """Redirect this process's standard output to the parent process."""
         os.close(self._source)
         os.close(self._life)
         os.dup2(self._sink, sys.stdout.fileno())
         os.close(self._sink)
 
     def relay_lines(self) -> None:
-        """Print every complete line of the child until the child ends.
+        """Print every complete line of the child process until it ends.
 
         If the reader of standard output is gone, stop reading: the child's next write then fails, as it would without a
         supervisor.
@@ -140,7 +141,7 @@ def _report_crash(killed_by: str, session: str, retries: int) -> None:
 
 
 class _Child(SystemExit):
-    """Raised in the child to exit with its status."""
+    """Raised in the child process, to exit with its status."""
 
 
 def _run_in_child(run: Callable[[], int], lines: LineRelay | None) -> int:
@@ -170,7 +171,7 @@ def _exit_status(status: int) -> int:
 
 
 def _last_seq(folder: Path) -> int:
-    """Return the number of a session's newest event; -1 if it has none."""
+    """Return the number of the newest event of the session in `folder`; -1 if it has none."""
     if not (folder / "events.jsonl").exists():
         return -1
     last = read_tail(folder, 1)
@@ -186,7 +187,7 @@ def _is_message(record: Record) -> bool:
 
 
 def _turn_outcome(new: list[Record], folder: Path) -> Outcome | None:
-    """Return the result of the turn in these events; None if the turn did not end."""
+    """Return the result of the turn in the records `new`, or None if the turn did not end."""
     transcript, run_id, ended = Transcript(), "", None
     for record in new:
         if not isinstance(record, Envelope):

@@ -46,7 +46,7 @@ examples:
   tui-agent sessions rename ses_01 "the slow test" --json
 """
 MAX_NAME_CHARS = 200
-"""Maximum characters of a session's name."""
+"""Maximum number of characters of a session's name."""
 
 
 def configure(parser: Parser) -> None:
@@ -83,7 +83,7 @@ def configure(parser: Parser) -> None:
 
 
 def list_sessions(arguments: argparse.Namespace) -> int:
-    """Print a line for each session."""
+    """Print a line for each recorded session."""
     base = load_context(arguments)
     cwd = str(base.options.cwd)
     summaries = base.store.list(None if arguments.all else cwd)
@@ -109,12 +109,12 @@ def as_json(summary: SessionSummary) -> dict[str, object]:
 
 
 def heads(*, everywhere: bool) -> Sequence[str]:
-    """Return the column names."""
+    """Return the column names of the list of sessions."""
     return ["id", "used", "events", "size", *(["workspace"] if everywhere else []), "title"]
 
 
 def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
-    """Return the table cells of one session."""
+    """Return the cells of one session in the list of sessions."""
     place = [summary.workspace] if everywhere else []
     notes = {
         "open": summary.is_locked,
@@ -127,7 +127,7 @@ def row(summary: SessionSummary, *, everywhere: bool) -> list[str]:
 
 
 def show_session(arguments: argparse.Namespace) -> int:
-    """Print a session's events."""
+    """Print a session's events, its actions, or its state."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
     records: Sequence[Record] = read_records(folder)
@@ -158,7 +158,7 @@ def show_session(arguments: argparse.Namespace) -> int:
 
 
 def show_entry(entry: HistoryEntry, *, as_object: bool) -> None:
-    """Print one action or observation with its event; for an observation, also the event of its action."""
+    """Print one action or observation of a session with its event; for an observation, also the event of its action."""
     plain = entry.item.to_dict()
     if as_object:
         say_json({"seq": entry.seq, "agent": entry.agent, "answers": entry.action_seq, **plain})
@@ -173,7 +173,7 @@ def show_entry(entry: HistoryEntry, *, as_object: bool) -> None:
 
 
 def line(record: Record) -> str:
-    """Format one event: number, time, agent, kind, and the start of its content."""
+    """Format one event as a line: number, time, agent, kind, and the start of its content."""
     kind = str(record.payload.kind if isinstance(record, Envelope) else record.kind)
     if isinstance(record, Envelope):
         content = record.payload.model_dump_json(exclude={"kind"}, exclude_defaults=True)

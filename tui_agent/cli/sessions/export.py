@@ -28,7 +28,7 @@ files. To remove secrets from these too, add --redact. To export an archive with
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verbs `export` and `import`."""
+    """Add the verbs `export` and `import` to `verbs`."""
     out = verbs.add("export", export_session, "write a session to a file", examples=EXAMPLES)
     out.add_argument("id", metavar="ID", help=RECORDING_HELP)
     out.add_argument("--format", choices=tuple(FORMATS), default="html", help="file format (default: html)")
@@ -79,7 +79,7 @@ def export_session(arguments: argparse.Namespace) -> int:
 
 
 def import_session(arguments: argparse.Namespace) -> int:
-    """Create a session from an archive."""
+    """Create a session from an archive, and print how to open it."""
     base = load_context(arguments)
     archive = arguments.file.expanduser()
     if not archive.is_file():

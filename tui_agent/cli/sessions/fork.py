@@ -41,7 +41,7 @@ To continue a fork without a new message: tui-agent run --go-on --session FORK
 
 @dataclass(frozen=True, slots=True)
 class CreatedFork:
-    """A created fork. `note` says where its files come from, if not from a checkpoint at event `at`."""
+    """A fork that was created. `note` says where its files come from, if not from a checkpoint at event `at`."""
 
     id: SessionId
     path: Path
@@ -61,7 +61,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the session, the event, the workspace and the changes."""
+    """Add the arguments that select the session and the event, and the options for the fork's workspace and changes."""
     parser.add_argument("id", metavar="ID", help=SESSION_HELP)
     parser.add_argument(
         "--at", metavar="SEQ", type=int, required=True, help="the event after which the fork continues"
@@ -119,7 +119,7 @@ def fork_session(arguments: argparse.Namespace) -> int:
 
 
 def as_json(fork: CreatedFork) -> dict[str, object]:
-    """Return a fork as a JSON object. `changed` contains only the fields that differ from the parent."""
+    """Return a fork as a JSON object. `changed` contains only the settings that differ from the parent session."""
     return {
         "id": fork.id,
         "path": str(fork.path),
@@ -131,7 +131,7 @@ def as_json(fork: CreatedFork) -> dict[str, object]:
 
 
 def requested_change(arguments: argparse.Namespace) -> ForkChange:
-    """Return the changes given by the options."""
+    """Return the changes to the session that the options ask for."""
     return ForkChange(
         model=arguments.model or "",
         reasoning_effort=arguments.reasoning_effort,
@@ -195,7 +195,7 @@ def _absolute(path: Path | None) -> Path | None:
 async def _make_folder(
     home: Path, at_seq: int, worktree: Path | None, folder: Path | None
 ) -> tuple[Path | None, str]:
-    """Create the fork's workspace and return it with a note for the user; return None if it is the parent's."""
+    """Create the workspace of a fork. Return it with a note for the user, or None if it is the parent's workspace."""
     if worktree is None and folder is None:
         return None, ""
     files = find_files_at(home, at_seq)

@@ -44,7 +44,7 @@ WASTE = {
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verbs `rm`, `verify` and `prune`."""
+    """Add the verbs `rm`, `verify` and `prune` to `verbs`."""
     remove = verbs.add("rm", remove_sessions, "delete a session permanently", examples=EXAMPLES)
     remove.add_argument("id", metavar="ID", nargs="+", help=SESSION_HELP)
     remove.add_argument("--yes", action="store_true", help="delete without asking")
@@ -133,7 +133,7 @@ def _notes(base: StartupContext, folder: Path) -> list[str]:
 
 
 def prune_sessions(arguments: argparse.Namespace) -> int:
-    """List data that can be removed; with --yes, remove the data."""
+    """List data of the sessions that can be removed; with --yes, remove it."""
     base = load_context(arguments)
     days = arguments.older_than
     since = None if days is None else base.clock.now() - days * DAY_S

@@ -37,16 +37,19 @@ examples:
   tui-agent sessions preview ses_01 --json | jq .files
 """
 MAX_TEXT_CHARS = 2_000
-"""Maximum characters of a message or answer in the preview."""
+"""Maximum number of characters of a message or answer in the preview."""
 MAX_FORKS = 8
 MAX_BYTES = 1024 * 1024
-"""Maximum bytes of a log that are read for a preview, by default."""
+"""Maximum number of bytes of a log that are read for a preview, by default."""
 _HEAD_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """The records for a preview. `first_message` is set if it could be read but is not among the records."""
+    """The records of a log that a preview is made from.
+
+    `first_message` is set if it could be read but is not among the records.
+    """
 
     records: Sequence[Record]
     is_complete: bool
@@ -54,7 +57,7 @@ class LogPart:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verb `preview`."""
+    """Add the verb `preview` to `verbs`."""
     preview = verbs.add(
         "preview", preview_session, "show what a session is about and its state", examples=EXAMPLES
     )
@@ -62,7 +65,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def preview_session(arguments: argparse.Namespace) -> int:
-    """Print the preview."""
+    """Print the preview of a session."""
     base: StartupContext = load_context(arguments)
     data = preview(base.store, base.store.resolve(arguments.id))
     if arguments.json:
@@ -115,7 +118,7 @@ def summary_json(summary: SessionSummary) -> dict[str, object]:
 
 
 def _conversation(records: list[Record], log_part: LogPart) -> dict[str, object]:
-    """Return the first and last message, the last answer and the test counts."""
+    """Return the first and last message, the last answer and the test counts of a session, as JSON fields."""
     messages = [entry for record in records if (entry := _message_entry(record)) is not None]
     first = messages[0] if log_part.is_complete and messages else None
     if log_part.first_message is not None:
@@ -131,7 +134,7 @@ def _conversation(records: list[Record], log_part: LogPart) -> dict[str, object]
 
 
 def _message_entry(record: Record) -> dict[str, object] | None:
-    """Return a user message to the main agent as a JSON object; None for other records."""
+    """Return a user message to the main agent as a JSON object, or None for any other record."""
     match record:
         case Envelope(agent="main", payload=UserMessageReceived(text=text)):
             return {"seq": record.seq, "at": record.time, "text": text_preview(text)[:MAX_TEXT_CHARS]}
@@ -140,7 +143,7 @@ def _message_entry(record: Record) -> dict[str, object] | None:
 
 
 def _newest_tests(records: Sequence[Record]) -> dict[str, int] | None:
-    """Return the numbers of passed and failed tests in the newest test run; None if no run has numbers."""
+    """Return the numbers of passed and failed tests in the newest test run, or None if no run has numbers."""
     for record in reversed(records):
         payload = record.payload if isinstance(record, Envelope) else None
         if isinstance(payload, TestFinished) and (payload.passed >= 0 or payload.failed >= 0):
@@ -160,7 +163,7 @@ def _work(records: list[Record]) -> dict[str, object]:
 
 
 def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
-    """Return open approvals and questions, queued messages, and True if there is an unsent draft."""
+    """Return, as JSON fields, open approvals and questions, queued messages, and if there is an unsent draft."""
     try:
         draft = (folder / "draft").stat().st_size > 0
     except OSError:
@@ -176,7 +179,7 @@ def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
 
 
 def _abandoned_branches(log_part: LogPart, here: Sequence[Record]) -> list[dict[str, object]]:
-    """Return the branches that the user left, the newest `MAX_FORKS` of them. `here`: the current branch."""
+    """Return the newest `MAX_FORKS` of the branches that the user left. `here` is the current branch."""
     on_branch = {record.seq for record in here}
     branches: list[dict[str, object]] = [
         {"kind": "branch", "at_seq": record.payload.to_seq, "started": record.time, "outcome": "left"}
@@ -211,7 +214,6 @@ def _forks(store: SessionStore, summary: SessionSummary) -> list[dict[str, objec
 
 
 def _print_preview(shown: dict[str, Any]) -> None:
-    """Print the preview for a person."""
     say(f"{shown['title'] or '(untitled)'}  {shown['session']}")
     say(f"{shown['workspace']}, {shown['model'] or 'no model'}")
     say(f"{format_time(shown['updated'])}, {shown['events']} events, {shown['outcome']}")
@@ -248,7 +250,7 @@ def _branch_row(branch: dict[str, Any]) -> str:
 def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False) -> LogPart:
     """Read a session's log of `size` bytes completely, or only its end and its first message if it is long.
 
-    At most about `max_bytes` bytes are read. `own_only` leaves out the parents' events. Raises OSError.
+    At most about `max_bytes` bytes are read. `own_only` leaves out the events of the parent sessions. Raises OSError.
     """
     blobs = open_blobs(folder)
     if size <= max_bytes and not own_only and _parents_size(folder, max_bytes) + size <= max_bytes:
@@ -262,7 +264,7 @@ def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_on
 
 
 def _parents_size(folder: Path, max_bytes: int) -> int:
-    """Return the total size in bytes of the parents' logs; stop counting above `max_bytes`."""
+    """Return the total size in bytes of the logs of the parent sessions; stop counting above `max_bytes`."""
     total, visited = 0, {folder}
     while total <= max_bytes and (origin := read_origin(folder)) is not None and origin.folder not in visited:
         folder = origin.folder
@@ -275,7 +277,7 @@ def _parents_size(folder: Path, max_bytes: int) -> int:
 
 
 def _first_message(folder: Path) -> Envelope | None:
-    """Return the first message if it is in the first `_HEAD_BYTES` of the log, else None."""
+    """Return the session's first message if it is in the first `_HEAD_BYTES` of the log, else None."""
     with (folder / EVENTS_FILE).open("rb") as log:
         head = log.read(_HEAD_BYTES)
     for record in read_records_from(head, open_blobs(folder)):

@@ -13,7 +13,7 @@ MAX_LISTED = 20
 
 
 def choose_session(options: SessionOptions, wanted: str) -> str:
-    """Return the id of session `wanted` (an id, its beginning or `latest`). If `wanted` is empty, ask the user."""
+    """Return the id of the session `wanted` (an id, its beginning or `latest`). If `wanted` is empty, ask the user."""
     store = load_startup_context(options).store
     if wanted:
         return store.resolve(wanted)
@@ -21,7 +21,7 @@ def choose_session(options: SessionOptions, wanted: str) -> str:
 
 
 def pick_session(store: SessionStore, workspace: str, ask: Callable[[str], str]) -> str:
-    """Print the workspace's newest sessions, ask the user for one and return its id.
+    """Print the newest sessions of a workspace, ask the user to choose one, and return its id.
 
     Raises `SessionNotFound` if there are no sessions, `UsageError` for an answer that is not in the list.
     """

@@ -50,7 +50,7 @@ CHECKPOINT_HEADS = ("event", "time", "part", "author", "lines", "files")
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verbs `revert` and `checkpoints`."""
+    """Add the verbs `revert` and `checkpoints` to `verbs`."""
     parser = verbs.add("revert", revert_session, "revert a session to one of its events", examples=EXAMPLES)
     parser.add_argument("id", metavar="ID", help=SESSION_HELP)
     parser.add_argument("--to", metavar="SEQ", type=int, required=True, help="the event to revert to")
@@ -114,7 +114,7 @@ def revert_session(arguments: argparse.Namespace) -> int:
 
 
 def _workspace_paths(paths: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Return the paths relative to the workspace, as they are in checkpoints."""
+    """Return the paths relative to the workspace, in the form that checkpoints use."""
     relative = []
     for path in paths:
         target = os.path.normpath(path)
@@ -138,7 +138,7 @@ def _preview(arguments: argparse.Namespace, session: str, base: StartupContext) 
 
 
 def show_checkpoints(arguments: argparse.Namespace) -> int:
-    """Print a line for each checkpoint, oldest first."""
+    """Print a line for each checkpoint of a session, oldest first."""
     store = load_context(arguments).store
     taken = fold(Checkpoints(), iterate_records(store.find(arguments.id)))
     if arguments.json:

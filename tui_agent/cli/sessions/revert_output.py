@@ -1,4 +1,4 @@
-"""Output of `sessions revert`: a plan, or what a revert did, as text or JSON."""
+"""Output of `sessions revert`: the plan of a revert, or what a revert did, as text or JSON."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ _ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode"
 
 @dataclass(frozen=True, slots=True)
 class RevertResult:
-    """The plan and the events that it led to.
+    """The plan of a revert and the events that the revert led to.
 
-    `moved` is None if the head did not move, `restored` is None if no file was restored.
+    `moved` is None if the conversation was not moved, `restored` is None if no file was restored.
     """
 
     plan: CheckpointPlanned
@@ -28,7 +28,7 @@ class RevertResult:
 
 
 def as_json(session: str, result: RevertResult) -> dict[str, object]:
-    """Return a plan and the events that it led to as a JSON object."""
+    """Return the plan of a revert and the events that it led to as a JSON object."""
     plan, moved, restored = result.plan, result.moved, result.restored
     return {
         "session": session,
@@ -62,7 +62,7 @@ def print_plan(plan: CheckpointPlanned) -> None:
 
 
 def print_result(result: RevertResult, request: Revert) -> None:
-    """Print what a revert did."""
+    """Print what a revert did to the conversation and the files."""
     moved, restored = result.moved, result.restored
     if moved is not None:
         say(f"The conversation is now at event {moved.to_seq}; it was at event {moved.from_seq}.")

@@ -44,7 +44,7 @@ STALE_INDEX_NOTE = (
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verbs `search` and `reindex`."""
+    """Add the verbs `search` and `reindex` to `verbs`."""
     search = verbs.add(
         "search", search_sessions, "search messages, answers, tool calls and results", examples=EXAMPLES
     )
@@ -72,7 +72,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def search_sessions(arguments: argparse.Namespace) -> int:
-    """Print a line for each match; return 1 if there is none."""
+    """Print a line for each match of a search in the sessions; return 1 if there is none."""
     base = load_context(arguments)
     workspace = None if arguments.all else str(base.options.cwd)
     text, index, session_files = " ".join(arguments.text), base.store.index, base.store.log_states()
@@ -95,7 +95,7 @@ def search_sessions(arguments: argparse.Namespace) -> int:
 
 
 def as_json(found: SearchHit) -> dict[str, object]:
-    """Return a match as a JSON object. `at` is in seconds since the epoch."""
+    """Return a match of a search as a JSON object. `at` is in seconds since the epoch."""
     return {
         "session": found.session,
         "seq": found.seq,
@@ -109,7 +109,7 @@ def as_json(found: SearchHit) -> dict[str, object]:
 
 
 def line(found: SearchHit, *, everywhere: bool) -> str:
-    """Format a match as one line: session, event, time, kind, and the text around the match."""
+    """Format a match of a search as one line: session, event, time, kind, and the text around the match."""
     place = f"  {Path(found.workspace).name}" if everywhere else ""
     head = f"{found.session} {found.seq:>6}  {format_time(found.time)}{place}  {KINDS.get(found.kind, found.kind)}"
     room = max(30, terminal_width() - len(head) - 2)
@@ -117,7 +117,7 @@ def line(found: SearchHit, *, everywhere: bool) -> str:
 
 
 def reindex(arguments: argparse.Namespace) -> int:
-    """Rebuild the index and print its size."""
+    """Rebuild the search index of all sessions and print its size."""
     store = load_context(arguments).store
     session_files = store.log_states()
     if not session_files:

@@ -28,12 +28,12 @@ examples:
   tui-agent sessions tree ses_01 --json | jq 'select(.current)'
 """
 MAX_TEXT_CHARS, MAX_ANSWER_CHARS = 2000, 1200
-"""Maximum characters of a message and of an answer in the output."""
+"""Maximum numbers of characters of a message and of an answer in the printed tree."""
 MARK, ELBOW = ">", "└ "
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verb `tree`."""
+    """Add the verb `tree` to `verbs`."""
     parser = verbs.add("tree", show_tree, "show a session's branches, forks and parents", examples=EXAMPLES)
     parser.add_argument("id", metavar="ID", help=SESSION_HELP)
 
@@ -52,7 +52,7 @@ def show_tree(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A related session with its branches."""
+    """A session in the tree of related sessions, with its branches."""
 
     relative: Relative
     summary: SessionSummary
@@ -61,13 +61,13 @@ class Member:
 
     @property
     def forked_at(self) -> int | None:
-        """The parent's event after which this session continues; None for a session without a parent."""
+        """The event of the parent session after which this session continues, or None if it has no parent."""
         return self.relative.origin.at_seq if self.relative.origin is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One branch in the tree: branch number `index` of `member`, drawn at `depth`.
+    """One branch in the tree of sessions: branch number `index` of `member`, drawn at `depth`.
 
     `current` is True for the current branch of the requested session.
     """
@@ -79,7 +79,6 @@ class Node:
 
     @property
     def branch(self) -> Branch:
-        """The branch with its turns and outcome."""
         return self.member.view.branches[self.index]
 
     @property
@@ -89,17 +88,17 @@ class Node:
 
     @property
     def at_seq(self) -> int | None:
-        """The event after which the branch differs from its parent branch; None for `main`."""
+        """The event after which this branch differs from its parent branch, or None for `main`."""
         return self.branch.at_seq if self.index else self.member.forked_at
 
     @property
     def name(self) -> str:
-        """The displayed name: `main`, `branch at 50` or `fork at 88`."""
+        """The name that the tree shows, e.g. `main`, `branch at 50` or `fork at 88`."""
         return self.kind if self.at_seq is None else f"{self.kind} at {self.at_seq}"
 
     @property
     def outcome(self) -> Outcome:
-        """The branch's outcome; `running` for an unfinished branch if a process has the session open."""
+        """The outcome of the branch; `running` for an unfinished branch if a process has the session open."""
         recorded = self.branch.outcome
         running = recorded.state == "open" and self.branch.current and self.member.summary.is_locked
         return Outcome("open", "running") if running else recorded
@@ -164,7 +163,7 @@ def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
 
 
 def _is_shown(member: Member, index: int, forks: Mapping[tuple[str, int], list[Member]]) -> bool:
-    """Return True if the branch is worth showing, or if a fork started on it or on one of its children."""
+    """Return True if the branch has something to show, or if a fork started on it or on one of its children."""
     pending = [index]
     while pending:
         current = pending.pop()
@@ -207,7 +206,7 @@ def _forks_by_branch(members: Mapping[str, Member]) -> dict[tuple[str, int], lis
 
 
 def _roots(members: Mapping[str, Member]) -> list[Member]:
-    """Return the members whose parent is not among `members`."""
+    """Return the sessions whose parent is not among `members`."""
     return [
         member
         for member in members.values()

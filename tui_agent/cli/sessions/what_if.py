@@ -40,7 +40,7 @@ the fork's run. To print the comparison again: tui-agent compare FORK
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verb `what-if`."""
+    """Add the verb `what-if` to `verbs`."""
     parser = verbs.add(
         "what-if",
         what_if,
@@ -85,7 +85,7 @@ def _print_fork(fork: CreatedFork) -> None:
 
 
 def _workspace(home: Path) -> Path | None:
-    """Return the original's workspace, whose configuration applies to the fork; None if it no longer exists."""
+    """Return the original session's workspace, whose configuration applies to the fork, or None if it no longer exists."""
     known = Path(load_state(home).workspace)
     return known if known.is_dir() else None
 

@@ -108,7 +108,8 @@ def opening_rule(paths: Sequence[str]) -> str:
 def opening_choices(paths: Sequence[str], *, always: bool) -> tuple[PermissionChoice, ...]:
     """Return the choices to let commands read these files in this session, or always."""
     rule = opening_rule(paths)
-    session = PermissionChoice(reach="session", rule=rule, unavailable_reason="commands may read it")
+    permission = "commands may read the file" if len(paths) == 1 else "commands may read the files"
+    session = PermissionChoice(reach="session", rule=rule, unavailable_reason=permission)
     why = "written to your config.toml" if always else "not available here"
     return session, PermissionChoice(
         reach="always", rule=rule if always else "", offered=always, unavailable_reason=why

@@ -13,17 +13,17 @@ from tui_agent.protocol.parts import image_type
 from tui_agent.protocol.unicode_text import format_count
 
 OUTPUT_ROWS = 8
-"""Number of last lines of an output shown unfolded."""
+"""Number of lines at the end of an output that are shown unfolded."""
 DIFF_ROWS = 40
-"""Number of first lines of a diff shown unfolded."""
+"""Number of lines at the start of a diff that are shown unfolded."""
 MAX_OUTPUT_CHARS = 400_000
-"""Maximum number of characters of one output in the file; a longer one keeps its beginning and its end."""
+"""Maximum number of characters of one output in the page; of a longer output, its beginning and its end are kept."""
 PICTURE_BYTES = 4_000_000
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 def block_html(shown: DisplayBlock, texts: Texts) -> Safe:
-    """Return one display block as HTML."""
+    """Return one block of a tool's result as HTML."""
     match shown:
         case DiffBlock(path=path, diff=text, added=added, removed=removed):
             return diff_html(texts.clean_text(path), texts.full_text(text), line_counts_html(added, removed))
@@ -38,7 +38,7 @@ def block_html(shown: DisplayBlock, texts: Texts) -> Safe:
 
 
 def output_html(text: str) -> Safe:
-    """Return a program's output: the last lines, with the earlier ones folded before them."""
+    """Return a program's output as HTML: its last lines, with the earlier lines folded before them."""
     text = text.rstrip()
     if not text:
         return Safe("")
@@ -59,7 +59,7 @@ def output_html(text: str) -> Safe:
 
 
 def change_html(changed: ExportedChange) -> Safe:
-    """Return one changed file as HTML."""
+    """Return a changed file and its diff as HTML."""
     author = AUTHORS.get(changed.author, changed.author)
     if not changed.diff:
         head = element(
@@ -74,14 +74,14 @@ def change_html(changed: ExportedChange) -> Safe:
 
 
 def line_counts_html(added: int, removed: int) -> Safe:
-    """Return the numbers of added and removed lines."""
+    """Return the numbers of added and removed lines as HTML."""
     return join(
         element("i", f"+{added}", class_="plus"), Safe(" "), element("i", f"−{removed}", class_="minus")
     )
 
 
 def diff_html(path: str, text: str, summary: Child = None) -> Safe:
-    """Return the hunks of one file with line numbers; lines after the first `DIFF_ROWS` are folded.
+    """Return the hunks of one file's diff as HTML, with line numbers; lines after the first `DIFF_ROWS` are folded.
 
     The head shows `path` and `summary`; without a `path` there is no head.
     """
@@ -128,7 +128,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], texts: Texts) 
 
 
 def picture_html(kind: str, digest: str, name: str, texts: Texts) -> Safe:
-    """Return an embedded picture; if it is of an unsupported type, missing or too large, only its name."""
+    """Return an embedded picture as HTML, or only its name if its type is not supported, or it is missing or too large."""
     data = texts.image(digest)
     if data is None or len(data) > PICTURE_BYTES or not kind or image_type(data) != kind:
         return element("p", name or "a picture", class_="aside")

@@ -1,4 +1,4 @@
-"""The only source of markup in this package.
+"""The only source of HTML markup for the page.
 
 Invariant: a plain string is always escaped; only `Safe` is inserted unchanged.
 """
@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 
 class Safe(str):
-    """Markup created by this package."""
+    """HTML that this package created, and that therefore needs no escaping."""
 
     __slots__ = ()
 
@@ -18,7 +18,7 @@ _VOID = frozenset(("br", "hr", "img", "input", "meta", "link"))
 
 
 def element(tag: str, *children: Child, **attributes: str | int | bool | None) -> Safe:
-    """Return an element with these attributes, without those that are None or False.
+    """Return an HTML element with the given attributes, except those that are None or False.
 
     `class_` means `class`, `data_kind` means `data-kind`.
     """
@@ -34,7 +34,7 @@ def element(tag: str, *children: Child, **attributes: str | int | bool | None) -
 
 
 def join(*children: Child, between: str = "") -> Safe:
-    """Return the children one after the other, escaped unless they are `Safe`."""
+    """Join children of an HTML element. They are escaped unless they are `Safe`."""
     return Safe(
         between.join(child if isinstance(child, Safe) else escape(child) for child in children if child)
     )

@@ -19,15 +19,15 @@ from tui_agent.units import format_cost, format_milliseconds
 ASSET_FOLDER = Path(__file__).parent
 FILTERS = {"you": "You", "agent": "Agent", "tools": "Tools", "errors": "Errors", "files": "Files"}
 KEYS = (("j k", "row"), ("[ ]", "turn"), ("1–5", "filter"), ("/", "search"), ("n", "next"), ("o", "folds"))
-"""The keys that `reader.js` handles."""
+"""The keys that the page's script, `reader.js`, handles."""
 TITLE_CHARS = 90
 TICK_ROOM = 24
 LONG_PAGE_ROWS = 300
-"""Number of rows above which the browser draws only the visible ones."""
+"""Number of rows above which the browser draws only the visible rows."""
 
 
 def to_html(story: ExportContent) -> str:
-    """Return the complete file."""
+    """Return the complete HTML page of an exported session."""
     style, script = (
         (ASSET_FOLDER / name).read_text(encoding="utf-8") for name in ("reader.css", "reader.js")
     )
@@ -83,7 +83,7 @@ def _bar(page_rows: Sequence[Row]) -> Safe:
             type="button",
             data_filter=tag,
             aria_pressed="false",
-            title=f"only these ({number})",
+            title=f"show only these ({number})",
         )
         for number, (tag, label) in enumerate(FILTERS.items(), 1)
     ]
@@ -92,7 +92,7 @@ def _bar(page_rows: Sequence[Row]) -> Safe:
         "nav",
         element("div", *chips, class_="chips", role="group", aria_label="Filters"),
         element("div", search, element("output", id="found"), class_="find"),
-        element("button", "Open all", type="button", id="unfold", title="open or close every fold (o)"),
+        element("button", "Open all", type="button", id="unfold", title="expand or collapse everything (o)"),
         class_="bar",
     )
 
@@ -121,7 +121,7 @@ def _log(page_rows: Sequence[Row]) -> Safe:
 
 
 def _height(row: Row) -> str:
-    """Return a CSS class with a row's approximate height, for rows that the browser has not drawn yet."""
+    """Return the CSS class for the approximate height of a row, which the browser needs before it has drawn the row."""
     return " h3" if row.weight > 600 else " h2" if row.weight > 160 else ""
 
 
@@ -172,7 +172,7 @@ def _files(story: ExportContent, page_rows: Sequence[Row]) -> list[Safe]:
 
 
 def _scrubber(page_rows: Sequence[Row], story: ExportContent) -> Safe:
-    """Return bars that show the weight of each row, and a slider that moves from row to row."""
+    """Return bars that show the length of each row, and a slider that moves from row to row."""
     bars = []
     for number, row in enumerate(page_rows):
         height = min(TICK_ROOM, 3 + round(2.2 * math.log2(1 + row.weight / 12)))
@@ -194,7 +194,7 @@ def _scrubber(page_rows: Sequence[Row], story: ExportContent) -> Safe:
         min="0",
         max=max(0, len(page_rows) - 1),
         value="0",
-        aria_label="Place in the session",
+        aria_label="Position in the session",
     )
     keys = element(
         "span",

@@ -24,7 +24,7 @@ def _parser() -> MarkdownIt:
 
 
 def markdown_html(text: str) -> Safe:
-    """Return Markdown text as HTML."""
+    """Convert a model's Markdown to HTML."""
     parser = _parser()
     tokens = parser.parse(text)
     for token in tokens:

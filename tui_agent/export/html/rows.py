@@ -42,7 +42,7 @@ GOOD_ENDS = frozenset(("finished", "interrupted"))
 
 
 class Row(NamedTuple):
-    """One row. `tags` are the filters that show it; `weight` is its length in characters."""
+    """A row of the HTML page. `tags` are the filters that show it; `weight` is its length in characters."""
 
     kind: str
     tags: tuple[str, ...]
@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
 
 def build_rows(story: ExportContent) -> Iterator[Row]:
-    """Yield a row for every entry that has content, and for every file change by another author."""
+    """Yield a row of the page for every entry that has content, and for every file change by another author."""
     turn = 0
     for item in story.items():
         if isinstance(item, ExportedChange):
@@ -162,7 +162,7 @@ def _tool_row(entry: ToolEntry, story: ExportContent) -> Row:
 
 
 def _only_diff(entry: ToolEntry, target: str) -> DiffBlock | None:
-    """Return the diff if the call's only block is the diff of its own target file; otherwise None."""
+    """Return the diff if a call's result is only the diff of the call's own target file; otherwise None."""
     match entry.blocks:
         case (DiffBlock(path=path) as only,) if path == target:
             return only
