@@ -129,7 +129,7 @@ def kinds(metrics: MetricsView) -> str:
 
 
 def spans_in_order(trace: TraceView) -> list[Span]:
-    """Return the timed steps (turns, requests, tool calls) of a session in the order of their tree: each before its
+    """Return the spans (timed turns, requests and tool calls) of a session in the order of their tree: each before its
     children.
     """
     spans: list[Span] = []
@@ -154,7 +154,7 @@ def format_tokens(span: Span) -> str:
 
 
 def span_line(span: Span) -> str:
-    """Format one timed step of a session as a line, indented by its depth in the tree."""
+    """Format one span (a timed turn, request or tool call) as a line, indented by its depth in the tree."""
     duration = "running" if span.duration_ms is None else format_duration(span.duration_ms / 1000)
     tokens = f"  {format_tokens(span)}" if span.tokens_in or span.tokens_out else ""
     state = "" if span.state == "done" else f"  {SPAN_STATE_LABELS[span.state]}"
