@@ -142,7 +142,7 @@ def spans_in_order(trace: TraceView) -> list[Span]:
 
 
 def format_tokens(span: Span) -> str:
-    """Format the tokens of a model request; for any other step, its total output and its largest input."""
+    """Format the tokens of a model request; for any other span, its total output and its largest input."""
     tokens_in, tokens_out = span.tokens_in or 0, span.tokens_out or 0
     if span.estimated:
         return f"about {tokens_in}+{tokens_out} tokens, not counted by the provider"
