@@ -1,4 +1,4 @@
-"""The agent protocol: an agent chooses one action per iteration from the session's state.
+"""The agent protocol: an agent chooses one action per iteration, from the state of the session.
 
 Invariant: agents never append events.
 """
@@ -49,7 +49,10 @@ Action: TypeAlias = CallTools | SayMessage | Finish | Reject
 
 @dataclass(frozen=True, slots=True)
 class ModelQuery:
-    """An agent's request to a model. If `messages` is None, the middlewares assemble the session's history."""
+    """An agent's request to a model.
+
+    If `messages` is None, the middlewares assemble the session's history.
+    """
 
     messages: tuple[Message, ...] | None = None
     system: str | None = None
@@ -60,18 +63,19 @@ class ModelQuery:
 
 
 AskModel: TypeAlias = Callable[[ModelQuery], Awaitable[ModelReply]]
-"""Sends a request through the middlewares' `wrap_model`, streams, retries, and records the `model.*` events.
+"""Sends a request to a model for an agent and returns the reply.
 
-Raises `ModelError` when retrying does not help.
+The request passes through the middlewares' `wrap_model`, is streamed and, if necessary, retried. All of that is
+recorded as `model.*` events. Raises `ModelError` when retrying does not help.
 """
 
 
 class Agent(Protocol):
-    """An agent, which chooses the next action. Each task gets a new instance."""
+    """An agent, which chooses the next action in a session. Each task gets a new instance."""
 
     @property
     def name(self) -> str: ...
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Return the next action. May call `ask` any number of times."""
+        """Return the next action, given the state of the session. May call `ask` any number of times."""
         ...

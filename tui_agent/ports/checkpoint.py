@@ -25,12 +25,12 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceChanges:
-    """Differences from the newest checkpoint. Falsy if there are none."""
+    """Differences between the workspace and the newest checkpoint. Falsy if there are none."""
 
     paths: tuple[str, ...]
     """Every changed path, sorted."""
     files: tuple[FileDifference, ...]
-    """Details of the first changed paths."""
+    """Details of the first of the changed paths."""
     skipped: tuple[str, ...] = ()
     """Sentences about files that checkpoints leave out: too large, or over the quota."""
     contested_paths: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class WorkspaceChanges:
 
 @dataclass(frozen=True, slots=True)
 class RestoreAction:
-    """One action of a restore: the change to one path. `added` and `removed` count lines.
+    """One action when a checkpoint is restored: the change to one path. `added` and `removed` count lines.
 
     `conflict` is the reason to ask the user first (someone else changed the path too), or empty.
     """
@@ -56,7 +56,10 @@ class RestoreAction:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """The actions that restore the checkpoint `source`, for paths that the session changed after that checkpoint."""
+    """The plan to restore a checkpoint.
+
+    Its actions bring the paths that the session changed after the checkpoint `source` back to their state in `source`.
+    """
 
     source: str
     head: str
@@ -65,9 +68,10 @@ class RestorePlan:
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """The result of a restore: the restored `paths`, the `kept_paths`, and the `commit` of the workspace afterwards.
+    """The result of restoring a checkpoint.
 
-    `files` describes the first of the restored paths, with their contents before and after.
+    It has the restored `paths`, the `kept_paths`, and the `commit` of the workspace afterwards. `files` describes the
+    first of the restored paths, with their contents before and after.
     """
 
     commit: str
@@ -87,10 +91,10 @@ class Baseline:
 
 
 class Checkpoints(Protocol):
-    """Takes and restores checkpoints. Only one call at a time; a cancelled call leaves workspace and store unchanged.
+    """Takes and restores checkpoints of the workspace.
 
-    Methods raise `CheckpointError` if the store cannot be used or an action of a restore failed; the other actions are
-    then rolled back.
+    Only one call at a time; a cancelled call leaves workspace and store unchanged. Methods raise `CheckpointError` if
+    the store cannot be used or an action of a restore failed; the other actions are then rolled back.
     """
 
     @property
@@ -104,10 +108,12 @@ class Checkpoints(Protocol):
         ...
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Continue from the commit `known`. If `known` is empty or lost, take a baseline and return it.
+        """Continue from the commit `known`.
+
+        If `known` is empty or lost, take a first checkpoint and return it as a baseline.
 
         `known` is the newest commit in the log. With `unchanged` (the session changed nothing after `known`), the
-        baseline replaces a lost commit. May be called again after an error.
+        baseline replaces a lost commit. May be called a second time after an error.
         """
         ...
 
@@ -150,7 +156,7 @@ class Checkpoints(Protocol):
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
         """Run a plan: all actions without a conflict, and those on paths in `overwrite`.
 
-        Never writes through a link. Afterwards, `head` is the `commit` of the result.
+        Never writes through a link. Afterwards, `head` returns the `commit` of the result.
         """
         ...
 
@@ -162,5 +168,5 @@ class Checkpoints(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Stop background work."""
+        """Stop the maintenance that runs in the background."""
         ...

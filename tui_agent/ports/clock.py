@@ -6,7 +6,7 @@ from tui_agent.protocol.ids import CallId, CommandId, RequestId, RunId, SessionI
 
 
 class Clock(Protocol):
-    """Wall time for records, monotonic time for durations, sleep for waits."""
+    """Wall time for timestamps of records, monotonic time for durations, and sleep for waits."""
 
     def now(self) -> float:
         """Return seconds since the epoch, UTC."""

@@ -1,4 +1,4 @@
-"""Delegation: a task given to another agent, which works in its own context and returns a report.
+"""Delegation: an agent gives a task to another agent, which works in its own context and returns a report.
 
 Invariant: the caller always gets a report, even if the delegate fails, and nothing else of the delegate's output.
 """
@@ -12,9 +12,9 @@ from tui_agent.protocol.ids import AgentId
 DelegateEnd: TypeAlias = Literal["completed", "failed", "interrupted", "budget"]
 
 SUBTASK = "subtask"
-"""Name of the default role."""
+"""Name of the role that a delegate has by default."""
 INVESTIGATOR = "investigator"
-"""Name of the role that only reads."""
+"""Name of the role whose delegates only read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,10 @@ class DelegationRules:
 
 @dataclass(frozen=True, slots=True)
 class DelegateTask:
-    """A task for a delegate. `max_tokens` limits each answer of the delegate. If `tools` is None, the role chooses."""
+    """A task for a delegate (an agent that works for another agent).
+
+    `max_tokens` limits each answer of the delegate. If `tools` is None, the role decides which tools it gets.
+    """
 
     task: str
     role: str = SUBTASK
@@ -64,7 +67,10 @@ class DelegateTask:
 
 @dataclass(frozen=True, slots=True)
 class DelegateReport:
-    """The result of a delegated task. Tokens, cost and calls are the delegate's own."""
+    """The result of a task that an agent gave to a delegate.
+
+    Tokens, cost and calls are those of the delegate itself, without those of the delegates that it started.
+    """
 
     agent: AgentId
     success: bool
@@ -80,7 +86,7 @@ class DelegateReport:
 
 
 class Delegates(Protocol):
-    """The service behind `ToolContext.delegate` for a single call."""
+    """The service that a tool call uses to start a delegate (`ToolContext.delegate`)."""
 
     async def run(self, task: DelegateTask) -> DelegateReport:
         """Run a delegate on this task and wait for its report.

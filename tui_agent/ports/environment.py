@@ -11,14 +11,17 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from tui_agent.protocol.unicode_text import list_first
 
 OutputSink: TypeAlias = Callable[[bytes], None]
-"""Receives output on the event loop as it arrives; stdout and stderr in the order in which they were read."""
+"""Receives the output of a program on the event loop as it arrives.
+
+Pieces of stdout and stderr come in the order in which they were read.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecSpec:
-    """A program to run: `argv` without a shell, or `script` with `bash -c`. It has no terminal; `stdin` is its input.
+    """A program to run: `argv` without a shell, or `script` with `bash -c`.
 
-    Fields that concern the sandbox have no effect without a sandbox.
+    The program has no terminal; `stdin` is its input. Fields that concern the sandbox have no effect without a sandbox.
     """
 
     argv: tuple[str, ...] = ()
@@ -104,7 +107,7 @@ class ExecResult:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return the sandbox's remarks other than `blocked`: files that were shown as empty, and `notes`."""
+        """Return sentences of the sandbox other than `blocked`: about files that were shown as empty, and `notes`."""
         names = list_first(self.emptied_secrets, MAX_NAMED_FILES)
         unread = f"{names} may hold secrets and appeared empty to this command."
         return (unread, *self.notes) if self.emptied_secrets else self.notes
@@ -125,11 +128,11 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class ProcessControl:
-    """Control over a program's child processes: how they are ended, and how many there may be.
+    """Control over the processes that a program starts: how they are ended, and how many there may be.
 
-    `reaper`: all descendants stay below one process of ours. `cgroup_kill`: the kernel can kill all descendants in one
-    operation. `max_processes` is the maximum number of descendants (0: no limit); `limited_by` says if this limit is
-    that of a control group or of the user.
+    `reaper`: all descendants of the program stay below one process of ours. `cgroup_kill`: the kernel can kill all
+    descendants in one operation. `max_processes` is the maximum number of descendants (0: no limit); `limited_by` says
+    whether the limit is that of a control group or of the user.
     """
 
     reaper: bool = False
@@ -150,7 +153,10 @@ class SecretFile:
     in_git: bool = False
     """True if the git repository contains the file with its current content."""
     ignored: bool = False
-    """True if git's ignore files exclude it. Programs other than git respect ignore files only inside a repository."""
+    """True if git's ignore files exclude the file.
+
+    Programs other than git respect ignore files only inside a repository.
+    """
     maybe_reincluded: bool = False
     """True if a `!` line of an ignore file in or above the workspace may re-include the file, so that programs that
     skip hidden or ignored files still read it.
@@ -161,7 +167,7 @@ class SecretFile:
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """A file's properties, without following links."""
+    """The properties of a file or link in an environment. Links are not followed."""
 
     path: str
     kind: Literal["file", "directory", "link", "other"]
@@ -182,7 +188,10 @@ class FileContent:
 
 
 class Environment(Protocol):
-    """Files and processes. Every method raises `EnvironmentFault` with a readable message if it fails."""
+    """The files and processes of one workspace.
+
+    Every method raises `EnvironmentFault` with a readable message if it fails.
+    """
 
     @property
     def name(self) -> str: ...
@@ -198,7 +207,10 @@ class Environment(Protocol):
         ...
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a program to its end. If cancelled, end the whole process group: terminate, wait briefly, kill."""
+        """Run a program to its end.
+
+        If cancelled, end its whole process group: terminate, wait briefly, kill.
+        """
         ...
 
     async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
@@ -213,13 +225,13 @@ class Environment(Protocol):
         ...
 
     async def remove(self, path: str, expected_digest: str) -> None:
-        """Remove a file if it still has the digest `expected_digest`, else raise `StaleFile`."""
+        """Remove a file if its digest is `expected_digest`, else raise `StaleFile`."""
         ...
 
     async def stat(self, path: str) -> FileInfo | None: ...
 
     async def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """Return a folder's entries, sorted by name."""
+        """Return the entries of a folder, sorted by name."""
         ...
 
     def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
@@ -247,15 +259,18 @@ class ProgramFinder(Protocol):
     """An environment that knows its search path for programs, and the git repositories around the workspace."""
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
-        """Return the subset of these bare names that would start a program inside the workspace, links resolved."""
+        """Return the subset of these names for which a program in the workspace would start.
+
+        `names` are bare names (`make`), which are looked up in the search path with links resolved.
+        """
         ...
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
         """Return True if even a read-only git command may run programs or read files that it does not name.
 
-        The repository around the root, or around one of `folders`, may be configured to do that. `folders` are relative
-        to the root; some are patterns, and `**` is any folder. Also True outside a repository, because git then
-        compares arbitrary files.
+        The configuration of the repository around the root, or around one of `folders`, may make git do that. `folders`
+        are relative to the root; some are patterns, and `**` is any folder. The result is True outside a repository
+        too, because git then compares arbitrary files.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Hooks: commands and functions that are called before or after something happens.
+"""Hooks: commands of the user and functions of plugins that run before or after a tool call, prompt, turn or session.
 
 Invariant: a hook raises nothing except cancellation; errors are reported in its reply.
 """
@@ -39,12 +39,15 @@ class HookReply:
 
 
 HookFunction: TypeAlias = Callable[[JsonMap, float], Awaitable[HookReply]]
-"""Maps (facts about the event, time limit in seconds) to the outcome."""
+"""Runs a hook: maps (facts about the event, time limit in seconds) to the outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A hook. `label` is its name on screen. `matcher` must match a tool's complete name (None: every tool)."""
+    """A hook of the user or a plugin.
+
+    `label` is its name on screen. `matcher` must match a tool's complete name (None: every tool).
+    """
 
     event: HookEvent
     label: str

@@ -12,7 +12,7 @@ JobState: TypeAlias = Literal["running"] | JobEnd
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """A job's current state. `output` contains everything printed since the last report.
+    """The current state of a background job. `output` contains everything printed since the last report.
 
     `dropped_bytes` counts bytes missing from `output`; `message` is the reason why the job could not start.
     """
@@ -28,17 +28,22 @@ class JobReport:
 
 
 class Jobs(Protocol):
-    """The jobs of a session. Methods raise `ToolError` if there is no such job, or if too many jobs run."""
+    """The background jobs of a session.
+
+    Methods raise `ToolError` if there is no job with this id, or if too many jobs run.
+    """
 
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
-        """Start a command that outlives the call. `spec.timeout` is its time limit in seconds (None: no limit).
+        """Start a command that may run longer than the tool call.
+
+        `spec.timeout` is its time limit in seconds (None: no limit).
 
         Returns when the command has printed something or ended, or after a short wait.
         """
         ...
 
     async def read(self, job_id: str, wait: float) -> JobReport:
-        """Return new output. If there is none yet, wait for it up to `wait` seconds."""
+        """Return new output of a job. If there is none yet, wait for it up to `wait` seconds."""
         ...
 
     async def stop(self, job_id: str) -> JobReport:

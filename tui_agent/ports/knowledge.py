@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class SymbolLocation:
-    """The location of a name's definition. Lines count from 1; `last_line` is 0 if unknown."""
+    """The location of a symbol's definition in the workspace. Lines count from 1; `last_line` is 0 if unknown."""
 
     name: str
     path: str
@@ -16,14 +16,15 @@ class SymbolLocation:
 
 
 FindSymbol: TypeAlias = Callable[[str], Awaitable[Sequence[SymbolLocation] | None]]
-"""Maps a name to its definitions, likeliest first: empty if there are none, None if the search took too long. Never
-raises.
+"""Maps the name of a symbol to its definitions, likeliest first.
+
+Returns None if the search took too long. Never raises.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SkillText:
-    """A text file of a skill, with the names of the skill's other files."""
+    """The text of a file of a skill, with the names of the skill's other files."""
 
     name: str
     file: str
@@ -35,13 +36,16 @@ class Skills(Protocol):
     """The skills of a session."""
 
     def read(self, name: str, file: str = "") -> SkillText:
-        """Return the skill's main text, or the text of `file` in its folder. Blocking. Raises `ToolError`."""
+        """Return the main text of the skill `name`, or the text of `file` in the skill's folder.
+
+        Blocking. Raises `ToolError`.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The lookup services of a session. A service that is None is not available."""
+    """The lookup services of a session besides its files. A service that is None is not available."""
 
     symbols: FindSymbol | None = None
     skills: Skills | None = None

@@ -25,7 +25,7 @@ class Follower(Protocol):
 
 
 class Log(Protocol):
-    """One session's append-only log. One writer; any number of followers."""
+    """The append-only log of one session. It has one writer, and any number of followers."""
 
     @property
     def session(self) -> SessionId: ...
@@ -44,9 +44,9 @@ class Log(Protocol):
         ...
 
     def repair_file(self) -> LogRepaired | None:
-        """Write the log file again if it was deleted. Return the event to record, or None if the file is intact.
+        """Write the log file a second time if it was deleted.
 
-        Raises `StoreError`.
+        Return an event about this, which the caller records, or None if the file is intact. Raises `StoreError`.
         """
         ...
 
@@ -57,8 +57,8 @@ class Log(Protocol):
     def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
         """Return the records of the current branch in order, without the deltas of finished requests.
 
-        `stretches` selects another branch. `after` excludes records up to this seq. The result may be iterated in a
-        thread as long as no record is appended to the branch.
+        `stretches` (ranges of event numbers) selects another branch. `after` excludes records up to this seq. The
+        result may be iterated in a thread as long as no record is appended to the branch.
         """
         ...
 
@@ -101,7 +101,7 @@ class BlobReader(Protocol):
 
 
 class Blobs(BlobReader, Protocol):
-    """Reads and stores blobs."""
+    """Reads and stores content-addressed blobs of a session."""
 
     def put_bytes(self, data: bytes) -> str:
         """Store bytes unchanged and return their hex SHA-256. The caller must redact text first."""

@@ -18,10 +18,11 @@ from tui_agent.protocol.parts import ToolCallPart
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A piece of the system prompt or context. Lower `priority` numbers come first; `max_tokens` limits its length.
+    """A piece of the system prompt or context that a middleware contributes.
 
-    An empty text is not sent; `context.packed` then records `missing_reason`. `joined_seq` is the seq of the message
-    that added the fragment to the conversation; while the history has that message, the fragment is not sent again.
+    Lower `priority` numbers come first; `max_tokens` limits its length. An empty text is not sent; `context.packed`
+    then records `missing_reason`. `joined_seq` is the seq of the message that added the fragment to the conversation;
+    while the history has that message, the fragment is not sent a second time.
     """
 
     id: str

@@ -28,12 +28,12 @@ class ToolSchema:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """Everything that a client needs for one call.
+    """A request to a model, with everything that a client needs to send it.
 
     Every `LongText` of the request is resolved to a `str`; image bytes are in `images`, keyed by digest. `max_tokens`
     is always sent. A request with purpose `compaction` asks for a summary of the history, which only the engine reads.
-    `answer_count` is the number of recorded answers in the conversation, including those that a summary replaced;
-    None: count the messages. `opening_text` is the start of the conversation's first message, which a summary may have
+    `answer_count` is the number of recorded answers in the conversation, including those that a summary replaced; None:
+    count the messages. `opening_text` is the start of the conversation's first message, which a summary may have
     replaced.
     """
 
@@ -55,7 +55,7 @@ class ModelRequest:
 
     @property
     def answer_index(self) -> int:
-        """The index of the requested answer in the conversation, from 0."""
+        """The index of the answer that the request asks for, counted from 0 in the conversation."""
         if self.answer_count is not None:
             return self.answer_count
         return sum(isinstance(message, AssistantMessage) for message in self.messages)
@@ -97,7 +97,7 @@ class UsageChunk:
 
 @dataclass(frozen=True, slots=True)
 class FinishChunk:
-    """The provider's own finish signal."""
+    """The provider's signal that the answer is complete."""
 
     reason: FinishReason
     provider_id: str = ""
@@ -125,7 +125,7 @@ ModelChunk: TypeAlias = TextChunk | ReasoningChunk | ToolCallChunk | UsageChunk 
 
 
 class ModelClient(Protocol):
-    """Streams one answer per call. Cancelling the task closes the connection immediately."""
+    """A client of a model, which streams one answer per call. Cancelling the task closes the connection immediately."""
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]: ...
 
@@ -148,4 +148,4 @@ class ModelReply:
 
 
 ModelNext: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
-"""The rest of the middleware chain around a model call. Raises `ModelError` when retrying does not help."""
+"""Calls the next middleware around a model call, or the model. Raises `ModelError` when retrying does not help."""

@@ -12,7 +12,7 @@ from tui_agent.protocol.settings import PolicyName
 
 @dataclass(frozen=True, slots=True)
 class PolicyFacts:
-    """Facts that a decision may depend on besides the effects."""
+    """Facts, besides the effects of a tool call, that the decision about the call may depend on."""
 
     workspace: str
     policy: PolicyName
@@ -43,7 +43,7 @@ class PolicyFacts:
     option_names: tuple[str, ...] = ()
     """Names that a program may take for an option (see `WorkspaceScan`)."""
     odd_names: tuple[str, ...] = ()
-    """Names that break if a list is split at blanks, or have a special meaning (see `WorkspaceScan`)."""
+    """Names that are misread if a list is split at blanks, or have a special meaning (see `WorkspaceScan`)."""
     steering_files: tuple[str, ...] = ()
     """Files that configure programs (see `WorkspaceScan`)."""
     unscanned: tuple[str, ...] = ()
@@ -86,14 +86,17 @@ class Decision:
 
 
 class Policy(Protocol):
-    """A pure judge: the same call with the same facts gets the same decision. If no rule matches, it asks."""
+    """A pure judge of tool calls: the same call with the same facts gets the same decision.
+
+    If no rule matches, it asks.
+    """
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         """Decide whether a call with these effects is allowed."""
         ...
 
     def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
-        """Return the keys for `PolicyFacts.resolved`: paths of the effects and paths that rules mention.
+        """Return the paths in a decision's effects and in rules, to be resolved for `PolicyFacts.resolved`.
 
         `granted` are the rules that the user allowed for this session.
         """
@@ -102,7 +105,7 @@ class Policy(Protocol):
     def describe_effects(
         self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
     ) -> tuple[CommandEffects, ...]:
-        """Return one row for each effect, as `decide` judges it with these facts.
+        """Return rows that describe the effects of a call to the user, as `decide` judges them with these facts.
 
         `new` are the files to be written that do not exist yet.
         """
@@ -121,7 +124,7 @@ class Policy(Protocol):
         ...
 
     def written_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the files that commands write, relative to the workspace."""
+        """Return the files that the commands of a call write, relative to the workspace."""
         ...
 
     def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:

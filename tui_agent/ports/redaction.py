@@ -11,9 +11,11 @@ from dataclasses import asdict, dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class RedactionOptions:
-    """The settings of a redactor. `secrets` maps variable names to their values.
+    """The settings of a user's redactor, which removes secrets from texts.
 
-    `rules`, `allow` and `disable` come from the user's table; `config_file` is its path, for errors.
+    `secrets` maps variable names to their values.
+
+    `rules`, `allow` and `disable` come from the user's table `[redaction]`; `config_file` is its path, for errors.
     """
 
     secrets: Mapping[str, str] = field(default_factory=dict)
@@ -33,6 +35,6 @@ class RedactionOptions:
 
     @property
     def table_digest(self) -> str:
-        """A digest of the user's table; "" if there is none."""
+        """Return a digest of the user's table `[redaction]`; "" if there is none."""
         table = [self.rules, self.allow, self.disable]
         return hashlib.sha256(json.dumps(table).encode()).hexdigest()[:16] if any(table) else ""

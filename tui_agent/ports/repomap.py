@@ -7,7 +7,9 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class RenderedMap:
-    """A rendered map for the model. `files` are in the order of the text, best first; `tokens` is an estimate.
+    """A repository map, rendered for the model.
+
+    `files` are in the order of the text, best first; `tokens` is an estimate.
 
     `total` and `skipped` count files of the whole repository; `partial` is True while the index is incomplete.
     """
@@ -23,9 +25,10 @@ class RenderedMap:
 
 @dataclass(frozen=True, slots=True)
 class MapRequest:
-    """A request for a map. `pinned` files come first, `hidden` files are left out, `recent` files were used lately.
+    """A request for a repository map.
 
-    `brief`: list only folders after the last file with symbols.
+    `pinned` files come first, `hidden` files are left out, and `recent` files were used lately. If `brief` is True,
+    only folders are listed after the last file with symbols.
     """
 
     query: str | None = None
@@ -39,7 +42,9 @@ class MapRequest:
 
 @dataclass(frozen=True, slots=True)
 class MapLanguage:
-    """A language that a plugin adds to the map. Plain data, because another process builds the index.
+    """A programming language that a plugin adds to the repository map.
+
+    Plain data, because another process builds the index.
 
     `suffixes` have no dot. `patterns` are pairs of a symbol kind and a regular expression with a group `name`, searched
     in the whole file with `^` at each line. `grammar` is `"module:function"` of an installed package that returns a
@@ -61,9 +66,10 @@ class RepoMaps(Protocol):
         ...
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
-        """Return the map if it is ready within `seconds`, else None; `take_late_map` then returns it once it is ready.
+        """Return the map if it is ready within `seconds`, else None.
 
-        While an earlier map is still being rendered, return None immediately. Raises the same errors as `render`.
+        After None, `take_late_map` returns the map once it is ready. While an earlier map is still being rendered,
+        return None immediately. Raises the same errors as `render`.
         """
         ...
 
@@ -72,5 +78,5 @@ class RepoMaps(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Stop building the index."""
+        """Stop building the index of the repository."""
         ...

@@ -22,7 +22,9 @@ class Session(Protocol):
         ...
 
     def follow(self, after: int = -1) -> Follower:
-        """Follow the log: history after `after`, then new records. An empty batch means that the session has ended.
+        """Follow the log: history after event `after`, then new records.
+
+        An empty batch means that the session has ended.
 
         History may omit the deltas of finished requests; it contains their complete answers.
         """
@@ -33,13 +35,16 @@ class Session(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Interrupt the turn, commit the log, and release the lock."""
+        """Close the session: interrupt the turn, commit the log, and release the lock."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LockedNote:
-    """A note that the engine has locked the session and starts to fold it; the log file can be read up to `last_seq`."""
+    """A note to the app that the engine has locked the session and begins to compute its state.
+
+    From then on, the log file can be read up to `last_seq`.
+    """
 
     session: str
     folder: str
@@ -48,7 +53,7 @@ class LockedNote:
 
 @dataclass(frozen=True, slots=True)
 class OpenedNote:
-    """A note that the engine has opened the session, whose last event is `last_seq`.
+    """A note to the app that the engine has opened the session, whose last event is `last_seq`.
 
     The log file has the events up to `stored_seq` (-1 if it does not exist yet); the rest comes through the pipe.
     """
@@ -63,14 +68,14 @@ class OpenedNote:
 
 @dataclass(frozen=True, slots=True)
 class StorageFaultNote:
-    """A storage error of the engine. The log may lack it, because storing failed."""
+    """A note to the app about a storage error of the engine. The log may lack it, because storing failed."""
 
     message: str
     hint: str
 
 
 class AppSession(Session, Protocol):
-    """A session of the app: opened once, served in the background."""
+    """A session as the app uses it: opened once, served in the background."""
 
     @property
     def is_closed(self) -> bool:
@@ -91,11 +96,17 @@ class AppSession(Session, Protocol):
         ...
 
     async def read_newest(self, count: int) -> Sequence[Record]:
-        """Return at least `count` of the newest records, not counting those that a starting run records."""
+        """Return at least `count` of the newest records.
+
+        Records that are made whenever a process opens the session do not count.
+        """
         ...
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the cached fold's outline with the seq of its last event, or None if there is no cached fold."""
+        """Return the outline of the cached state of the session, with the seq of its last event.
+
+        Return None if there is no cached state.
+        """
         ...
 
     async def serve(self) -> None:

@@ -54,24 +54,30 @@ class Answer:
 
 
 AskUser: TypeAlias = Callable[[str, Sequence[str], Literal["text", "choice", "plan"]], Awaitable[Answer]]
-"""Maps (question, options, form) to an answer. Recorded as question.asked and question.answered."""
+"""Asks the user: maps (question, options, form) to an answer.
+
+Recorded as `question.asked` and `question.answered`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The services of a running call. Services that `spec.needs` does not name are None."""
+    """The services of a running tool call. Services that `spec.needs` does not name are None."""
 
     env: Environment
     blobs: Blobs
     call_id: CallId
     progress: Callable[[str], None]
-    """Append live output to the call's row. Small pieces are merged before they are recorded."""
+    """Appends live output to the call's row on screen. Small pieces are merged before they are recorded."""
     deadline: float | None
     """The time at which the call ends, on the monotonic clock in seconds, or None."""
     state: SessionStateView
     """The session's state when the call started."""
     may_read: Callable[[str], bool]
-    """Return True if a search may show this file: it has no secrets and no rule denies it. Takes a path of `env`."""
+    """Returns True if a search may show this file: it has no secrets and no rule denies reading it.
+
+    Takes a path of `env`.
+    """
     ask: AskUser | None = None
     jobs: Jobs | None = None
     skills: Skills | None = None
@@ -103,9 +109,9 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A preview of a call for its approval. The decision is bound to the digest of `content`.
+    """A preview of a tool call for its approval. The decision is bound to the digest of `content`.
 
-    `time_limit_s` is this call's time limit if the tool limits itself.
+    `time_limit_s` is the time limit of this call if the tool limits itself.
     """
 
     blocks: tuple[DisplayBlock, ...]
@@ -126,7 +132,7 @@ class Tool(Protocol[ArgsT]):
     def spec(self) -> ToolSpec: ...
 
     def target(self, args: ArgsT) -> str:
-        """Return the object to show in the call's row: a path, a pattern, a command."""
+        """Return the object to show in the call's row on screen: a path, a pattern, a command."""
         ...
 
     def effects(self, args: ArgsT) -> tuple[Effect, ...]:
@@ -143,7 +149,10 @@ class ArgumentSettler(Protocol):
     """A tool that completes its arguments before a call is judged, for example with the command that it will run."""
 
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
-        """Return the complete arguments for `effects`, `preview` and `run`. May read; may raise `ToolError`."""
+        """Return the complete arguments of a call, for `effects`, `preview` and `run`.
+
+        May read; may raise `ToolError`.
+        """
         ...
 
 

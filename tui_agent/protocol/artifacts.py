@@ -1,15 +1,15 @@
-"""Artifacts: tool results stored in full while the model sees only the beginning and end, or one line."""
+"""Artifacts: tool results stored in full, of which the model sees only the beginning and end, or one line."""
 
 from tui_agent.protocol.base import BlobText, FrozenModel
 from tui_agent.protocol.unicode_text import format_count
 
 
 class Artifact(FrozenModel):
-    """A stored text that the model can read with `read_artifact`.
+    """A tool result, stored in full, that the model can read with the tool `read_artifact`.
 
-    `size` is the bytes of the full text, `lines` its lines, and `preview_size` the bytes that the model was
-    sent. `path` is relative to the session's folder; `sha256` is the digest of the file there. `tool` is the
-    tool that gave the result.
+    `size` is the number of bytes of the full text, `lines` that of its lines, and `preview_size` the number of bytes
+    that the model was sent. `path` is relative to the session's folder; `sha256` is the digest of the file there.
+    `tool` is the tool that gave the result.
     """
 
     id: str
@@ -28,7 +28,7 @@ class Artifact(FrozenModel):
 
     @classmethod
     def from_blob(cls, tool: str, text: BlobText, *, lines: int, preview_size: int) -> "Artifact":
-        """Return the artifact for a stored text."""
+        """Return the artifact for a tool result that is stored as a blob. `tool` is the tool that gave the result."""
         digest = text.blob_sha256
         return cls(
             id=cls.id_for_sha256(digest),
@@ -43,7 +43,7 @@ class Artifact(FrozenModel):
 
 
 def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
-    """Return the note that stands in a shortened text for `lines` lines of `size` bytes.
+    """Return a note such as `[… 40 lines left out …]`, which stands in a shortened text for the missing part.
 
     `artifact_id` names the artifact that stores the full text, if there is one.
     """
@@ -52,4 +52,4 @@ def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
 
 
 EVENT_PREVIEW_CHARS = 80
-"""Characters of the text that the event itself holds."""
+"""Maximum characters of an artifact's text that the event about the artifact holds."""

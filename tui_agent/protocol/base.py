@@ -22,7 +22,10 @@ _field_tables: dict[type[FrozenModel], tuple[set[str], type["_Fields"]]] = {}
 
 
 class _Fields:
-    """Holder of one model's field values. Each model class gets its own subclass, whose instances share one key table."""
+    """Holder of the field values of one model instance.
+
+    Each model class gets its own subclass, whose instances share one key table.
+    """
 
 
 def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:

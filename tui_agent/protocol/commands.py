@@ -94,7 +94,7 @@ class SendQueued(CommandBase):
 
 
 class Interrupt(CommandBase):
-    """Stop the running turn, one delegate, or one call."""
+    """Stop the running turn, one delegate (`agent`), or one tool call."""
 
     kind: Literal["interrupt"] = "interrupt"
     scope: Literal["turn", "agent", "call"] = "turn"
@@ -192,7 +192,7 @@ class SetRepoMapOptions(CommandBase):
 
 
 class SetBudgets(CommandBase):
-    """Replace the limits."""
+    """Replace the limits that end a turn, such as the maximum cost."""
 
     kind: Literal["set_budgets"] = "set_budgets"
     budgets: Budgets
@@ -206,7 +206,7 @@ class Compact(CommandBase):
 
 
 class RestoreContext(CommandBase):
-    """Bring messages back into the context after a compaction removed them.
+    """Return messages to the context that a compaction replaced by a summary.
 
     `seqs` selects single messages. `compaction` is the seq of the newest `context.compacted` event and selects all
     messages that this compaction removed.
@@ -218,7 +218,7 @@ class RestoreContext(CommandBase):
 
 
 class PinContext(CommandBase):
-    """Keep these messages verbatim in all later summaries. With `pinned` False, stop keeping them."""
+    """Keep these messages verbatim in all later summaries. If `pinned` is False, stop keeping them."""
 
     kind: Literal["pin_context"] = "pin_context"
     seqs: tuple[int, ...]
@@ -226,7 +226,7 @@ class PinContext(CommandBase):
 
 
 class RunUserShell(CommandBase):
-    """Run a command of the user's; `hidden` keeps its output out of the model's context."""
+    """Run a command that the user typed after `!`; `hidden` keeps its output out of the model's context."""
 
     kind: Literal["run_user_shell"] = "run_user_shell"
     command: str
@@ -275,7 +275,7 @@ class Undo(CommandBase):
 
 
 class Redo(CommandBase):
-    """Undo the newest revert or undo."""
+    """Redo what the newest `Revert` or `Undo` took back."""
 
     kind: Literal["redo"] = "redo"
     overwrite: tuple[str, ...] = ()

@@ -11,14 +11,14 @@ from tui_agent.protocol.base import FrozenModel, JsonMap, LongText
 
 
 class TextBlock(FrozenModel):
-    """Plain text."""
+    """A display block of plain text."""
 
     kind: Literal["text"] = "text"
     text: LongText
 
 
 class MarkdownBlock(FrozenModel):
-    """Markdown source."""
+    """A display block of Markdown source."""
 
     kind: Literal["markdown"] = "markdown"
     text: LongText
@@ -49,7 +49,7 @@ class TerminalBlock(FrozenModel):
 
 
 class TableBlock(FrozenModel):
-    """Rows of cells; `align` has one of `l`, `r`, `c` per column."""
+    """A display block with a table: rows of cells; `align` has one of `l`, `r`, `c` per column."""
 
     kind: Literal["table"] = "table"
     columns: tuple[str, ...]
@@ -58,28 +58,28 @@ class TableBlock(FrozenModel):
 
 
 class TreeNode(FrozenModel):
-    """A labelled node of a tree."""
+    """A labelled node of the tree in a `TreeBlock`."""
 
     label: str
     children: tuple["TreeNode", ...] = ()
 
 
 class TreeBlock(FrozenModel):
-    """A tree of labels."""
+    """A display block with a tree of labels."""
 
     kind: Literal["tree"] = "tree"
     roots: tuple[TreeNode, ...]
 
 
 class JsonBlock(FrozenModel):
-    """A JSON value."""
+    """A display block with a JSON value."""
 
     kind: Literal["json"] = "json"
     data: JsonValue
 
 
 class ImageBlock(FrozenModel):
-    """An image stored as a blob; drawn as its name and size."""
+    """A display block with an image that is stored as a blob; drawn as its name and size."""
 
     kind: Literal["image"] = "image"
     media_type: str
@@ -89,7 +89,7 @@ class ImageBlock(FrozenModel):
 
 
 class CustomBlock(FrozenModel):
-    """A plugin's own block: drawn by the plugin `owner` if it is loaded, otherwise shown as `text`."""
+    """A plugin's own display block: drawn by the plugin `owner` if it is loaded, otherwise shown as `text`."""
 
     kind: Literal["custom"] = "custom"
     owner: str

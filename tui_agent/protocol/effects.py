@@ -14,7 +14,7 @@ from tui_agent.protocol.base import FrozenModel
 
 
 class ReadEffect(FrozenModel):
-    """Reading a file or folder. With `recursive`, everything below the folder may be read.
+    """An effect of a tool call: reading a file or folder. With `recursive`, everything below the folder may be read.
 
     `path` is as given to the tool.
     """
@@ -25,7 +25,7 @@ class ReadEffect(FrozenModel):
 
 
 class WriteEffect(FrozenModel):
-    """Creating, changing or removing a file or folder."""
+    """An effect of a tool call: creating, changing or removing a file or folder."""
 
     kind: Literal["writes"] = "writes"
     path: str
@@ -34,14 +34,17 @@ class WriteEffect(FrozenModel):
 
 
 class NetworkEffect(FrozenModel):
-    """A network connection to a host."""
+    """An effect of a tool call: a network connection to a host."""
 
     kind: Literal["connects"] = "connects"
     host: str
 
 
 class RunEffect(FrozenModel):
-    """Running a program: `argv` without a shell, or `script` with `bash -c`. Exactly one of them is set."""
+    """An effect of a tool call: running a program.
+
+    Either `argv` is set and runs without a shell, or `script`, which runs with `bash -c`.
+    """
 
     kind: Literal["runs"] = "runs"
     argv: tuple[str, ...] = ()
@@ -50,7 +53,7 @@ class RunEffect(FrozenModel):
 
 
 class InternalEffect(FrozenModel):
-    """A change to the session's own state only (todos, questions). Always allowed."""
+    """An effect of a tool call: a change to the session's own state only (todos, questions). Always allowed."""
 
     kind: Literal["internal"] = "internal"
     subject: str
@@ -62,6 +65,9 @@ Effect: TypeAlias = Annotated[
 
 
 def digest_effects(tool: str, effects: Sequence[Effect], content: str = "") -> str:
-    """Return 32 hex digits of SHA-256 over a tool's name, its effects in order, and the exact content shown."""
+    """Return a digest of a tool call: 32 hex digits of SHA-256.
+
+    It covers the tool's name, the effects of the call in order, and the exact content shown to the user.
+    """
     plain = [tool, [effect.model_dump(mode="json") for effect in effects], content]
     return hashlib.sha256(json.dumps(plain, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""The envelope around every payload, written only by the store."""
+"""The envelope around the payload of every event, written only by the store."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -13,11 +13,11 @@ SCHEMA_VERSION = 2
 
 
 class Envelope(FrozenModel):
-    """One record of a log. On disk it is one JSON line with these fields in this order, followed by `crc`.
+    """One event as the log stores it: a payload with its number, time and origin.
 
-    `seq` counts from 0 without gaps. `time` is seconds since the epoch (UTC). `parent` is the seq of the
-    previous event on the branch, of whichever agent (None for the first). `cause` is the command that led to
-    the event, if any.
+    On disk, an event is one JSON line with these fields in this order, followed by `crc`. `seq` counts from 0 without
+    gaps. `time` is seconds since the epoch (UTC). `parent` is the seq of the previous event on the branch, of whichever
+    agent (None for the first). `cause` is the command that led to the event, if any.
     """
 
     v: int
@@ -32,7 +32,7 @@ class Envelope(FrozenModel):
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """An intact line (its checksum is right) whose kind or version this release does not know.
+    """An intact line of the log (its checksum is right) whose kind or version this release does not know.
 
     The line has no effect on the state; `raw` is its JSON object.
     """

@@ -14,7 +14,7 @@ AgentId = NewType("AgentId", str)
 """`main`, or a delegate's name, unique in its session."""
 CommandId = NewType("CommandId", str)
 CallId = NewType("CallId", str)
-"""A tool call's id, unique in its session; generated locally if the provider gave none or repeated one."""
+"""A tool call's id, unique in its session. Generated locally if the provider gave none or repeated one."""
 RequestId = NewType("RequestId", str)
 """The id of a model request, permission request or question, unique in its session."""
 JobId = NewType("JobId", str)

@@ -9,12 +9,12 @@ MentionKind: TypeAlias = Literal["file", "directory", "symbol", "image", "refuse
 
 
 class Mention(FrozenModel):
-    """One mention.
+    """A file or symbol that a user's message mentions, such as `@src/app.py`.
 
-    `reference` is the text in the message, `path` the file it resolved to, relative to the workspace. `text` is
-    the content sent to the model, `sha256` the digest of the file's own bytes. `first_line` and `last_line`
-    (from 1) are set if only a part was requested or shown; `truncated` means that there is more than was sent. A
-    `refused` or `missing` mention stays plain text, and `note` gives the reason.
+    `reference` is the text in the message, `path` the file it resolved to, relative to the workspace. `text` is the
+    content sent to the model, `sha256` the digest of the file's own bytes. `first_line` and `last_line` (from 1) are
+    set if only a part was requested or shown; `truncated` means that there is more than was sent. A `refused` or
+    `missing` mention stays plain text, and `note` gives the reason.
     """
 
     reference: str
@@ -32,5 +32,5 @@ class Mention(FrozenModel):
 
     @property
     def is_whole_file(self) -> bool:
-        """True if the model is sent the complete file."""
+        """True if the model is sent the complete file, not only some of its lines."""
         return self.kind == "file" and not self.truncated and not self.first_line

@@ -19,13 +19,13 @@ MessageOrigin: TypeAlias = Literal["prompt", "mentions", "map", "transient", "re
 - `mentions`: the files that the previous message mentions.
 - `map`: the repository map.
 - `transient`: content of this one request only.
-- `restored`: messages brought back from a summary.
+- `restored`: messages put back into the context after a summary replaced them.
 - `instructions`: instructions of a folder that the agent has begun to work in.
 """
 
 
 class UserMessage(FrozenModel):
-    """A message with the role `user`. `origin` says if a person wrote it or the engine added it as context."""
+    """A message with the role `user`. `origin` says whether a person wrote it or the engine added it as context."""
 
     role: Literal["user"] = "user"
     content: tuple[Content, ...]
@@ -34,7 +34,10 @@ class UserMessage(FrozenModel):
 
 
 class AssistantMessage(FrozenModel):
-    """A model's answer. `model` is the model's profile; reasoning is sent back to the same model only."""
+    """A model's answer as a message of the history.
+
+    `model` is the model's profile; reasoning is sent back to the same model only.
+    """
 
     role: Literal["assistant"] = "assistant"
     parts: tuple[ModelPart, ...]
@@ -43,7 +46,7 @@ class AssistantMessage(FrozenModel):
 
 
 class ToolMessage(FrozenModel):
-    """The result of one call.
+    """The result of one tool call, as a message of the history.
 
     `artifact_id` is the artifact that stores the full text, if the result was shortened or was read from an artifact.
     """
@@ -58,7 +61,10 @@ class ToolMessage(FrozenModel):
 
 
 class SummaryShare(FrozenModel):
-    """The characters of a summary that belong to one section: `chars` as sent, `raw_chars` before shortening."""
+    """The size of the part of a summary that counts for one section of the request.
+
+    `chars` are its characters as sent, `raw_chars` before shortening.
+    """
 
     section: Literal["task_contract", "packed_context"]
     raw_chars: int

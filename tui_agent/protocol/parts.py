@@ -1,7 +1,7 @@
-"""Parts of a model's answer, and the content that is sent to a model.
+"""Parts of a model's answer (text, reasoning, tool calls), and the content that is sent to a model.
 
-A part does not store its index: `model.responded.first_part` and `tool.finished.part` number the parts of a
-session from 0 without gaps.
+A part does not store its index: `model.responded.first_part` and `tool.finished.part` number the parts of a session
+from 0 without gaps.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """Patterns for names whose values are secrets, used for redaction and for hiding variables from commands.
 
-Invariant: pure; imports nothing of ours.
+Invariant: pure; imports nothing of this project.
 """
 
 import re
@@ -19,7 +19,7 @@ SECRET_WORD_PATTERN = (
     rf"|{COMPOUND_PREFIX_PATTERN}pass(?![a-z])|(?<![a-z0-9])pat|mnemonic|rediscli[_-]auth|{COMPOUND_PREFIX_PATTERN}pw(?![a-z])|(?<![a-z0-9])pw(?![a-z])))"
 )
 SECRET_NAME = re.compile(rf"(?i)[a-z0-9_.-]{{0,60}}{SECRET_WORD_PATTERN}")
-"""Matches a name whose value is a secret."""
+"""Matches the name of a variable or key whose value is a secret, such as `API_TOKEN`."""
 
 _SECRET_NAME = re.compile(
     r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|WEBHOOK)(_|$)", re.IGNORECASE
@@ -32,10 +32,10 @@ _MIN_GENERATED_CHARS = 16
 
 
 def is_secret_variable(name: str, value: str) -> bool:
-    """Return True if a variable's value is a secret.
+    """Return True if the value of an environment variable is a secret.
 
-    Either the name always means a secret, or the name may mean a secret (`BW_SESSION`, but also
-    `DESKTOP_SESSION`) and the value looks generated.
+    Either the name always means a secret, or the name may mean a secret (`BW_SESSION`, but also `DESKTOP_SESSION`) and
+    the value looks generated.
     """
     if name in _FOLDER_VARIABLES:
         return False

@@ -1,7 +1,7 @@
 """Detection of characters that are invisible or look like other characters, and small text functions.
 
-Invariant: pure; linear in the length of the text; imports nothing of ours. The policy and the screen use the same
-functions. `reveal_invisible` returns different results for different texts.
+Invariant: pure; linear in the length of the text; imports nothing of this project. The policy and the screen use the
+same functions. `reveal_invisible` returns different results for different texts.
 """
 
 import re
@@ -43,7 +43,6 @@ class _Patterns(NamedTuple):
 
 @cache
 def _patterns() -> _Patterns:
-    """Return the patterns, compiled on first use."""
     odd = rf"[^\x20-\x7e\n\w]|[{_SHAPELESS}]"
     joined = (
         "(?<=[^\x00-\x7f\u200c\u200d\ufe0e\ufe0f])(?:\ufe0f?\u200d|\u200c|[\ufe0e\ufe0f])"
@@ -161,7 +160,7 @@ def _reveal_lookalikes(match: re.Match[str]) -> str:
 
 
 def _list_deceptive(odd: re.Pattern[str], text: str) -> list[str]:
-    """Return the first few deceptive characters, without repetitions."""
+    """Return the first few deceptive characters that a pattern finds in a text, without repetitions."""
     characters: dict[str, None] = {}
     for match in odd.finditer(text):
         if match[0] != "\t" and match[0] not in characters and _is_deceptive(match[0]):
@@ -189,7 +188,7 @@ def _is_mark(character: str) -> bool:
 
 
 def _has_stacked_marks(run: str) -> bool:
-    """Return True if more than `MAX_COMBINING_MARKS` combining marks follow each other."""
+    """Return True if a text has more than `MAX_COMBINING_MARKS` combining marks in a row."""
     count = 0
     for character in run:
         count = count + 1 if _is_mark(character) else 0

@@ -1,5 +1,4 @@
-"""Preparation of an event's payload for its line in the log: redacted, without lone surrogates, with long texts as
-blobs.
+"""Preparation of an event's payload for its line in the log: redacted, encodable, and with long texts as blobs.
 
 Invariant: nothing is lost, except that texts above 8 KB in fields that cannot be blobs are cut, with a note of their
 length.

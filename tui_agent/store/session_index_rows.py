@@ -98,8 +98,9 @@ def _select(db: sqlite3.Connection, name: str | None = None) -> Iterator[sqlite3
 
 
 def _known_stats(state: LogState, row: sqlite3.Row | None) -> SessionStats | None:
-    """Return the counts of a session from which counting can continue, or None if its log must be read from the
-    start.
+    """Return the counts of a session from which counting can continue.
+
+    Return None if its log must be read from the start.
     """
     return _stats(row) if row is not None and _is_extended(state, row) else None
 

@@ -304,9 +304,7 @@ class SessionLog:
                 ) from fault
 
     def _move_to_new_file(self) -> None:
-        """Copy the log to a new file after a failed sync, which may have lost pages of the old file without an
-        error.
-        """
+        """Copy the log to a new file after a failed sync, by which pages of the old file may be lost."""
         with self._file_guard:
             self._switch_to(copy_to_new_file(self.folder, self._end, self.ops))
 
@@ -317,10 +315,10 @@ class SessionLog:
         return self._recent.records_after(after)
 
     def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
-        """Return the records with `seq` > `after` on the current branch, or on the branch with the event ranges
-        `stretches`.
+        """Return the records with `seq` > `after` on the current branch.
 
-        Reads the file and leaves out the deltas of finished requests.
+        With `stretches` (ranges of event numbers), return those on another branch. Reads the file and leaves out the
+        deltas of finished requests.
         """
         if self._lock is not None:
             return iterate_records(

@@ -1,1 +1,1 @@
-"""Event payloads, one module per subject. Named in the past tense; frozen; new fields are only added."""
+"""Event payloads, one module per subject. Classes are named in the past tense and frozen; new fields are only added."""

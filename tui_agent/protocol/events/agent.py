@@ -39,7 +39,10 @@ class AgentStateChanged(Payload):
 
 
 class AgentFinished(Payload):
-    """Delegation ended. Tokens, cost and calls are the delegate's own, without those of its own delegates."""
+    """Delegation ended.
+
+    Tokens, cost and calls are those of the delegate itself, without those of the delegates that it started.
+    """
 
     kind: Literal["agent.finished"] = "agent.finished"
     success: bool

@@ -4,6 +4,9 @@ from tui_agent.protocol.base import FrozenModel
 
 
 class Payload(FrozenModel):
-    """Base of every event. Each subclass narrows `kind` to a Literal; defaults never come from a clock or a uuid."""
+    """Base of every event's payload.
+
+    Each subclass narrows `kind` to a Literal; defaults never come from a clock or a uuid.
+    """
 
     kind: str

@@ -28,7 +28,10 @@ SectionName: TypeAlias = Literal[
 
 
 class Section(FrozenModel):
-    """The size of one named section of a request: `chars` and `tokens` as sent, `raw_chars` before any reduction."""
+    """The size of one named section of a model request.
+
+    `chars` and `tokens` are measured as sent, `raw_chars` before any reduction.
+    """
 
     name: SectionName
     raw_chars: int
@@ -42,7 +45,10 @@ class Section(FrozenModel):
 
 
 class FragmentRecord(FrozenModel):
-    """A fragment added by a middleware: id, digest (16 hex digits of SHA-256), tokens and section."""
+    """A piece of text that a middleware added to a request, as recorded in events.
+
+    `digest` is 16 hex digits of SHA-256; `section` is the part of the request that holds the piece.
+    """
 
     id: str
     digest: str
@@ -86,9 +92,9 @@ class ContextPacked(Payload):
 
 
 class ContextWarned(Payload):
-    """The context reached a warning limit, or fell below all limits again (`below`).
+    """The context reached one of the warning limits or, if `below` is set, fell below all limits after that.
 
-    `fraction` is the share of the window in use.
+    `fraction` is the share of the context window in use.
     """
 
     kind: Literal["context.warned"] = "context.warned"
@@ -112,10 +118,11 @@ class ContextWindowInferred(Payload):
 
 
 class Truncation(FrozenModel):
-    """A text that was shortened to fit the context.
+    """A text of a summary that was shortened to fit the context.
 
-    `label` describes it for people; `raw_chars` and `chars` are its characters before and after. The context keeps the
-    text's beginning and end (which may be shortened again later) and the id of `artifact`, which stores the full text.
+    `label` describes the text for people; `raw_chars` and `chars` are its characters before and after. The context
+    keeps the beginning and end of the text (which a later compaction may shorten more) and the id of `artifact`, which
+    stores the full text.
     """
 
     label: str
@@ -125,7 +132,7 @@ class Truncation(FrozenModel):
 
 
 class ContextTruncated(Payload):
-    """The user's own text was shortened to fit the window, after everything else had been reduced.
+    """The user's own text was shortened to fit the context window, after everything else had been reduced.
 
     `window` is the window in tokens; 0 if a provider refused the request and its window is unknown.
     """
@@ -176,7 +183,7 @@ class ContextReduced(Payload):
 
 
 class ContextRestored(Payload):
-    """Messages that a compaction had removed are in the context again.
+    """Messages that a compaction had removed were put back into the context.
 
     `seqs` are the messages; alternatively, `compaction` is the seq of the compaction event of which all messages were
     restored. `sections` describes the agent's next request, which has `after_tokens` tokens in total. `added` are the
@@ -192,7 +199,7 @@ class ContextRestored(Payload):
 
 
 class ContextPinned(Payload):
-    """Every later compaction keeps the messages with these seqs verbatim. `pinned` False cancels that."""
+    """Messages were pinned: every later compaction keeps those with these seqs verbatim. `pinned` False ends that."""
 
     kind: Literal["context.pinned"] = "context.pinned"
     seqs: tuple[int, ...]
@@ -240,7 +247,7 @@ class RepomapBuilt(Payload):
 
 
 class RepomapUsed(Payload):
-    """A map was rendered for a tool call or, if `injected`, for the model's next request.
+    """A repository map was rendered for a tool call or, if `injected`, for the model's next request.
 
     `text` is the injected map, and empty for a tool call.
     """

@@ -22,7 +22,7 @@ class EnvStarted(Payload):
 
 
 class EnvStopped(Payload):
-    """The environment was closed; `leftovers` counts processes that had to be killed."""
+    """An environment was closed; `leftovers` counts processes that had to be killed."""
 
     kind: Literal["env.stopped"] = "env.stopped"
     environment: str

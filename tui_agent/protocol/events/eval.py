@@ -25,9 +25,9 @@ class TestFinished(Payload):
 
 
 class VerifierFinished(Payload):
-    """A case's verifier gave a reward (1.0 or more is success).
+    """The verifier of an evaluation case gave a reward (1.0 or more is success).
 
-    No part of this version records it; it is reserved for evaluations.
+    No part of this version records this event; it is reserved for evaluations.
     """
 
     kind: Literal["verifier.finished"] = "verifier.finished"
@@ -39,7 +39,7 @@ class VerifierFinished(Payload):
 class EvalCaseStarted(Payload):
     """An evaluation case started in this session.
 
-    No part of this version records it; it is reserved for evaluations.
+    No part of this version records this event; it is reserved for evaluations.
     """
 
     kind: Literal["eval.case_started"] = "eval.case_started"
@@ -49,9 +49,9 @@ class EvalCaseStarted(Payload):
 
 
 class EvalScored(Payload):
-    """The case's score, with the category of its failure (empty on success).
+    """The score of an evaluation case, with the category of its failure (empty on success).
 
-    No part of this version records it; it is reserved for evaluations.
+    No part of this version records this event; it is reserved for evaluations.
     """
 
     kind: Literal["eval.scored"] = "eval.scored"

@@ -66,10 +66,10 @@ class FileChanged(Payload):
 class CheckpointTaken(Payload):
     """The workspace's files were saved as `commit` in the session's `checkpoints.git`.
 
-    `part` is the index of the part after which the checkpoint was taken; -1 is the state before the session's first
-    change. `author` is who changed `paths` since the previous checkpoint. At most `MAX_PATHS_IN_EVENT` paths are
-    listed; `unlisted_count` counts the rest. `skipped` are short phrases about files that are not in the commit (too
-    large, over the quota).
+    `part` is the index of the answer's part (such as a tool call) after which the checkpoint was taken; -1 is the state
+    before the session's first change. `author` is who changed `paths` since the previous checkpoint. At most
+    `MAX_PATHS_IN_EVENT` paths are listed; `unlisted_count` counts the rest. `skipped` are short phrases about files
+    that are not in the commit (too large, over the quota).
     """
 
     kind: Literal["checkpoint.taken"] = "checkpoint.taken"

@@ -28,7 +28,7 @@ class JobStarted(Payload):
 
 
 class JobProgress(Payload):
-    """New output of a job, to append to the earlier output. Of very long output, only samples are recorded.
+    """New output of a background job, to append to the earlier output. Of very long output, only samples are recorded.
 
     `size` is the number of bytes that the job has printed so far, recorded or not.
     """
@@ -40,7 +40,7 @@ class JobProgress(Payload):
 
 
 class JobFinished(Payload):
-    """A job ended. `output` is the newest part of its output.
+    """A background job ended. `output` is the newest part of its output.
 
     `dropped_bytes` counts the earlier bytes of output that are missing from `output`. `stopped_by` is set if `end` is
     `stopped`. `message` is the reason why the job could not start, or a note of the sandbox.

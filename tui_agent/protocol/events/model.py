@@ -69,10 +69,10 @@ class ModelDelta(Payload):
 
 
 class ModelResponded(Payload):
-    """A complete answer, after the provider's own finish signal. Its parts are numbered from `first_part`.
+    """A complete answer of a model, after the provider's own finish signal. Its parts are numbered from `first_part`.
 
-    `cost_usd` is None if no price is known. Times are in milliseconds since the request. `author` is `agent`
-    for text and calls that an agent produced without a model: then there was no request and no cost.
+    `cost_usd` is None if no price is known. Times are in milliseconds since the request. `author` is `agent` for text
+    and calls that an agent produced without a model: then there was no request and no cost.
     """
 
     kind: Literal["model.responded"] = "model.responded"
@@ -89,7 +89,7 @@ class ModelResponded(Payload):
 
 
 class ModelRetried(Payload):
-    """A transient fault: the same request is sent again after `wait_s` seconds.
+    """A model request failed for a transient reason and is sent a second time after `wait_s` seconds.
 
     The partial answer is discarded.
     """
@@ -104,9 +104,9 @@ class ModelRetried(Payload):
 
 
 class ModelFailed(Payload):
-    """The request failed and is not retried. `partial` is the text received before that, for display only.
+    """A model request failed and is not retried. `partial` is the text received before that, for display only.
 
-    `window` is the model's window as stated by a provider that refused the request as too long (0: not stated).
+    `window` is the model's context window as stated by a provider that refused the request as too long (0: not stated).
     """
 
     kind: Literal["model.failed"] = "model.failed"

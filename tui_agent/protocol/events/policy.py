@@ -10,14 +10,19 @@ from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.settings import PolicyName
 
 Reach: TypeAlias = Literal["once", "session", "always", "everywhere"]
-"""What an answer allows: this call, the rule's calls in this session, in this workspace, or in every workspace."""
+"""The calls that an answer to an approval allows.
+
+These are the one call in question (`once`), or all calls that the rule matches: in this session, in this workspace
+(`always`), or in every workspace.
+"""
 Rerun: TypeAlias = Literal["", "outside", "with_files"]
 
 
 class PermissionChoice(FrozenModel):
-    """An answer that the approval shows, with the rule that it would add. A rule for `always` may also be saved `everywhere`.
+    """An answer that an approval offers, with the rule that the answer would add.
 
-    `unavailable_reason` is the reason if the answer is not `offered`.
+    A rule for `always` may be saved `everywhere` instead. `unavailable_reason` is the reason if the answer is not
+    `offered`.
     """
 
     reach: Reach
@@ -38,7 +43,10 @@ class CommandEffect(FrozenModel):
 
 
 class CommandEffects(FrozenModel):
-    """One simple command of a command line: `command` names it, `classes` are the policy's classes for it."""
+    """The effects of one simple command in a command line.
+
+    `command` names the command, and `classes` are the policy's classes for it.
+    """
 
     command: str
     classes: tuple[str, ...] = ()
@@ -46,14 +54,15 @@ class CommandEffects(FrozenModel):
 
 
 class PermissionRequested(Payload):
-    """A call needs the user's decision.
+    """A tool call needs the user's decision.
 
     `preview` shows exactly what will run or change; `risk` is one sentence or empty.
 
     `commands` are the simple commands of the command line in order, as the policy judged them; empty if no command
-    runs. `time_limit_s` is the maximum run time. `sandbox` is the name of the sandbox, or empty. `rule_error` says
-    what is wrong with `rejected_rule`, which the user wrote when first asked about this call. With `rerun`, the call ran and
-    the sandbox refused what `reason` says; it would run again outside the sandbox, or in it with the files that it needs.
+    runs. `time_limit_s` is the maximum run time. `sandbox` is the name of the sandbox, or empty. `rule_error` says what
+    is wrong with `rejected_rule`, which the user wrote when first asked about this call. `rerun` is set if the call ran
+    and the sandbox refused what `reason` says. The call would then run a second time: outside the sandbox, or in it
+    with the files that it needs.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
@@ -77,7 +86,10 @@ class PermissionRequested(Payload):
     rerun: Rerun = ""
 
     def choice_for(self, reach: Reach) -> PermissionChoice | None:
-        """Return the choice with this reach, or None. A rule `everywhere` is that of `always`."""
+        """Return the choice with this reach, or None.
+
+        For `everywhere`, this is the choice `always`, whose rule may be saved for every workspace.
+        """
         reach = "always" if reach == "everywhere" else reach
         return next((choice for choice in self.choices if choice.reach == reach), None)
 
@@ -93,7 +105,10 @@ class PermissionRevoked(Payload):
 
 
 class PermissionDecided(Payload):
-    """A call was allowed or denied; stored before the call starts. `message` is the user's note to the model."""
+    """A tool call was allowed or denied; this event is stored before the call starts.
+
+    `message` is the user's note to the model.
+    """
 
     kind: Literal["permission.decided"] = "permission.decided"
     call_id: CallId

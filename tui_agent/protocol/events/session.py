@@ -50,9 +50,9 @@ class ForkChange(FrozenModel):
 
 
 class SessionForked(Payload):
-    """This session continues the log of `parent_session`, up to and including event `at_seq`.
+    """This session is a fork: it continues the log of `parent_session`, up to and including event `at_seq`.
 
-    `parent_crc` is the checksum of that event's line. `changes` apply from here on.
+    `parent_crc` is the checksum of the line with that event. `changes` apply from here on.
     """
 
     kind: Literal["session.forked"] = "session.forked"
@@ -74,12 +74,11 @@ class WorkspaceMoved(Payload):
 
 
 class SessionHeadMoved(Payload):
-    """The branch continues from `to_seq`. Later events leave the branch but stay in the log.
+    """The session moved to an earlier event: the branch continues from `to_seq`. Later events stay in the log.
 
-    The envelope's `parent` of this event is `to_seq` itself. `from_seq` is the previous end of the branch, so
-    that the move can be undone. `parts`, `turn`, `iteration` and `agents` (delegates started) are the
-    session's counts so far, so that no number is used twice. `files` is True if the workspace is restored too
-    (`checkpoint.restored` follows).
+    The envelope's `parent` of this event is `to_seq` itself. `from_seq` is the previous end of the branch, so that the
+    move can be undone. `parts`, `turn`, `iteration` and `agents` (delegates started) are the session's counts so far,
+    so that no number is used twice. `files` is True if the workspace is restored too (`checkpoint.restored` follows).
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
@@ -95,7 +94,7 @@ class SessionHeadMoved(Payload):
 
 
 class SessionContextLoaded(Payload):
-    """A bounded summary of an earlier session was added to this one's context."""
+    """A short summary of an earlier session was added to the context of this session."""
 
     kind: Literal["session.context_loaded"] = "session.context_loaded"
     from_session: SessionId
@@ -106,8 +105,8 @@ class SessionContextLoaded(Payload):
 class SessionEnded(Payload):
     """The task of a session ended for good, with its outcome, such as `solved` or `part_limit`.
 
-    No part of this version records it; it is reserved for evaluations. `run.finished` says that a process closed the
-    session, which can be resumed.
+    No part of this version records this event; it is reserved for evaluations. `run.finished` says that a process
+    closed the session, which can be resumed.
     """
 
     kind: Literal["session.ended"] = "session.ended"

@@ -1,4 +1,4 @@
-"""Events of the task list: a tree by `parent` with five states. The flat list is a view of it."""
+"""Events of the task list: a tree of items, by their `parent`, with five states."""
 
 from typing import Literal, TypeAlias
 
@@ -9,7 +9,7 @@ TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "abandone
 
 
 class TodoItem(FrozenModel):
-    """One task. `id` is unique in the list; `parent` is the id of another item, or None."""
+    """One item of the task list. `id` is unique in the list; `parent` is the id of another item, or None."""
 
     id: str
     content: str

@@ -13,7 +13,10 @@ ToolStatus: TypeAlias = Literal["ok", "failed", "invalid", "denied", "interrupte
 
 
 class ToolCalled(Payload):
-    """A call of the newest answer was accepted. `verb` and `target` are the text of its row: `edit`, `src/app.py`."""
+    """A tool call of the model's newest answer was accepted.
+
+    `verb` and `target` are the text of its row on screen: `edit`, `src/app.py`.
+    """
 
     kind: Literal["tool.called"] = "tool.called"
     call_id: CallId
@@ -25,10 +28,10 @@ class ToolCalled(Payload):
 
 
 class ToolStarted(Payload):
-    """A call is about to run: this event is stored before its side effects.
+    """A tool call is about to run: this event is stored before its side effects.
 
-    With `delegates`, another agent does the work; it begins with `agent.spawned` as soon as the limit of parallel
-    delegates allows.
+    With `delegates`, another agent does the work; that agent begins with `agent.spawned` as soon as the limit of
+    parallel delegates allows.
     """
 
     kind: Literal["tool.started"] = "tool.started"
@@ -38,7 +41,10 @@ class ToolStarted(Payload):
 
 
 class ToolProgress(Payload):
-    """New output of a running call, to append to the earlier output. Output is merged for 50 ms, or up to 2 KB."""
+    """New output of a running tool call, to append to the earlier output.
+
+    Output is merged for 50 ms, or up to 2 KB.
+    """
 
     kind: Literal["tool.progress"] = "tool.progress"
     call_id: CallId
@@ -47,12 +53,12 @@ class ToolProgress(Payload):
 
 
 class ToolFinished(Payload):
-    """A call ended, with the result for the model (part index `part`).
+    """A tool call ended, with the result for the model (part index `part`).
 
     `part` is None if the call never ran and the engine only closes it (stopped, lost). `summary` is the outcome in a
-    few words for the row (`61 lines`, `exit 1`, `denied: rule …`). `full_output` is the full output if `content` is a
-    preview; `artifact` stores it for `read_artifact`. `data` is the tool's own JSON. `environment` is True if files or
-    processes failed (a full disk, a program that cannot start), not the tool.
+    few words for the row on screen (`61 lines`, `exit 1`, `denied: rule …`). `full_output` is the full output if
+    `content` is a preview; `artifact` stores it for `read_artifact`. `data` is the tool's own JSON. `environment` is
+    True if files or processes failed (a full disk, a program that cannot start), not the tool.
     """
 
     kind: Literal["tool.finished"] = "tool.finished"

@@ -27,10 +27,10 @@ ShellEnd: TypeAlias = Literal["exited", "interrupted", "timeout", "failed", "los
 
 
 class UserMessageReceived(Payload):
-    """A message that starts a turn. `source` says where it came from.
+    """The session received a message that starts a turn. `source` says where the message came from.
 
-    `to_agent` is the named agent that the user delegated the task to; empty for the session's own agent. `mentions`
-    are the files and symbols mentioned in the text, as they were when it was sent.
+    `to_agent` is the named agent that the user delegated the task to; empty for the session's own agent. `mentions` are
+    the files and symbols mentioned in the text, as they were when it was sent.
     """
 
     kind: Literal["user.message"] = "user.message"
@@ -52,7 +52,10 @@ class UserQueued(Payload):
 
 
 class UserUnqueued(Payload):
-    """A queued message left the queue unsent: the user removed it, or a revert went back to before it was sent."""
+    """A queued message left the queue unsent.
+
+    The user removed it, or moved the session to an event before the message was queued.
+    """
 
     kind: Literal["user.unqueued"] = "user.unqueued"
     queue_id: RequestId
@@ -68,7 +71,7 @@ class UserSteered(Payload):
 
 
 class UserShellStarted(Payload):
-    """A command of the user's own (`!`) started. Such commands run one at a time, never during a turn."""
+    """A command that the user typed after `!` started. Such commands run one at a time, never during a turn."""
 
     kind: Literal["user.shell_started"] = "user.shell_started"
     command: str
@@ -76,16 +79,19 @@ class UserShellStarted(Payload):
 
 
 class UserShellProgress(Payload):
-    """New output of the user's running command, merged like a tool's. Of very long output, only samples are recorded."""
+    """New output of a command that the user typed after `!`, merged like a tool's output.
+
+    Of very long output, only samples are recorded.
+    """
 
     kind: Literal["user.shell_progress"] = "user.shell_progress"
     text: str
 
 
 class UserShellFinished(Payload):
-    """A command of the user's own (`!`) ended; `hidden` (`!!`) keeps it out of the model's context.
+    """A command that the user typed after `!` ended; `hidden` (`!!`) keeps it out of the model's context.
 
-    `exit_code` is None if it did not exit by itself. `end` is how it ended: `interrupted` by the user,
+    `exit_code` is None if the command did not exit by itself. `end` is how it ended: `interrupted` by the user,
     `timeout`, `failed` to start, or `lost` when the program that ran it crashed.
     """
 
@@ -151,7 +157,7 @@ class QuestionAsked(Payload):
 
 
 class QuestionAnswered(Payload):
-    """A question was answered with `answer` (for a plan, the edited plan).
+    """The user answered the agent's question with `answer` (for a plan, the edited plan).
 
     `choice` is the index of the chosen option, or None for free text.
     """

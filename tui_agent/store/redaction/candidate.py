@@ -39,8 +39,9 @@ class Candidate:
         self.value = self.raw[start:end].decode("utf-8", "replace")
 
     def span_of(self, name: str) -> tuple[int, int]:
-        """Return the first byte of a group and the byte after it; (-1, -1) if the group does not exist or did not
-        match.
+        """Return the offsets of a group in the text: its first byte, and the byte after its last.
+
+        Both are -1 if the group does not exist or did not match.
         """
         return self._span(self._groups[name]) if name in self._groups else (-1, -1)
 

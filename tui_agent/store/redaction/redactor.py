@@ -53,10 +53,11 @@ class Hit:
 
 
 class Redactor:
-    """Replaces secrets by `[redacted: …]`: those that a rule finds, and the values of secret variables.
+    """Replaces secrets in texts by `[redacted: …]`: those that a rule finds, and the values of secret variables.
 
-    `secrets` maps variable names to values; a value is found in any common encoding and replaced by its name. `rules` precede
-    the bundled ones, `disabled` are rule ids, and a secret for which `allowed` is true is kept.
+    `secrets` maps variable names to values; a value is found in any common encoding and replaced by its name. `rules`
+    are additional rules, which precede the bundled ones. `disabled` are rule ids, and a secret for which `allowed` is
+    true is kept.
     """
 
     def __init__(
