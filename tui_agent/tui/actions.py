@@ -179,7 +179,7 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("copy", "copy the last answer", "Work", slash="/copy"),
     _a("editor", "write the message in your editor", "Work", slash="/editor", keys=("ctrl+g",)),
     _a("bug", "save a bug report as a file; nothing is sent", "App", slash="/bug"),
-    _a("trust", "trust this folder's own files, or revoke that", "App", slash="/trust", ground=True),
+    _a("trust", "trust this folder's configuration files, or stop trusting them", "App", slash="/trust", ground=True),
     _a("theme", "switch to another theme", "App", slash="/theme", args="[name]"),
     _a("palette", "find any action by name", "App", keys=("ctrl+p",), footer="palette", rank=6),
     _a("quit", "quit; your session is saved", "App", slash="/quit", keys=("ctrl+q",)),

@@ -53,7 +53,7 @@ class SessionsPort(Protocol):
 
     @property
     def load_progress(self) -> str:
-        """The text `reading the older 96 %` while a very long session is being loaded; otherwise empty."""
+        """The text `loading the earlier part, 96 % left` while a very long session is being loaded; otherwise empty."""
 
     async def wait_until_whole(self) -> None: ...
     async def open(self, options: SessionOptions) -> bool: ...

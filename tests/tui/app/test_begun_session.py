@@ -138,9 +138,9 @@ async def test_the_status_line_says_how_much_is_still_to_be_read() -> None:
     async with open_app(session=session) as driven:
         controller = driven.app.controller
         assert controller is not None
-        assert "ready  reading the older 100 %" in driven.text()
+        assert "ready  loading the earlier part, 100 % left" in driven.text()
         await _whole(driven, session)
-        assert "reading the older" not in driven.text()
+        assert "loading the earlier part" not in driven.text()
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ async def test_what_can_be_gone_back_to_says_what_is_missing_and_takes_it_in() -
         picker = driven.app.screen
         assert isinstance(picker, Picker)
         assert picker.items[0].label == f"question number {TURNS}" and len(picker.items) < 300
-        assert not picker.items[-1].offered and "reading the older" in picker.items[-1].label
+        assert not picker.items[-1].offered and "loading the earlier part" in picker.items[-1].label
         await _whole(driven, session)
         assert len(picker.items) == TURNS and picker.items[-1].label == "question number 1"
 
@@ -182,17 +182,19 @@ async def test_figures_of_the_newest_part_say_so_and_those_of_the_whole_do_not()
         for name in ("cost", "status", "diff", "trace"):
             controller.act(name)
             await driven.pilot.pause()
-            assert "reading the older 100 %" in driven.text(), name
+            assert "loading the earlier part, 100 % left" in driven.text(), name
             await driven.press("escape" if name != "trace" else "right")
         screen = driven.app.screen
         assert isinstance(screen, TraceScreen) and len(screen.spans.view.roots) < 300
         await _whole(driven, session)
         screen.follow()
         await driven.pilot.pause()
-        assert len(screen.spans.view.roots) == TURNS and "reading the older" not in driven.text()
+        assert len(screen.spans.view.roots) == TURNS and "loading the earlier part" not in driven.text()
         await driven.press("escape")
         for name in ("cost", "status", "diff"):
             controller.act(name)
             await driven.pilot.pause()
-            assert isinstance(driven.app.screen, Viewer) and "reading the older" not in driven.text(), name
+            assert (
+                isinstance(driven.app.screen, Viewer) and "loading the earlier part" not in driven.text()
+            ), name
             await driven.press("escape")

@@ -195,7 +195,7 @@ async def test_a_replay_says_what_it_cannot_show_and_goes_on() -> None:
         views.todo = FakeTodo()
         views._collect_folds()
         await replayed.press("end")
-        await replayed.until(lambda: "todo lacks event" in replayed.text())
+        await replayed.until(lambda: "todo could not use event" in replayed.text())
         assert "32 passed" in replayed.text()
 
 

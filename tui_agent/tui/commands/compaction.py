@@ -47,13 +47,13 @@ def _show_list(context: AppContext) -> None:
         records = await context.reader.events_between(0, context.views.seq, MAX_EVENTS)
         view = await asyncio.to_thread(read_compacted, records)
         picker.empty = EMPTY
-        picker.set_items(_rows(view))
+        picker.set_items(_list_items(view))
 
     picker = open_picker(context, "Restore or pin", [], choose, empty=READING)
     context.worker(fill(), "compactions")
 
 
-def _rows(view: CompactedView) -> list[Item]:
+def _list_items(view: CompactedView) -> list[Item]:
     undo = Item(UNDO, "undo", "undo the newest summary and restore its messages")
     return [*([undo] if view.compaction is not None else []), *compacted_rows(view), *present_rows(view)]
 

@@ -193,7 +193,6 @@ class _Columns(NamedTuple):
         return self.name + 8 + 8 * self.share + 9 * self.budget + bar + 13 * self.state
 
     def has_room_for_reason(self, section: MeterSection, width: int) -> bool:
-        """Return True if the reason fits in the section's row."""
         return self.state and self.width + 2 + cell_len(section.rule) <= width
 
 

@@ -66,7 +66,7 @@ def show_memory(context: AppContext, argument: str) -> None:
     note_files: list[NoteFile] | None = None
 
     def draw(facts: Facts) -> None:
-        _draw_task(context, facts)
+        _draw_working_memory(context, facts)
         facts.gap()
         _draw_notes(facts, note_files)
 
@@ -84,8 +84,7 @@ def show_memory(context: AppContext, argument: str) -> None:
     context.worker(read(), "notes")
 
 
-def _draw_task(context: AppContext, facts: Facts) -> None:
-    """Add the agent's current working memory to the sheet."""
+def _draw_working_memory(context: AppContext, facts: Facts) -> None:
     settings = context.state.settings
     mode = settings.context_mode if settings is not None else "pack"
     facts.text("This task", bold=True)

@@ -186,7 +186,6 @@ def unqueue(context: AppContext, argument: str) -> None:
 
 
 async def _put_back(context: AppContext, message: UserQueued) -> None:
-    """Put the message into the prompt, before any text that is there."""
     texts = await context.reader.read_text(message.text), context.prompt.text
     context.prompt.put_text("\n".join(text for text in texts if text.strip()))
 

@@ -197,7 +197,6 @@ class ChatSearch:
         app.show_keys()
 
     async def _read_long_texts(self, pattern: re.Pattern[str]) -> None:
-        """Load the stored long texts that match `pattern`, so that the search finds them."""
         blobs, slices = dict[str, BlobText](), Slices()
         for entry in self._chat.entries:
             blobs.update((blob.blob_sha256, blob) for blob in long_texts(entry))

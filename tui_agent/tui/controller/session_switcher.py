@@ -186,9 +186,9 @@ class SessionSwitcher:
 
     @property
     def load_progress(self) -> str:
-        """The text `reading the older 96 %` while a very long session is being loaded; otherwise empty."""
+        """The text `loading the earlier part, 96 % left` while a very long session is being loaded; otherwise empty."""
         percent = self._whole.percent_left if self._whole is not None else 0
-        return f"reading the older {percent} %" if percent else ""
+        return f"loading the earlier part, {percent} % left" if percent else ""
 
     async def wait_until_whole(self) -> None:
         """Wait until the whole session is read and shown."""
@@ -201,7 +201,6 @@ class SessionSwitcher:
         self._host.app.run_worker(self._follow(pump), name="pump", group="session", exit_on_error=False)
 
     async def _follow(self, pump: Pump) -> None:
-        """Show the session until it ends; tell the user about an unexpected end."""
         await pump.run()
         if self._host.pump is pump and not self._host.app.has_quit:
             self._host.panes.show_status()

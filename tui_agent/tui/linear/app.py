@@ -367,7 +367,6 @@ class Typed:
 
 
 def _find_choice(request: PermissionRequested, reach: Reach) -> PermissionChoice | None:
-    """Return the available choice for the scope `reach`, e.g. "this session"; None if there is no such choice."""
     choice = request.choice_for(reach)
     return choice if choice is not None and choice.offered else None
 

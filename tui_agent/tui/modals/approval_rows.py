@@ -157,7 +157,6 @@ class ApprovalRows(ApprovalState):
 
     @property
     def _has_file_in_head(self) -> bool:
-        """True if the file's name is above the scrolling body. A very long name scrolls with the body."""
         return not self.tiny and len(self.file_rows) <= 3
 
     def mark_seen(self, rows: int) -> None:

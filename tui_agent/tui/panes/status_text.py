@@ -82,7 +82,7 @@ def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
     if state.last_turn_end == "model_error":
         failed = next((span for span in reversed(trace.spans[-50:]) if span.kind == "model"), None)
         word = fault_words(clean_line(failed.outcome)) if failed is not None and failed.outcome else word
-    what = "Enter tries again" if state.last_turn_end == "model_error" else ""
+    what = "press Enter to try again" if state.last_turn_end == "model_error" else ""
     stage = "model" if state.last_turn_end == "model_error" else ""
     return StatusView(mood, word, what, stage=stage)
 

@@ -284,7 +284,6 @@ class Prompt(Vertical):
         return True
 
     def _end_search(self, text: str) -> None:
-        """End the search in the history with this text in the editor."""
         self._searching = None
         self.editor.put_text(text)
         self._closed_at = self.editor.text

@@ -115,7 +115,6 @@ class JobsScreen(Page[JobView]):
         self._draw_output(facts, job)
 
     def _draw_output(self, facts: Facts, job: JobView) -> None:
-        """Add the newest rows of the job's output, as many as fit."""
         room = max(3, self.detail.size.height - len(facts.rows) - 1)
         text = "\n".join(final_lines(job.output)[-room:])
         if not text.strip():
@@ -144,7 +143,6 @@ class JobsScreen(Page[JobView]):
         show(self.context, f"{job.job_id}  {named(job.command)}", lambda facts: facts.text(text), plain=text)
 
     def _end(self, job: JobView) -> None:
-        """End a job and all processes that it started."""
         if job.is_running:
             self.context.submit(StopJob(job_id=job.job_id))
             self.say(f"Stopping {job.job_id} and all that it started.")

@@ -251,7 +251,6 @@ class _Table:
         """Number of lines when the column widths were computed, and number of lines that have rows."""
 
     def add(self, line: str, start: int) -> None:
-        """Add a complete line of the table. The first line is the header."""
         cells = self._parse(line, start)
         self._cells.append(header_style(cells, self._look) if not self._cells else cells)
 

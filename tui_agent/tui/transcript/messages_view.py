@@ -161,7 +161,6 @@ def _question_state(entry: QuestionEntry, look: Look) -> tuple[str, Role, str]:
 
 
 def _is_edited(entry: QuestionEntry, answer: str) -> bool:
-    """Return True if the user changed the plan before approving it."""
     approved = entry.choice is not None and entry.choice < len(entry.options) - 1
     return approved and answer not in entry.options
 
@@ -213,7 +212,6 @@ def fold_answer(rows: list[Row], look: Look) -> list[Row]:
 
 
 def _message_lines(entry: UserEntry, read: Reader, style: Style) -> list[list[Run]]:
-    """Return the lines of a message without empty lines at the end."""
     lines: list[list[Run]] = []
     offset = 0
     for line in clean(read(entry.text), tab=0).split("\n"):

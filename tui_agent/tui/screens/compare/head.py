@@ -154,7 +154,6 @@ class CompareHead(LinePane):
         return [(0, columns.left, columns.room(False)), (1, columns.right, columns.room(True))]
 
     def _draw_sides(self, label: str, columns: Columns, parts: Sequence[Sequence[Part]]) -> Strip:
-        """Return a row with a label and the parts for each visible side."""
         label = label if columns.width >= SIDE else _SHORT.get(label, label)
         room = columns.left - columns.labels - 1
         pieces: list[Piece] = [
@@ -207,7 +206,6 @@ class CompareHead(LinePane):
         return [join_pieces(columns.width, pieces, fill, ellipsis) for pieces in rows]
 
     def _mark(self, side: int, columns: Columns) -> str:
-        """Return the words that mark a side as the chosen one, e.g. `this branch`."""
         if not columns.both:
             return f"{side + 1} of 2" if columns.width >= TINY else ""
         return "this branch" if side == self.chosen else ""

@@ -43,7 +43,6 @@ def draw_line(line: MapLine | None, width: int, looks: Looks, *, chosen: bool, p
 
 
 def _draw_file(file: MapFile, width: int, line: Pen, *, pinned: bool) -> Strip:
-    """Return the row of a file: its path, its score for the question, and the reasons for the score."""
     symbols = line.looks.symbols
     left = line.first("+" if pinned else " ", "accent" if pinned else "t3")
     if width >= _SCORE_FROM:
@@ -65,7 +64,6 @@ def _draw_file(file: MapFile, width: int, line: Pen, *, pinned: bool) -> Strip:
 
 
 def _draw_symbol(symbol: MapSymbol, width: int, line: Pen) -> Strip:
-    """Return the row of a symbol: its signature and its range of lines."""
     indent = " " * (2 + (_BAR_CELLS + 6 if width >= _SCORE_FROM else 0))
     room = max(8, width - len(indent) - len(symbol.lines) - 6)
     text = fit(clean_line(symbol.text), room, line.looks.symbols.ellipsis)
@@ -74,7 +72,6 @@ def _draw_symbol(symbol: MapSymbol, width: int, line: Pen) -> Strip:
 
 
 def _highlight(text: str, line: Pen) -> list[Part]:
-    """Return a signature with its keyword and name in the colours for code, unless the row is selected."""
     match = _SIGNATURE.match(text) if not line.chosen else None
     if match is None:
         return [(text, line.style())]

@@ -98,7 +98,9 @@ class ReplayFaults:
         for key, fault in views.faults.items():
             if key not in self._reported:
                 self._reported.add(key)
-                self._say(f"{fault.view} lacks event {fault.seq}, {fault.kind}: {fault.error}", "error")
+                self._say(
+                    f"{fault.view} could not use event {fault.seq}, {fault.kind}: {fault.error}", "error"
+                )
 
 
 class ReplayChat(WorkerErrorReporter, TranscriptWidget):

@@ -212,7 +212,7 @@ class SessionDetail:
         self._draw_branch("main", session.started, *self._result(preview.tests, session.outcome))
         for branch in preview.branches[:MAX_BRANCHES]:
             is_fork = branch.kind == "fork"
-            name = f"{'fork' if is_fork else 'left'} at event {branch.at_seq}"
+            name = f"{'fork' if is_fork else 'branch'} at event {branch.at_seq}"
             result = self._result(branch.tests, branch.outcome) if is_fork else ("", "t2", "")
             self._draw_branch(branch_mark(self._facts.looks) + name, branch.started, *result)
 

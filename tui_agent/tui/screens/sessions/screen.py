@@ -245,7 +245,6 @@ class SessionsScreen(SessionsPage):
         self.context.app.push_screen(sheet, delete)
 
     def _rename(self, row: Row) -> None:
-        """Open the field for the new name of the session."""
         top = self.top
         self._renaming = row
         top.field, top.label, top.typing, top.status = Field(row.title), "new name", True, ""
