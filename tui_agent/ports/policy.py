@@ -96,7 +96,7 @@ class Policy(Protocol):
         ...
 
     def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
-        """Return the paths in a decision's effects and in rules, to be resolved for `PolicyFacts.resolved`.
+        """Return the paths in the effects of a call and in rules, to be resolved for `PolicyFacts.resolved`.
 
         `granted` are the rules that the user allowed for this session.
         """

@@ -118,11 +118,11 @@ class ContextWindowInferred(Payload):
 
 
 class Truncation(FrozenModel):
-    """A text of a summary that was shortened to fit the context.
+    """A text that was shortened to fit the context window.
 
     `label` describes the text for people; `raw_chars` and `chars` are its characters before and after. The context
-    keeps the beginning and end of the text (which a later compaction may shorten more) and the id of `artifact`, which
-    stores the full text.
+    keeps the beginning and end of the text (which may be shortened more later) and the id of `artifact`, which stores
+    the full text.
     """
 
     label: str

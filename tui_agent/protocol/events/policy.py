@@ -12,8 +12,8 @@ from tui_agent.protocol.settings import PolicyName
 Reach: TypeAlias = Literal["once", "session", "always", "everywhere"]
 """The calls that an answer to an approval allows.
 
-These are the one call in question (`once`), or all calls that the rule matches: in this session, in this workspace
-(`always`), or in every workspace.
+These are the one call in question (`once`), or all calls that the rule matches: in this session (`session`), in this
+workspace (`always`), or in every workspace (`everywhere`).
 """
 Rerun: TypeAlias = Literal["", "outside", "with_files"]
 
