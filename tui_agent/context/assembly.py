@@ -276,7 +276,6 @@ class Assembly:
 
     @staticmethod
     def _record_changes(fitted: FittedHistory, draft: _Draft) -> None:
-        """Record in the manifest's sections which content was shortened, cut or dropped."""
         counted, sections, shares = draft.counted, draft.sections, draft.shares
         for section, positions in fitted.short.items():
             for index in positions:

@@ -166,7 +166,6 @@ class InstructionFiles:
                 return
 
     def _read_parents(self, reading: _Collected, root: Path) -> None:
-        """Read the instruction files of the folders between the repository's top and the workspace."""
         home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not raise if there is no home
         parents: list[Path] = []
         for folder in (root, *root.parents):
@@ -196,7 +195,6 @@ class InstructionFiles:
         return False
 
     async def _read_folder(self, reading: _Collected, folder: str, scope: InstructionScope) -> None:
-        """Read the instruction file of one folder of the workspace through the environment."""
         for name in NAMES:
             path = _join_path(folder, name)
             try:

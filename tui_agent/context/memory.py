@@ -227,7 +227,6 @@ def render_memory(memory: JsonMap) -> str:
 
 
 def _add_explored(changes: _Changes, result: ToolResult) -> None:
-    """Add the file that the call read to the explored files, with the definitions in it."""
     path = result.data.get("path")
     read = any(isinstance(event, FileRead) for event in result.events)
     if not isinstance(path, str) or not result.ok or not read:

@@ -141,7 +141,6 @@ async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget
 
 
 async def _find_path(path: str, sources: Sources) -> FileInfo | None:
-    """Return the file or folder at the path, following links, or None."""
     info = await sources.env.stat(path)
     if info is None and _UNTYPED in path:
         info = await _find_by_shown_name(path, sources.env)

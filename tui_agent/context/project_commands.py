@@ -98,7 +98,6 @@ def _first_of_kind(commands: Iterable[ProjectCommand]) -> list[ProjectCommand]:
 
 
 def _scripts(paths: Collection[str]) -> Iterator[ProjectCommand]:
-    """Yield the repository's own scripts that are named after their purpose, e.g. `scripts/test.sh`."""
     for path in sorted(paths):
         match = _SCRIPT.fullmatch(path)
         if match is not None and match[1] in _WORDS:

@@ -173,7 +173,6 @@ def _parse_skill(
     folder: Path | None = None,
     contents: Mapping[str, bytes] | None = None,
 ) -> _Skill:
-    """Parse a SKILL.md and return the skill."""
     if fault:
         return _broken(folder_name, origin, path, fault)
     if len(content) > MAX_BYTES:

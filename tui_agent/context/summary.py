@@ -109,7 +109,6 @@ def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
 
 
 def _shares(pairs: Sequence[tuple[SummaryBlock, FittedText]], size: int) -> tuple[SummaryShare, ...]:
-    """Return the sizes of the user's words (if any) and of everything else in a summary of `size` characters."""
     own, others = ([pair for pair in pairs if pair[0].own == is_own] for is_own in (True, False))
     own_chars = sum(len(short.text) for _, short in own)
     other_share = _share("packed_context", size - own_chars, others)

@@ -391,7 +391,6 @@ def _by_folder(files: Sequence[_File]) -> str:
 
 
 def _texts_before_calls(messages: Sequence[Message]) -> dict[CallId, str]:
-    """Return the text that the agent wrote before each call."""
     texts_by_call: dict[CallId, str] = {}
     for message in messages:
         if isinstance(message, AssistantMessage):

@@ -73,7 +73,6 @@ class TokenCounts:
 
 
 def _texts(message: Message) -> tuple[list[str], int]:
-    """Return the texts of a message that a model reads, and the number of its images."""
     match message:
         case UserMessage() | ToolMessage():
             return _content_texts(message.content)

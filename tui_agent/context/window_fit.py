@@ -283,7 +283,6 @@ def _shorten_message(message: Message, *, tiny: bool) -> Message:
 
 
 def _shorten_content(piece: Content, shorten: Callable[[str], str], image: Content) -> Content:
-    """Return a text piece with its text shortened; return `image` for an image."""
     if isinstance(piece, ImageContent):
         return image
     return piece.model_copy(update={"text": shorten(piece.text)}) if isinstance(piece.text, str) else piece

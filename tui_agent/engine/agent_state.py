@@ -51,7 +51,6 @@ class StateKeeper:
         self._not_paused.set()
 
     def _update_running(self, reason: str) -> None:
-        """Record the state of all agents that run for `reason` again, because a pause was requested or cancelled."""
         for agent, current in list(self._current.items()):
             if current == (AgentState.RUNNING, reason):
                 self.set(AgentState.RUNNING, agent=agent)

@@ -83,7 +83,6 @@ class TurnLoop:
             return Outcome("stuck", str(error))
 
     async def _run_reopened_calls(self) -> None:
-        """Run the calls that an earlier run of the session left open, after judging them again."""
         recorder = self._parts.recorder
         waiting = [call for call in recorder.state.open_calls if call.agent == self._agent]
         calls = calls_as_sent(recorder, self._parts.blobs, {call.call_id for call in waiting})

@@ -93,8 +93,7 @@ class Recorder:
         """Facts inferred from providers' token counts and refusals. A revert does not reset them."""
         self._delegates: dict[AgentId, ModelMessages] = {}
 
-    def _use(self, folds: _Folds) -> None:
-        """Replace the folds after a move of the head, and drop the histories of delegates."""
+    def _replace_folds(self, folds: _Folds) -> None:
         folds.calibration, folds.windows = self.calibration, self.windows
         self._folds = folds
         self._delegates = {}
@@ -114,9 +113,9 @@ class Recorder:
     def _move_head(self, moved: Envelope, to_seq: int) -> None:
         prepared, self._prepared = self._prepared, None
         if prepared is None or prepared[0] != to_seq:
-            self._use(_Folds(self._log.read_branch()))
+            self._replace_folds(_Folds(self._log.read_branch()))
             return
-        self._use(prepared[1])
+        self._replace_folds(prepared[1])
         self._apply(moved)
 
     def _apply(self, envelope: Envelope, unredacted: Payload | None = None) -> None:

@@ -416,7 +416,6 @@ class Engine:
 
 @contextmanager
 def _reporting_store_errors(report: Callable[[TuiAgentError], None]) -> Iterator[None]:
-    """Pass a `StoreError` raised in the block to `report` instead of propagating it."""
     try:
         yield
     except StoreError as error:

@@ -408,7 +408,6 @@ def _on_tool_called(fold: ActionHistory, ev: Envelope, payload: ToolCalled) -> N
 
 
 def _action(call: ToolCalled) -> AnyAction:
-    """Return the action of a call, or a `ToolRun` if the call's arguments do not fit its action."""
     action_class = _ACTIONS_BY_TOOL.get(call.name)
     if action_class is not None:
         fields = {

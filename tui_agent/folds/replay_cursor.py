@@ -93,7 +93,6 @@ class ReplayCursor:
         return views
 
     def _views_after(self, count: int) -> Views:
-        """Return new views of the first `count` records."""
         position, keyframe = self._nearest_keyframe(count)
         views = Views() if keyframe is None else keyframe.copy()
         self._fold(views, position, count)

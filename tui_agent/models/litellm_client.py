@@ -336,7 +336,6 @@ def _status(error: BaseException) -> int:
 
 
 def _known_exceptions() -> tuple[type[BaseException], ...]:
-    """Return the exceptions that litellm raises: those of the OpenAI SDK, of its transports, and its own."""
     return (
         importlib.import_module("openai").OpenAIError,
         importlib.import_module("httpx").HTTPError,

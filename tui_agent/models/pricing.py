@@ -74,7 +74,6 @@ def price_map() -> Mapping[str, Entry]:
 
 @lru_cache(maxsize=1)
 def _read_map_file() -> bytes:
-    """Read litellm's JSON file of prices. Return b"" if it is missing or unreadable."""
     spec = importlib.util.find_spec("litellm")
     if spec is None or not spec.submodule_search_locations:
         return b""

@@ -189,13 +189,11 @@ class Routes:
 
 
 def _client_route(name: str, profile: ModelProfile) -> Route:
-    """Return the route of a profile that names its client, such as `openai-chat`."""
     vendor = PROVIDERS.get(profile.model.partition("/")[0]) if CLIENTS[name] == "litellm" else None
     return Route(CLIENTS[name], name, profile, vendor)
 
 
 def _openai_client(model: str, is_default_host: bool) -> ClientName:
-    """Choose Responses for reasoning models at OpenAI's own URL, and Chat Completions for others."""
     facts = pricing.facts(model, "openai")
     if facts.mode == "responses":
         return "openai-responses"

@@ -201,7 +201,7 @@ def _overlay(files: Path, target: Path, tracked: Sequence[str]) -> None:
         is_folder = path.is_dir() and not path.is_symlink()
         if not is_folder and not os.path.lexists(files / name) and path.lstat().st_size <= MAX_FILE_BYTES:
             path.unlink()
-            _drop_empty(path.parent, target)
+            _remove_empty_folders(path.parent, target)
     for inner, _, names in os.walk(files):
         target_folder = target / Path(inner).relative_to(files)
         target_folder.mkdir(parents=True, exist_ok=True)
@@ -209,8 +209,7 @@ def _overlay(files: Path, target: Path, tracked: Sequence[str]) -> None:
             (Path(inner) / name).replace(target_folder / name)
 
 
-def _drop_empty(folder: Path, top: Path) -> None:
-    """Remove an empty folder, and its parents below `top` that become empty."""
+def _remove_empty_folders(folder: Path, top: Path) -> None:
     while folder != top and not any(folder.iterdir()):
         folder.rmdir()
         folder = folder.parent

@@ -101,7 +101,6 @@ class RemoteFollower:
 
 
 def _next_batch(history: Iterator[Record], until: int) -> list[Record]:
-    """Return the next records with a `seq` below `until`, at most `MAX_BATCH_RECORDS`."""
     batch: list[Record] = []
     for record in history:
         if record.seq >= until:

@@ -129,7 +129,6 @@ def stat_files(
 
 
 def _submodule_paths(prefix: str) -> frozenset[str]:
-    """Return the paths named in `.gitmodules`."""
     lines = (line.partition("=") for line in _read_settings(f"{prefix}.gitmodules").splitlines())
     return frozenset(value.strip().strip('"').rstrip("/") for key, _, value in lines if key.strip() == "path")
 

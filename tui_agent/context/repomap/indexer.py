@@ -143,7 +143,6 @@ def count_words(data: bytes) -> "Counter[str]":
 
 
 def _decode_words(runs: Mapping[bytes, int]) -> Iterator[tuple[str, int]]:
-    """Yield (word, count) for the words in these byte strings, which contain no ASCII separators."""
     for run, times in runs.items():
         if run.isascii():
             yield run.decode(), times
@@ -153,7 +152,6 @@ def _decode_words(runs: Mapping[bytes, int]) -> Iterator[tuple[str, int]]:
 
 
 def _strip_underscores(words: Iterable[tuple[str, int]]) -> "Counter[str]":
-    """Count the words without leading and trailing underscores."""
     counts: Counter[str] = Counter()
     for word, times in words:
         if stripped := word.strip("_"):

@@ -245,7 +245,6 @@ def _skip_binary(order: list[Ranked], root: str, room: int, skipped: Counter[str
 
 
 def _path_reasons(path: str, ask: Ask) -> tuple[str, ...]:
-    """Return the reasons for the rank of a file if only its path was examined."""
     kind = kind_of(path)
     reasons: tuple[str, ...] = ("recent",) if path in ask.recent else ()
     reasons += ("entry",) if is_entry(path) else (kind,) if kind else ()

@@ -112,7 +112,6 @@ def rank_files(
 
 
 def _phrase_scores(lines: Mapping[str, WordLines], query: Query, values: Values) -> dict[str, float]:
-    """Return each file's score for adjacent words of the question on one line, relative to the best file's score."""
     pairs = {pair: min(values[pair[0]], values[pair[1]]) for pair in query.pairs}
     scores = {
         path: file_lines.pair_score(pairs) * weight_of(path, query) for path, file_lines in lines.items()
@@ -153,7 +152,6 @@ def named_first(
 
 @lru_cache(maxsize=65_536)
 def _word_reasons(path: str) -> tuple[str, ...]:
-    """Return the reasons for the rank of a file that was found by its words only."""
     return ("words", kind) if (kind := kind_of(path)) else ("words",)
 
 

@@ -51,7 +51,6 @@ def add_related(
 
 
 def _find_relatives(seeds: Sequence[Ranked], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
-    """Return a score for each file that is related to the `seeds`, by the names it uses or by its file name."""
     scores: dict[str, float] = {}
     for seed in seeds:
         for path, share in (*_linked_files(seed.path, index), *_same_named_files(seed.path, index)):

@@ -86,7 +86,7 @@ def render_map(
     plain_paths = [*(file.path for file in files[len(blocks) :]), *others]
     most = max(0, IN_ORDER - len(blocks)) if brief else None
     paths, used = _fit_paths(plain_paths[:most], remaining - int(room * TAIL))
-    tail = _folders([*plain_paths[len(paths) :], *rest], remaining - used)
+    tail = _describe_folders([*plain_paths[len(paths) :], *rest], remaining - used)
     shown = len(blocks) + len(paths)
     grouped = "".join(f"{clean(path)}\n" for path in _group_by_folder(paths, len(blocks)))
     return f"{head}{''.join(blocks)}{grouped}{tail}{note}", shown, len(blocks)
@@ -145,8 +145,7 @@ def _group_by_folder(paths: Sequence[str], place: int) -> list[str]:
     return [*paths[:fixed_count], *(path for grouped in folders.values() for path in grouped)]
 
 
-def _folders(paths: Sequence[str], room: int) -> str:
-    """Describe the folders of the remaining paths in one line."""
+def _describe_folders(paths: Sequence[str], room: int) -> str:
     if not paths:
         return ""
     paths_by_folder = Counter([path.rpartition("/")[0] for path in paths])

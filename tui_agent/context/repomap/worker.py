@@ -273,7 +273,6 @@ def _make_queue(count: int) -> int:
 
 
 def _read_all(index_file: index_db.IndexFile, work: _Work, process: int) -> None:
-    """Process chunks of work until none is left."""
     killers = crashed_files(work.file)
     note = CurrentFileNote(work.file, process)
     while _is_wanted(work) and (data := os.read(work.queue, _NUMBER.size)):

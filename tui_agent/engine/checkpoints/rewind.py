@@ -136,7 +136,6 @@ class Rewind:
         return Target(to_seq, reason, conversation, files, checkpoint, command.overwrite)
 
     def _reason(self, to_seq: int) -> Reason:
-        """Return "revert" if the event is on the current branch, and "branch" if it is on another one."""
         current = stretches(self._recorder.branches.moves, self._recorder.state.seq)
         return "revert" if is_on_branch(to_seq, current) else "branch"
 

@@ -140,12 +140,12 @@ class Compactor:
         freed = 0
         if limits.reduce_at and needed >= limits.reduce_at * window:
             is_near = needed >= compact_from
-            is_last_way = is_near and (self._waits() or not limits.compact_at)
+            is_last_way = is_near and (self._summaries_are_suspended() or not limits.compact_at)
             least = MIN_FREED_SHARE if is_last_way else MIN_OFFLOAD_SHARE
             freed = self._offload.offload(needed, window, per_char, least, include_newest_reads=is_near)
         if freed:
             self._check_loop()
-        if not limits.compact_at or needed - freed < compact_from or self._waits():
+        if not limits.compact_at or needed - freed < compact_from or self._summaries_are_suspended():
             return freed > 0
         return await self.compact("limit", before=needed - freed, per_char=per_char) or freed > 0
 
@@ -161,7 +161,7 @@ class Compactor:
         freed = self._offload.offload(needed, window, needed / max(1, sent.chars), unlimited=True)
         if freed:
             self._check_loop()
-        if self._waits():
+        if self._summaries_are_suspended():
             return freed > 0
         return await self.compact("overflow") or freed > 0
 
@@ -187,8 +187,7 @@ class Compactor:
         if self._breaker.detect_loop():
             raise AgentLoopDetected(LOOP_MESSAGE, hint=LOOP_HINT)
 
-    def _waits(self) -> bool:
-        """Return True if automatic summaries are suspended, for this turn or for some requests."""
+    def _summaries_are_suspended(self) -> bool:
         return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
@@ -210,7 +209,6 @@ class Compactor:
 
     @property
     def _learnt_window(self) -> InferredWindow:
-        """The window limits inferred from requests that the provider accepted or refused."""
         return UNKNOWN_WINDOW if self._model is None else self._parts.recorder.windows.window_of(self._model)
 
     def _window(self, unknown: int = ASSUMED_WINDOW) -> int:

@@ -200,7 +200,6 @@ class ToolPhase:
 
 
 def _malformed_message(raw: str) -> str:
-    """Return the message to the model about a call with malformed arguments."""
     try:
         is_complete = isinstance(json.loads(raw), dict)
     except (ValueError, RecursionError):

@@ -129,7 +129,6 @@ def _limit_beats(all_beats: list[Beat]) -> tuple[Beat, ...]:
 
 
 def _pick_evenly(all_beats: Sequence[Beat], most: int) -> Sequence[Beat]:
-    """Return at most `most` of the beats, evenly distributed and including the last one."""
     if len(all_beats) <= most:
         return all_beats
     return [all_beats[(number + 1) * len(all_beats) // most - 1] for number in range(most)]
@@ -154,7 +153,6 @@ def _kind(event: Envelope) -> BeatKind | None:
 def _time_events(
     events: Sequence[Envelope], since: float | None, running: bool
 ) -> Iterator[tuple[Envelope, float]]:
-    """Yield every event with the milliseconds of work before it."""
     worked, previous = 0.0, since
     for event in events:
         if isinstance(event.payload, ModelDelta | ToolProgress):
@@ -302,7 +300,6 @@ def _is_local(model: ModelInfo) -> bool:
 
 
 def _describe_change(forked: SessionForked, records: Sequence[Record]) -> str:
-    """Return the changes of a fork other than its model, effort and policy."""
     changed = forked.changes
     phrases = [f"context {changed.context_mode}"] if changed.context_mode else []
     if changed.result is not None:

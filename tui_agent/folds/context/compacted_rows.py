@@ -177,7 +177,6 @@ def _content_texts(content: Sequence[Content]) -> tuple[LongText, ...]:
 
 
 def _first_argument(call: ToolCallPart) -> str:
-    """Return a call's first argument that is a text, usually a path or a command."""
     texts = (text for text in call.arguments.values() if isinstance(text, str))
     return " ".join(next(texts, "").split())[:60]
 

@@ -287,7 +287,6 @@ def _section_change(old: LedgerRequest, new: LedgerRequest, name: SectionName) -
 
 
 def _prefix_changes(previous: ContextPacked, packed: ContextPacked) -> list[str]:
-    """Return descriptions of the changes in the parts that every request repeats."""
     changes = []
     if previous.prefix_digest and packed.prefix_digest and previous.prefix_digest != packed.prefix_digest:
         changes.append("instructions changed")
@@ -304,7 +303,6 @@ def _prefix_changes(previous: ContextPacked, packed: ContextPacked) -> list[str]
 
 
 def _answer_subject(answer: ModelResponded) -> str:
-    """Return the beginning of an answer's text or, without text, the names of its calls."""
     texts = [text_preview(part.text) for part in answer.parts if isinstance(part, TextPart)]
     calls = [part.name for part in answer.parts if isinstance(part, ToolCallPart)]
     return " ".join((" ".join(texts).strip() or ", ".join(calls))[:_MAX_SUBJECT_CHARS].split())

@@ -346,7 +346,6 @@ def _section_state(section: Section) -> tuple[SectionState, str]:
 
 
 def _parse_model(value: dict[str, JsonValue]) -> ModelInfo:
-    """Return the model in the value of a setting; a model without a name if the value cannot be read."""
     try:
         return ModelInfo.model_validate(value)
     except ValidationError:
@@ -354,7 +353,6 @@ def _parse_model(value: dict[str, JsonValue]) -> ModelInfo:
 
 
 def _subtract_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[MeterSection, ...]:
-    """Return the sections after outputs of `freed` tokens were shortened, older ones first."""
     remaining = {item.name: item.tokens for item in sections}
     for name in (SECTION_LABELS["tool_results"], SECTION_LABELS["recent_observations"]):
         subtracted = min(freed, remaining.get(name, 0))
@@ -397,7 +395,6 @@ def scale_to_total(parts: Sequence[int], total: int) -> list[int]:
 
 
 def _changed_sections(before: ContextPacked, after: ContextPacked) -> str:
-    """Return the names of the sections whose content changed: `repo map, instructions`."""
     old_fragments, new_fragments = (
         {(item.section, item.id, item.digest) for item in packed.fragments} for packed in (before, after)
     )

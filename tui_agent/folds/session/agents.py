@@ -97,6 +97,5 @@ class AgentsTree:
 
 
 def _new_agent(agent: AgentId) -> AgentNode:
-    """Return an agent for an id that no `agent.spawned` has introduced."""
     is_main = agent == MAIN_AGENT
     return AgentNode(agent, agent, None if is_main else MAIN_AGENT, 0 if is_main else 1)

@@ -122,7 +122,6 @@ class Branches:
         return self._view
 
     def _undo_target(self) -> int | None:
-        """Return the event before the newest turn on the current branch; None if there is no turn."""
         moves, prompts = self.state.moves, self.state.prompts
         last = max(prompts[-1][0] if prompts else -1, moves[-1].seq if moves else -1)
         branch = stretches(moves, last)

@@ -260,7 +260,6 @@ def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> 
 
 
 def _describe_failure(payload: ToolFinished) -> str:
-    """Return the name of a failed call, and its message for the model. A long message is cut."""
     texts = (text_preview(part.text) for part in payload.content if isinstance(part, TextContent))
     return f"{payload.name}: {next(texts, payload.summary)}"
 

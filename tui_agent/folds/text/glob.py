@@ -98,7 +98,6 @@ def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
 
 
 def _expand_braces(pattern: str) -> list[str]:
-    """Return the pattern with every `{a,b}` expanded."""
     expanded: list[str] = []
     waiting = [pattern]
     while waiting:
@@ -120,7 +119,6 @@ def _expand_braces(pattern: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _compile_name(name: str, escapes: bool) -> Pattern[str]:
-    """Return a regular expression for the pattern of one name."""
     pieces = [""]
     position = 0
     while position < len(name):

@@ -58,7 +58,6 @@ def _describe_map(metrics: MetricsView) -> str:
 
 
 def _describe_first_edit(metrics: MetricsView) -> str:
-    """Describe how many parts came before the session's first edit, and from that edit to the next test."""
     if metrics.first_edit_part is None:
         return ""
     phrases = [f"part {metrics.first_edit_part}"]

@@ -208,7 +208,6 @@ class SpanTree:
         return tree, copied
 
     def _freeze(self) -> None:
-        """Build the spans of all changed nodes."""
         for index in sorted(self._dirty):
             span = _freeze_node(self._dirty[index])
             if index < len(self._spans):

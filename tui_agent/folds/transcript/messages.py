@@ -321,7 +321,6 @@ def _note_too_long(draft: Draft, ev: Envelope) -> None:
 
 
 def _stop_entries(draft: Draft, indices: Sequence[int]) -> int:
-    """Mark streamed entries as stopped early; return the number of entries with answer text."""
     answers = 0
     for index in indices:
         entry = draft.streamed_entry(index)

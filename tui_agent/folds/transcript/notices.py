@@ -116,7 +116,6 @@ def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> 
 
 
 def _warn_of_unknown_price(draft: Draft, ev: Envelope) -> None:
-    """Warn that a cost limit cannot be enforced because the model's price is unknown."""
     warning = unknown_price_warning(*draft.price, draft.cost_limit)
     if warning:
         draft.add_notice(ev, "settings", "warning", (warning, _SET_PRICE))
