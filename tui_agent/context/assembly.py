@@ -167,7 +167,7 @@ class Assembly:
             self._clip(fragment, SectionShare())
 
     def pack(self, request: RequestInput) -> PackedRequest:
-        """Compose the request and count every section."""
+        """Put the request together, and count the tokens of every section."""
         room = Room.for_window(request.model.window, request.answer, request.learnt)
         shares: dict[SectionName, SectionShare] = {name: SectionShare() for name in SECTION_ORDER}
         fragments = _selected_fragments(request)

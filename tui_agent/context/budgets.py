@@ -43,14 +43,17 @@ EXCLUDED_FRAGMENTS: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "pack": frozenset(("working_memory",)),
     "memory": frozenset(),
 }
-"""Sections whose fragments a context mode leaves out."""
+"""For each context mode, the sections whose fragments are left out."""
 
 EXCLUDED_MESSAGES: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("repo_map", "session_context", "instructions")),
     "pack": frozenset(),
     "memory": frozenset(),
 }
-"""Sections whose messages a context mode leaves out. Every mode includes summaries, whose content is nowhere else."""
+"""For each context mode, the sections whose messages are left out.
+
+Every mode includes summaries, because their content is nowhere else.
+"""
 
 MIN_ANSWER_TOKENS: Final = 256
 """Minimum tokens reserved for an answer, however long the user's words are."""

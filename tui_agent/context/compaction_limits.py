@@ -67,7 +67,7 @@ def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> 
 
     Returns 0 if none can be replaced. The first `first` messages, an older summary, are always replaced. The first
     message that stays is never a tool result. Each message that stays must be newer than all replaced ones, because the
-    log separates stayed and replaced messages by `seq`.
+    log separates them by one `seq`.
     """
     starts = [
         index for index in range(first + 1, len(history)) if not isinstance(history[index], ToolMessage)

@@ -109,7 +109,7 @@ def _strip_punctuation(plain: str) -> str:
 def _pasted_paths(
     text: str, root: str, fences: list[tuple[int, int]]
 ) -> Iterator[tuple[int, MentionCandidate]]:
-    """Yield workspace paths that were dropped or pasted, except those in error reports and traces."""
+    """Yield workspace paths that were dropped or pasted into the message, except those in error reports and traces."""
     count = 0
     for match in _PASTED.finditer(text):
         path = match["double"] or match["single"] or match["plain"].replace("\\ ", " ").rstrip(_TRAILING)

@@ -27,7 +27,7 @@ from tui_agent.protocol.unicode_text import escape_unprintable, format_count
 MAX_CHARS: Final = 50_000
 MAX_LINES: Final = 2_000
 MIN_FILE_CHARS: Final = 400
-"""Minimum characters for a file; a smaller piece would be mistaken for the whole file."""
+"""Minimum characters of a mentioned file that are sent; a smaller piece would be mistaken for the whole file."""
 MAX_ALL_CHARS: Final = 160_000
 MAX_ENTRIES: Final = 200
 MAX_IMAGE_BYTES: Final = 5_000_000

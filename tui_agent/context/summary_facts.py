@@ -169,7 +169,7 @@ def _user_messages(facts: Facts, text: Text) -> SummaryBlock:
     whole = "\n\n".join(map(_quote, texts))
     fit = partial(_fit_messages, texts, pinned, whole)
     return SummaryBlock(
-        "What the user said since", whole, fit, len(whole), 0.16, "what you said since", own=True
+        "What the user said later", whole, fit, len(whole), 0.16, "what you said later", own=True
     )
 
 

@@ -27,7 +27,7 @@ class StateKeeper:
         self._current[agent] = (state, reason)
 
     def remove_agent(self, agent: AgentId) -> None:
-        """Remove a delegate that has ended."""
+        """Forget the state of a delegate that has ended."""
         self._current.pop(agent, None)
 
     @property
@@ -36,7 +36,7 @@ class StateKeeper:
         return not self._not_paused.is_set()
 
     def pause(self) -> None:
-        """Pause the agents at their next check."""
+        """Pause the agents, each when it next calls `wait_while_paused`."""
         if not self.is_paused:
             self._not_paused = anyio.Event()
             self._update_running("")

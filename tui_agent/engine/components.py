@@ -1,4 +1,4 @@
-"""The components that wiring passes to an engine."""
+"""The components that are created elsewhere and passed to an engine."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,9 +29,10 @@ ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """Everything the engine uses but does not create.
+    """Everything that the engine uses but does not create.
 
-    `remember_rule` permanently stores a rule that the user allows, for a workspace or (empty) every one. Raises `ConfigError`.
+    `remember_rule` permanently stores a rule that the user allows, for one workspace or (if it is empty) for all. It
+    raises `ConfigError`.
     """
 
     recorder: Recorder
@@ -66,7 +67,7 @@ class EngineParts:
     hook_facts: JsonMap = field(default_factory=dict)
     """Facts that are passed to every hook, such as the session's id and folder."""
     compaction_limits: CompactionSettings = field(default_factory=CompactionSettings)
-    """Thresholds of compaction."""
+    """Thresholds at which the history is compacted."""
     delegation: DelegationRules = field(default_factory=DelegationRules)
     """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)

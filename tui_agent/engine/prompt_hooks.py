@@ -30,7 +30,7 @@ _UP: Final = "Press Up to get your message back."
 
 
 class PromptHooks:
-    """The hooks around prompts and the session."""
+    """Runs the hooks for prompts, and for the start and the end of the session."""
 
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts

@@ -28,7 +28,10 @@ from tui_agent.protocol.messages import Message
 
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
-"""Returns a cached fold of the start of a branch (as stretches) with the seq of its last event, or None."""
+"""Takes a branch as its stretches of events. Returns a cached state of the branch's start, or None.
+
+The state comes with the seq of the last event in it.
+"""
 
 
 class _Folds:
@@ -99,9 +102,9 @@ class Recorder:
         self._delegates = {}
 
     async def fold_branch_at(self, to_seq: int) -> None:
-        """Fold the branch that ends at `to_seq` in a thread, before the head moves there.
+        """Compute the folds of the branch that ends at `to_seq`, in a thread, before the head moves there.
 
-        Events recorded in the meantime are not on that branch, so they need not be folded.
+        Events recorded in the meantime are not on that branch, so they need not be applied.
         """
         branch_stretches = stretches(self._branches.view().moves, to_seq)
         self._prepared = to_seq, await to_thread.run_sync(partial(self._fold_branch, branch_stretches))
@@ -163,7 +166,10 @@ class Recorder:
     def append(
         self, payload: Payload, *, agent: AgentId = MAIN_AGENT, cause: CommandId | None = None
     ) -> Envelope:
-        """Store one event and fold it. Raises `StoreFull`; the event is then neither stored nor folded."""
+        """Store one event and apply it to the folds.
+
+        Raises `StoreFull`; the event is then neither stored nor applied.
+        """
         self._repair_log()
         return self._append(payload, agent, cause)
 

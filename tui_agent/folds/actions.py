@@ -175,7 +175,7 @@ class Message(ActionBase):
 
 
 class ToolRun(ActionBase):
-    """Call any other tool."""
+    """Call a tool that has no action class of its own."""
 
     action: Literal["tool"] = "tool"
     name: str
@@ -268,7 +268,7 @@ class Error(ObservationBase):
 
 
 class Success(ObservationBase):
-    """The result of any other call that succeeded."""
+    """The result of a successful call that has no observation class of its own."""
 
     observation: Literal["success"] = "success"
     tool: str = ""
@@ -349,7 +349,7 @@ def build_tool_calls(
 ) -> tuple[ToolCallPart, ...]:
     """Return the calls that carry out actions, without ids, which the engine adds. `todo` is the current todo list.
 
-    Messages and endings are not calls and are left out.
+    Messages, and actions that end the task, are not calls and are left out.
     """
     calls: list[tuple[str, JsonMap]] = []
     items = list(todo)

@@ -60,7 +60,7 @@ class _Text:
 @dataclass(slots=True)
 class _Call:
     position: int
-    """Index of its block in the answer."""
+    """Index of the call among the parts of the answer."""
     index: int | None
     call_id: str | None
     name: str = ""
@@ -309,7 +309,7 @@ class Assembler:
         )
 
     def _with_text_call(self, out: Sequence[ModelPart], ids: Ids) -> tuple[ModelPart, ...]:
-        """Turn an answer that is clearly a call written as text into that call."""
+        """Return the parts with a text replaced by a tool call, if the text is clearly such a call."""
         is_cut = self.finished is not None and self.finished.reason == "length"
         call = normalise.text_call(self.text, self._offered) if self._offered and not is_cut else None
         if call is None:

@@ -20,7 +20,7 @@ from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextC
 
 CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
-"""An answer, the model profile that it was sent to, and its converted form."""
+"""An answer that was sent back, the profile of the model that it was sent to, and its converted form."""
 SEPARATOR: Final = "\n\n---\n\n"
 """Separator between user messages that are merged into one, e.g. the user's words and a mentioned file."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
@@ -244,10 +244,10 @@ def has_strict_template(model: str) -> bool:
 
 
 def adapt_to_strict_template(messages: Sequence[JsonMap]) -> list[JsonMap]:
-    """Return copies for strict templates, such as those of Mistral's models. The given messages are not changed.
+    """Return copies of the messages for strict chat templates, such as those of Mistral's models.
 
     An assistant message is inserted between a tool result and a user message, and every call id gets nine letters and
-    digits.
+    digits. The given messages are not changed.
     """
     out: list[JsonMap] = []
     for message in messages:

@@ -19,10 +19,10 @@ _ROUTES = ("/chat/completions", "/responses", "/messages", "/models")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A provider's address and options.
+    """A provider's address, key and options.
 
-    `timeout` is the number of seconds without a byte after which the answer is treated as stalled. `bridge`: adapt
-    messages to a strict template.
+    `timeout` is the number of seconds without a byte after which the answer is treated as stalled. `bridge` is True if
+    messages must be adapted to a strict chat template.
     """
 
     base_url: str

@@ -41,7 +41,10 @@ BEFORE_IMPORT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
 }
-"""PRODUCTION stops the search for `.env` files; the others stop downloads."""
+"""Environment variables to set before litellm is imported.
+
+The mode PRODUCTION stops the search for `.env` files; the other variables stop downloads.
+"""
 
 CLEAN_UP_SECONDS = 2.0
 
@@ -200,7 +203,7 @@ def _convert_messages(request: ModelRequest) -> list[JsonMap]:
 
 
 def _can_think(messages: list[JsonMap], model: str) -> bool:
-    """Return True if thinking can be requested.
+    """Return True if a request with these messages can ask the model to think.
 
     Anthropic models with a fixed thinking budget reject it after calls made without thinking, until the user's next
     message.
@@ -298,7 +301,10 @@ _CUT_MESSAGES = (
 
 
 def translate_error(error: BaseException, *, now: float) -> ModelFault:
-    """Convert litellm's exception to a fault: first by status, because litellm sometimes raises the wrong class."""
+    """Convert litellm's exception to a fault.
+
+    The HTTP status decides if there is one, because litellm sometimes raises the wrong class.
+    """
     inner = getattr(error, "original_exception", None)
     if isinstance(inner, BaseException) and inner is not error:
         return translate_error(inner, now=now)
@@ -350,7 +356,7 @@ def _known_exceptions() -> tuple[type[BaseException], ...]:
 
 
 async def _close_stream(stream: Any) -> None:
-    """Close the stream within a time limit, even when cancelled."""
+    """Close litellm's stream within a time limit, even if the task was cancelled."""
     if stream is None or not hasattr(stream, "aclose"):
         return
     with anyio.move_on_after(CLEAN_UP_SECONDS, shield=True):

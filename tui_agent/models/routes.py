@@ -24,7 +24,7 @@ OPENAI_HOST = "api.openai.com"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The client for a name, its vendor if known, and the profile's settings."""
+    """The client for a model's name, the model's vendor if known, and the profile's settings."""
 
     client: ClientName
     provider: str

@@ -172,8 +172,8 @@ async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[s
 async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> Path:
     """Create a work tree of the user's repository at `dest` with the files of the checkpoint `commit`.
 
-    Return the folder in it that corresponds to `workspace`. Files of HEAD that are not in the checkpoint are removed,
-    unless they are too large for checkpoints. Raises `UsageError` if git refuses, and `CheckpointError`.
+    Return the folder in the work tree that corresponds to `workspace`. Files of HEAD that are not in the checkpoint are
+    removed, unless they are too large for checkpoints. Raises `UsageError` if git refuses, and `CheckpointError`.
     """
     top = (await run_user_git(workspace, "rev-parse", "--show-toplevel")).strip()
     await run_user_git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")

@@ -82,7 +82,7 @@ class LocalSession:
         return command.id
 
     def follow(self, after: int = -1) -> Follower:
-        """Follow the log: history after `after`, then new records."""
+        """Return a follower that yields the records after the event `after`, then new ones."""
         return self._log.follow(after)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
@@ -115,9 +115,7 @@ class LocalSession:
             self._ended.set()
 
     def save_fold(self) -> None:
-        """Save the state computed from a long log in the session's folder.
-
-        The next start then need not read the whole log.
+        """Save the state computed from a long log in the session's folder, so that the next start need not read it all.
 
         Must not run while the log is being written.
         """

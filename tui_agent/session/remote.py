@@ -55,7 +55,7 @@ class RemoteFollower:
         self._closed = False
 
     async def next_batch(self) -> Sequence[Record]:
-        """Wait for the records since the last call and return them. Empty once the session or this cursor is closed."""
+        """Wait for new records, and return all since the last call; empty once the session or this cursor is closed."""
         folder = await self._source.folder()
         while not self._closed:
             batch = await self._read_history(folder) or self._source.records_after(
@@ -154,7 +154,7 @@ class RemoteSession:
 
     @property
     def is_closed(self) -> bool:
-        """True if the engine is gone and no new records will come."""
+        """True if the engine process is gone, so that no new records will come."""
         return self._ended.is_set()
 
     async def wait_until_readable(self) -> LockedNote | None:
@@ -202,7 +202,7 @@ class RemoteSession:
         return command.id
 
     def follow(self, after: int = -1) -> RemoteFollower:
-        """Follow the log: history after `after`, then new records."""
+        """Return a follower that yields the records after the event `after`, then new ones."""
         follower = RemoteFollower(self, after)
         self._followers.add(follower)
         return follower

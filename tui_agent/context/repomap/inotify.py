@@ -68,7 +68,7 @@ class InotifyWatch:
         os.close(self._fd)
 
     def follow(self, folders: Iterable[str]) -> None:
-        """Watch these folders too. Raises `OSError` if that is not possible."""
+        """Watch these folders in addition to those watched already. Raises `OSError` if that is not possible."""
         new = [folder for folder in folders if folder not in self._watched]
         if len(new) + len(self._watched) > self._most:
             raise OSError(errno.ENOSPC, "too many folders to watch")

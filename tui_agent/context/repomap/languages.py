@@ -210,7 +210,7 @@ def _load_builtin(name: str) -> Ready | None:
 
 
 def _load_added(language: MapLanguage) -> Ready | None:
-    """Load an added grammar. Return None if loading fails.
+    """Load the grammar of a language that a plugin added. Return None if loading fails.
 
     Reasons are a grammar for another version of tree-sitter, or a query for another grammar.
     """

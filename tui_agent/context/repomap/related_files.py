@@ -74,7 +74,10 @@ def _linked_files(path: str, index: Snapshot) -> list[tuple[str, float]]:
 
 
 def _same_named_files(path: str, index: Snapshot) -> list[tuple[str, float]]:
-    """Return files whose names start with the same word, except tests and documents. A very common word is ignored."""
+    """Return files whose names start with the same word as that of `path`, except tests and documents.
+
+    A very common word is ignored.
+    """
     alike = index.namesakes(path)
     if len(first_name(path)) <= _SHORT or len(alike) > MOST_ALIKE:
         return []

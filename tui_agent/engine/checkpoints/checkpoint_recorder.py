@@ -38,7 +38,7 @@ CLOSE_TIMEOUT_S = 5.0
 FINAL_MAINTENANCE_S = 10.0
 """Maximum seconds of maintenance at the end of an unattended session. The next run of the session finishes the rest."""
 RETRY_FACTOR = 10.0
-"""A failed store is retried after this many times the duration of the failed attempt."""
+"""After a failed attempt, the checkpoint store is tried again after this many times the attempt's duration."""
 
 
 IDLE_DELAY_S = 2.0
@@ -211,9 +211,9 @@ class CheckpointRecorder:
         self._open_call = None
 
     async def checkpoint_workspace(self) -> None:
-        """Take a checkpoint of what the user or other programs changed, so that it matches the workspace.
+        """Take a checkpoint of what the user or other programs changed.
 
-        Raises `CheckpointError`.
+        The newest checkpoint then matches the workspace. Raises `CheckpointError`.
         """
         if self._store is not None:
             async with self._guard:

@@ -67,7 +67,7 @@ CompactionCause: TypeAlias = Literal["limit", "user", "overflow"]
 
 CHARS_PER_TOKEN: Final = 4.0
 MIN_FREED_SHARE: Final = 0.10
-"""Minimum share of the tokens that a compaction must free if nothing else can make room."""
+"""Minimum share of the context's tokens that a compaction must free if nothing else can make room."""
 MIN_OFFLOAD_SHARE: Final = 0.25
 """Minimum share of the window that offloading must free when a summary is possible too. Freeing less is not worth
 invalidating the provider's cache.
@@ -461,7 +461,7 @@ class CutLength:
         self._limit: object = None
 
     def record(self, chars: int, limit: object) -> None:
-        """Record that a request had `chars` characters of the user's messages while `limit` was the limit's key."""
+        """Record that a request had `chars` characters of the user's messages. `limit` is the key of its limit."""
         if limit != self._limit or chars < self._chars:
             self._chars, self._limit = chars, limit
 

@@ -53,7 +53,7 @@ class Instructions(api.BaseMiddleware):
         self._touched = touched
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
-        """Record changes of the files in the system prompt, and add the files of subfolders that the message mentions."""
+        """Record changed instruction files of the system prompt, and add those of mentioned subfolders."""
         for event in _differences(turn.state, await self._files.load(turn.state.instructions)):
             turn.emit(event)
         await self._join(MAIN_AGENT, turn.state.mentioned_paths)

@@ -38,7 +38,7 @@ class WorkingMemory(BaseMiddleware):
             turn.emit(MemoryUpdated(blocks=changed))
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the memory, placed after the history. The assembly uses it only in the context mode `memory`."""
+        """Return the working memory. It is placed after the history, and sent only in the context mode `memory`."""
         text = render_memory(state.memory)
         if not text:
             return ()

@@ -81,9 +81,9 @@ class WorkspaceSection(BaseMiddleware):
         self._shell = shell
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the facts.
+        """Return the section with the facts.
 
-        The date is that of the session's start, because another one would invalidate the provider's prompt cache.
+        The date is that of the session's start, because another date would invalidate the provider's prompt cache.
         """
         lines = [
             f"Workspace: {state.workspace} (paths are relative to it)",
@@ -103,9 +103,10 @@ def prompt_sections(
     *,
     attended: bool = True,
 ) -> list[BaseMiddleware]:
-    """Return the built-in sections in order. A section is left out if none of its `SECTION_TOOLS` is in `tools`.
+    """Return the built-in sections of the system prompt in order.
 
-    `roles` are the named agents that the model can delegate to. `attended`: a user can answer.
+    A section is left out if none of its `SECTION_TOOLS` is in `tools`. `roles` are the named agents that the model can
+    delegate to. `attended`: a user can answer.
     """
     plan_text = texts.get("plan_mode" if attended else "plan_headless")
     sections = [

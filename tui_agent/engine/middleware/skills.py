@@ -19,7 +19,7 @@ HEADING = (
 )
 READ_SKILL = "read_skill"
 MAX_DESCRIPTION_CHARS = 300
-"""Maximum characters of a description."""
+"""Maximum characters of a skill's description in the system prompt."""
 
 
 class SkillsSection(BaseMiddleware):

@@ -92,7 +92,7 @@ class ModelCaller:
         self._newest_ask = ModelQuery()
         """The agent's newest request that contains its own history."""
         self._sent: PackedRequest | None = None
-        """The request packed last."""
+        """The request that was packed last."""
         self.compactor: Compactor | None = None
         """Keeps the history within the window. None in a caller that summarises."""
         if summarised_agent is not None:
@@ -468,7 +468,7 @@ class LimitWatch:
         self._recorded_levels: set[MeterLevel] = set()
 
     def check(self) -> None:
-        """Record the level if it changed."""
+        """Record the context's level (e.g. `warning`) if it changed."""
         meter, turn = self._recorder.meter, self._recorder.state.turn
         if turn != self._turn:
             self._turn, self._recorded_levels = turn, set()

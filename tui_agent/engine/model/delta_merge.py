@@ -25,7 +25,10 @@ MAX_EVENT_CHARS = 2048
 
 
 class DeltaMerger(Generic[KeyT]):
-    """Collects text by key and passes it to `emit(key, text)`. If `emit` raises, the text stays in the buffer."""
+    """Collects streamed text by key, e.g. by part of the answer, and passes it to `emit(key, text)`.
+
+    If `emit` raises, the text stays in the buffer.
+    """
 
     def __init__(self, clock: Clock, emit: Callable[[KeyT, str], None]) -> None:
         self._clock = clock

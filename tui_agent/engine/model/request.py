@@ -31,7 +31,7 @@ MAX_ANSWER_LINES = 4000
 
 
 class RequestBuilder:
-    """Resolves messages with the session's blobs, and caches the results."""
+    """Loads the long texts of messages from the session's blobs, and caches the results."""
 
     def __init__(self, blobs: BlobReader) -> None:
         self._blobs = blobs
@@ -40,9 +40,9 @@ class RequestBuilder:
         self._images: dict[str, bytes] = {}
 
     def resolve_messages(self, history: Sequence[Message]) -> tuple[Message, ...]:
-        """Return the history with every text resolved. Raises `BlobNotFound`.
+        """Return the history with every long text loaded. Raises `BlobNotFound`.
 
-        Messages resolved by the previous call are reused.
+        Messages loaded by the previous call are reused.
         """
         known = len(self._history)
         grown = known <= len(history) and all(map(is_, self._history, history))
@@ -92,7 +92,7 @@ def _replace_items(message: F, name: str, old: Sequence[object], new: Sequence[o
 
 
 def resolve_part(part: ModelPart, blobs: BlobReader) -> ModelPart:
-    """Return a part with its texts resolved; the same object if nothing changes. Raises `BlobNotFound`."""
+    """Return a message part with its long texts loaded; the same object if nothing changes. Raises `BlobNotFound`."""
     if isinstance(part, ToolCallPart):
         arguments = blobs.resolve(part.arguments)
         return part if arguments == part.arguments else part.model_copy(update={"arguments": arguments})

@@ -402,7 +402,10 @@ class Gate:
         return Verdict(False, f"{trial}The user did not allow this call.{message}", "denied by you")
 
     def _remember_rule(self, rule: str, workspace: str) -> None:
-        """Store an "always" answer: readable files in config.toml, everything else as a rule for a workspace or (empty) all."""
+        """Store the rule of an "always" answer.
+
+        Readable files are stored in config.toml, everything else as a rule for `workspace` (empty: for all workspaces).
+        """
         paths = files_opened_by([rule])
         try:
             if paths and self._parts.remember_readable is not None:

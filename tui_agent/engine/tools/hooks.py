@@ -69,7 +69,7 @@ class HookVerdict:
 NO_VERDICT: Final = HookVerdict()
 
 CheckArguments = Callable[[ToolCallPart], tuple[str, str]]
-"""Takes a call. Returns the fault of its arguments (empty if none) and the target to show in the call's row."""
+"""Takes a call. Returns the fault of its arguments (empty if none), and the target to show for the call."""
 
 
 def merge_decisions(decision: Decision, hook_verdict: HookVerdict) -> Decision:

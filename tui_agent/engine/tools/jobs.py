@@ -34,7 +34,7 @@ FIRST_OUTPUT_WAIT_S = 1.0
 TAIL_BYTES = 24_000
 """Bytes at the end of the output that are searched for signs of a refusal by the sandbox."""
 MAX_WAIT_S = 60.0
-"""Maximum seconds that `read` waits."""
+"""Maximum seconds that `read` waits for new output."""
 STOP_TIMEOUT_S = 6.0
 """Maximum seconds to wait until stopped jobs have ended."""
 SANDBOX_HINT = (
@@ -44,7 +44,7 @@ SANDBOX_HINT = (
 
 
 class _Job:
-    """A job that is running or can still be read."""
+    """A background job that is running, or has ended but can still be read."""
 
     def __init__(self, job_id: JobId, command: str, now: float) -> None:
         self.job_id = job_id

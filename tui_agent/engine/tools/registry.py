@@ -49,7 +49,7 @@ _MAX_VERB = 9
 
 
 class ToolRegistry:
-    """Tools by name."""
+    """The tools of a session by name."""
 
     def __init__(self) -> None:
         self._tools: dict[str, AnyTool] = {}

@@ -87,7 +87,7 @@ class LedgerRequest:
 
 @dataclass(frozen=True, slots=True)
 class LedgerView:
-    """Messages and totals, largest first; requests, oldest first."""
+    """The content of the context as messages and totals, largest first, and its requests, oldest first."""
 
     messages: tuple[LedgerMessage, ...] = ()
     tools: tuple[LedgerSum, ...] = ()
@@ -201,7 +201,10 @@ class Ledger:
         self._changes["turns summarised"] = None
 
     def _restore(self, seq: int, restored: ContextRestored) -> None:
-        """Add the restored messages with their old source. A message restored as a quotation is at event `seq`."""
+        """Add the restored messages with the sender, subject and path that they had before.
+
+        A message restored as a quotation is at the event `seq`.
+        """
         removed = dict(self._removed)
         if restored.compaction is not None:
             self._present.pop(restored.compaction, None)

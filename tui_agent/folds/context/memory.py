@@ -33,7 +33,7 @@ _NOTE_START = re.compile(r"; (?=\S)")
 
 
 def command_fact(command: str, result: str) -> str:
-    """Return a fact about a command: it failed or passed. Such a fact depends on all files."""
+    """Return the fact that a command failed or passed, as a text. Such a fact depends on all files."""
     return f"`{command}` {result}"
 
 
@@ -91,7 +91,7 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
 
 
 def strip_change_note(fact: str) -> str:
-    """Return a fact without the note that a file was changed since."""
+    """Return a fact without the note `; … was changed since`, which marks the fact as outdated."""
     return _NOTE_START.split(fact, maxsplit=1)[0] if fact.endswith(_CHANGED_SUFFIX) else fact
 
 

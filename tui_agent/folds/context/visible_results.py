@@ -102,7 +102,10 @@ class VisibleResults:
         return self._visible.summaries[-1][1] if self._visible.summaries else 0
 
     def apply(self, ev: Envelope) -> bool:
-        """Fold one event; return True if the results may have changed. A head move folds all results again."""
+        """Apply one event; return True if the results may have changed.
+
+        After a move of the head, all results are computed again.
+        """
         if type(ev.payload) not in TAKES:
             return False
         if isinstance(ev.payload, SessionHeadMoved):

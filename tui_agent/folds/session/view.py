@@ -139,7 +139,7 @@ class SessionStateView:
     Nothing failed and nothing was stopped, but queued messages wait until the user continues.
     """
     shell: UserShellStarted | None = None
-    """The user's own running command."""
+    """The user's own command (`!`) that is running, if any."""
     shell_started_at: float | None = None
     iteration: int = 0
     own_iteration: int = 0

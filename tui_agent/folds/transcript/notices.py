@@ -261,7 +261,7 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
     count = len(payload.paths) + payload.unlisted_count
     restored = format_count(count, "file restored.", "files restored.")
     paths = ", ".join(payload.skipped_paths[:3]) + (" …" if len(payload.skipped_paths) > 3 else "")
-    kept = f"Kept your versions of files that you changed too: {paths}" if paths else ""
+    kept = f"Kept your versions of these files, because you changed them: {paths}" if paths else ""
     draft.add_notice(ev, "resume", "warning" if kept else "info", (restored, kept))
 
 
