@@ -124,8 +124,8 @@ class PluginApi(Protocol):
     def policy_table(self, path: str) -> None:
         """Register a TOML file that describes programs for the policy; see docs/program-tables.md.
 
-        It can add programs. For programs that the policy knows, it can only add effects, so that the policy asks more
-        often. `path` is relative to the plugin's folder, or absolute.
+        The file can add programs. For programs that the policy knows, it can only add effects, so that the policy asks
+        more often. `path` is relative to the plugin's folder, or absolute.
         """
         ...
 
@@ -206,7 +206,7 @@ class BaseMiddleware:
     name = "unnamed"
 
     async def on_turn_start(self, turn: TurnContext) -> None:
-        """Run before the turn's first iteration (a model request with its tool calls)."""
+        """Run before the turn's first iteration."""
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
         """Return texts to add to the system prompt or context of the next request. Must have no side effects."""

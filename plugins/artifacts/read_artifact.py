@@ -10,9 +10,7 @@ import tui_agent.plugin_api as api
 MAX_LINES = 1_000
 MAX_CHARS = 16_000
 MAX_ROW_CHARS = 2_000
-"""Maximum number of characters in a row of the result. A longer line is split into several rows, each counted as a
-line.
-"""
+"""Maximum number of characters in a row of the result. A longer line is split into rows, each counted as a line."""
 MAX_LISTED_ARTIFACTS = 5
 
 

@@ -58,7 +58,6 @@ def _find_nearest(lines: list[str], old: list[str]) -> tuple[int | None, str]:
 
 
 def _find_block(lines: list[str], old: list[str]) -> int | None:
-    """Return the index in `lines` at which the block `old` starts, or None if there is no such block or `old` is blank."""
     key = max(range(len(old)), key=lambda row: len(old[row]))
     if not old[key]:
         return None

@@ -68,7 +68,6 @@ async def _path_kind(path: str, env: api.Environment) -> str:
 
 
 async def _suggest_similar(path: str, env: api.Environment) -> str:
-    """Return a hint that lists files with a similar name in the same folder; empty if there are none."""
     wanted = PurePosixPath(path)
     try:
         siblings = [item.path for item in await env.listdir(str(wanted.parent))]

@@ -25,9 +25,7 @@ _K1, _B = 1.2, 0.75
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A matching piece of a note. `line` is the number of its first line, from 1; `title` is the note's title and
-    heading.
-    """
+    """A matching piece of a note. `line` is the number of its first line; `title` is the note's title and heading."""
 
     file: str
     line: int

@@ -64,7 +64,6 @@ def _explain_empty(result: SearchResult) -> str:
 
 
 def _search_limits(result: SearchResult) -> list[str]:
-    """Return one line each about notes that were not searched, searched in part, or unreadable."""
     lines = []
     if result.skipped:
         lines.append(

@@ -65,7 +65,6 @@ class WriteNote(api.BaseTool):
         )
 
     def _diff_note(self, title: str, after: str) -> tuple[api.DiffBlock, bool]:
-        """Return the diff from the present note to the text `after`, and True if there is no note with the title yet."""
         path = note_path(self._folder, title)
         before = api.read_note(path)
         diff = api.diff_lines(before or "", after)

@@ -63,7 +63,6 @@ class RepoMapTool(api.BaseTool):
 
 
 def _built_events(shown_map: api.RenderedMap, *, refresh: bool) -> tuple[api.RepomapBuilt, ...]:
-    """Return the event that records a complete index, if the call waited for the index to be complete (`refresh`)."""
     if not refresh:
         return ()
     files, skipped, duration_ms = shown_map.total, shown_map.skipped, shown_map.duration_ms

@@ -87,9 +87,7 @@ class Worker:
 async def search(
     query: Query, env: Environment, may_read: Callable[[str], bool], seconds: float = MAX_SEARCH_S
 ) -> SearchResult:
-    """Search the files for which `may_read` is True, and return the numbers of the matching lines. Stop after
-    `seconds`.
-    """
+    """Return the line numbers of the matches in the files for which `may_read` is True. Stop after `seconds`."""
     result = SearchResult("own")
     deadline = time.monotonic() + seconds
     worker = Worker(query.pattern, query.ignore_case, query.max_results + 1)
@@ -106,9 +104,7 @@ async def search(
 
 
 def _glob_filter(glob: str) -> Callable[[str], bool]:
-    """Return a predicate for paths that match `glob`. An empty glob matches every path; a leading `!` inverts the
-    match.
-    """
+    """Return a predicate for paths that match `glob`; a leading `!` inverts it. An empty glob matches every path."""
     if not glob.strip("!"):
         return lambda path: True
     matches = compile_path_pattern(glob.removeprefix("!"))

@@ -65,8 +65,8 @@ def _pytest(output: str) -> TestCounts:
                 counts["passed"] + counts["xpassed"],
                 counts["failed"] + counts["error"] + counts["errors"],
                 counts["skipped"] + counts["xfailed"],
-                _first([name for _, name in names]),
-                _first([name for word, name in names if word == "ERROR" and "::" not in name]),
+                _limit_names([name for _, name in names]),
+                _limit_names([name for word, name in names if word == "ERROR" and "::" not in name]),
             )
         if plain.startswith("no tests ran"):
             return TestCounts(0, 0, 0)
@@ -90,7 +90,9 @@ def _unittest(output: str) -> TestCounts:
         # Python 3.10 and older name the class in parentheses, newer ones the method.
         is_full = not inner or inner.endswith(f".{name}")
         names.append(name if name in uncollected else (inner or name) if is_full else f"{inner}.{name}")
-    return TestCounts(max(ran - failed - skipped, 0), failed, skipped, _first(names), _first(uncollected))
+    return TestCounts(
+        max(ran - failed - skipped, 0), failed, skipped, _limit_names(names), _limit_names(uncollected)
+    )
 
 
 def _cargo(output: str) -> TestCounts:
@@ -98,13 +100,13 @@ def _cargo(output: str) -> TestCounts:
     if results:
         passed, failed, skipped = (sum(int(row[column]) for row in results) for column in range(3))
         names = re.findall(r"^test (\S++).* \.\.\. FAILED", output, re.MULTILINE)
-        return TestCounts(passed, failed, skipped, _first(names))
+        return TestCounts(passed, failed, skipped, _limit_names(names))
     nextest = re.findall(r"(?<!\d)(\d++) tests? run: (.*)", output)
     if not nextest:
         return TestCounts()
     counts = _count_words("passed|failed|skipped", nextest[-1][1])
     names = re.findall(r"^[ \t]*+FAIL \[[^\]\n]*+\] +(.+)$", output, re.MULTILINE)
-    return TestCounts(counts["passed"], counts["failed"], counts["skipped"], _first(names))
+    return TestCounts(counts["passed"], counts["failed"], counts["skipped"], _limit_names(names))
 
 
 def _go(output: str) -> TestCounts:
@@ -115,7 +117,7 @@ def _go(output: str) -> TestCounts:
     # Without -v, go prints only failed tests, so the number of passed tests is unknown.
     passed = count["PASS"] if count["PASS"] or "=== RUN" in output else -1
     return TestCounts(
-        passed, count["FAIL"], count["SKIP"], _first([name for word, name in rows if word == "FAIL"])
+        passed, count["FAIL"], count["SKIP"], _limit_names([name for word, name in rows if word == "FAIL"])
     )
 
 
@@ -146,7 +148,7 @@ def _summary_line(pattern: str, failure: str, output: str) -> TestCounts:
     counts = _count_words("passed|failed|skipped|todo", lines[-1])
     names = re.findall(failure, output, re.MULTILINE)
     skipped = counts["skipped"] + counts["todo"]
-    return TestCounts(counts["passed"], counts["failed"], skipped, _first(names))
+    return TestCounts(counts["passed"], counts["failed"], skipped, _limit_names(names))
 
 
 def _node(output: str) -> TestCounts:
@@ -156,7 +158,9 @@ def _node(output: str) -> TestCounts:
         return TestCounts()
     skipped = (_last(r"^(?:#|ℹ) skipped (\d+)", output) or 0) + (_last(r"^(?:#|ℹ) todo (\d+)", output) or 0)
     names = re.findall(r"^ *(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?$", output, re.MULTILINE)
-    return TestCounts(passed, failed, skipped, _first([name for name in names if name != "failing tests:"]))
+    return TestCounts(
+        passed, failed, skipped, _limit_names([name for name in names if name != "failing tests:"])
+    )
 
 
 def _mocha(output: str) -> TestCounts:
@@ -168,7 +172,7 @@ def _mocha(output: str) -> TestCounts:
         passed,
         _last(r"^ *(\d+) failing\b", output) or 0,
         _last(r"^ *(\d+) pending\b", output) or 0,
-        _first(names),
+        _limit_names(names),
     )
 
 
@@ -191,6 +195,5 @@ def _last(pattern: str, output: str) -> int | None:
     return int(matches[-1]) if matches else None
 
 
-def _first(names: list[str]) -> tuple[str, ...]:
-    """Return the distinct names, at most `MAX_FAILURES`."""
+def _limit_names(names: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in names))[:MAX_FAILURES]

@@ -44,9 +44,7 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
         _Form(r"  \d+\) ", heading=r"\s+\d+ failing$"),
     ),
 }
-"""The forms of failures for each framework (a name returned by `frameworks.detect_framework`). The first form that fits
-is used.
-"""
+"""The forms of failures for each framework (see `frameworks.detect_framework`); the first form that fits is used."""
 
 
 def find_failures(framework: str, output: str) -> list[str]:

@@ -58,7 +58,6 @@ def detect_framework(words: tuple[str, ...]) -> str:
 
 
 def _without_runner(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words of a command without a leading `uv run`, `poetry run`, `npx` or similar."""
     if words[0] in ("uv", "poetry", "pipenv", "hatch", "pdm", "rye") and words[1:2] == ("run",):
         return words[2:]
     return words[1:] if words[0] in ("npx", "bunx") else words
@@ -182,8 +181,7 @@ async def _find_interpreter(env: Environment, names: dict[str, FileInfo]) -> str
 
 
 async def _find_test_files(env: Environment, path: str, *, named: bool) -> tuple[list[str], str]:
-    """Return the test files below a folder, or the file itself, and the pattern of their names if it is not a usual
-    one.
+    """Return the test files below a folder (or the file itself), and the pattern of their names if it is unusual.
 
     `named`: the model named the path, so files with other names count too if there are none with a usual name.
     """

@@ -27,9 +27,7 @@ class RunCommandArgs(api.FrozenModel):
 
 
 class RunCommand(api.BaseTool):
-    """Tool that runs a command until it ends, or as a background job. All processes that the command started are
-    stopped afterwards.
-    """
+    """Tool that runs a command to its end or as a background job, and stops all processes that the command left."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec(
@@ -88,7 +86,6 @@ class RunCommand(api.BaseTool):
 def _test_events(
     command: TestCommand, result: api.ExecResult, output: DecodedOutput, ctx: api.ToolContext
 ) -> tuple[api.TestFinished, ...]:
-    """Return an event with test counts if the command is a test program that ended, else nothing."""
     if not command.framework or result.outcome != "exited":
         return ()
     return (test_event(command, result, read_counts(command.framework, output.clean), ctx),)

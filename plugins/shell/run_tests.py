@@ -25,7 +25,8 @@ MAX_COMPLETE_CHARS = 2_500
 CRASH_HEAD_CHARS, CRASH_TAIL_CHARS = 2_000, 4_000
 _FOLDER = re.compile(r"cd\s+((?:[^\s;&|<>'\"]|'[^']*'|\"[^\"]*\")+)\s*&&\s*(?=\S)")
 _OUTPUT_END = re.compile(r"(?:2>&1|\|[ \t]*(?:tail|head)(?:[ \t]+-(?:[nc][ \t]*|-lines=|-bytes=)?\d+)?)$")
-"""Regular expression for the end of a command that only redirects or limits its output, as in `pytest | tail -5`.
+"""Regular expression for the end of a command that only redirects or limits its output (`pytest | tail -5`).
+
 run_tests limits the output itself.
 """
 
@@ -128,7 +129,6 @@ def _build_result(
 
 
 def _shorten_output(framework: str, result: api.ExecResult, output: DecodedOutput) -> str:
-    """Return the last lines of the output if the tests passed, else the first failures."""
     text = output.clean.rstrip("\n")
     if result.exit_code == 0:
         return "\n".join(map(cut_line, text.split("\n")[-PASSED_LINES:]))

@@ -124,7 +124,6 @@ async def _count_lines(evidence: Sequence[Evidence], env: api.Environment) -> di
 
 
 def _format_findings(findings: Findings) -> str:
-    """Format the investigator's summary, evidence and open questions for the user."""
     lines = [findings.summary]
     if findings.evidence:
         lines.append("")
@@ -161,7 +160,6 @@ def _build_result(
 
 
 def _file_rows(report: api.DelegateReport) -> tuple[api.DisplayBlock, ...]:
-    """Return a block that lists the files written by the other agent, or nothing if it wrote none."""
     rows = [f"created {path}" for path in report.files_created]
     rows += [f"changed {path}" for path in report.files_modified]
     return (api.TextBlock(text="\n".join(rows)),) if rows else ()

@@ -16,9 +16,7 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 MAX_ENTRIES = 40
 MAX_TEXT_CHARS = 400
 TRAILING_LINES = 1
-"""Number of lines past the end of a file that evidence may name, because editors number the empty line after the last
-line feed.
-"""
+"""Number of lines past a file's end that evidence may name: editors number the empty line after the last line feed."""
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(r"(?<![\w./:@+-])([\w.@+-][\w./@+-]*+):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
 _FILE_NAME = re.compile(r"[\w.@+-]*[\w+-]\.[A-Za-z]\w{0,7}")
@@ -158,7 +156,6 @@ def _parse_text(text: str) -> Findings:
 
 
 def _parse_questions(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the items of the list below a line `Open questions` in the answer."""
     start = next((index for index, line in enumerate(lines) if _OPEN.match(line)), None)
     if start is None:
         return ()

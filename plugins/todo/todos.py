@@ -11,9 +11,7 @@ MAX_CONTENT = 500
 
 
 class Todo(api.FrozenModel, extra="ignore"):
-    """One item of the todo list as the model writes it. Fields of other programs' lists, such as `activeForm`, are
-    ignored.
-    """
+    """An item of the todo list as the model writes it. Fields from other programs, such as `activeForm`, are ignored."""
 
     content: str
     status: api.TodoStatus = "pending"
@@ -28,9 +26,7 @@ class WriteTodosArgs(api.FrozenModel):
 
 
 class WriteTodos(api.SessionTool):
-    """Tool that replaces the todo list. If several items are in progress, all but one become pending, and a note says
-    so.
-    """
+    """Tool that replaces the todo list. Of several items in progress, all but one become pending, with a note."""
 
     subject = "todos"
 

@@ -147,7 +147,6 @@ def _fault_lines(records: Sequence[Record], folder: Path) -> Iterator[str]:
 
 
 def _screen_fault_lines(base: StartupContext, session: str) -> Iterator[str]:
-    """Yield the errors that the app logged for the session `session`, each after a line with its time and session."""
     try:
         content = read_regular(screen_error_log(base.config.data_dir), MAX_FAULT_BYTES) or b""
     except OSError:  # The app logged no error.

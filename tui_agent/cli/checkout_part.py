@@ -21,7 +21,7 @@ The first part has number 0. To list the parts of a session: tui-agent trace ID 
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the session, the part and the destination."""
+    """Add the arguments for the session, the part and the destination folder to the parser."""
     parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
     parser.add_argument("part", metavar="PART", type=int, help="the part's number; -1: before the first part")
     parser.add_argument("dest", metavar="DEST", type=Path, help="an empty or new folder")

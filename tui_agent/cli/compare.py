@@ -1,4 +1,4 @@
-"""Compare two sessions, or two branches of one: their outcome, cost and changed files.
+"""Compare two sessions, or two branches of a session: their outcome, cost and changed files.
 
 Only events after the fork point are compared; sessions without a common event are compared in full. Without B, A is
 compared with the session it was forked from, or else with its newest fork.
@@ -117,7 +117,6 @@ def resolve_branch(store: SessionStore, name: str) -> Branch:
 
 
 def _split_name(name: str) -> tuple[str, str]:
-    """Split `ID@SEQ` into `ID` and `SEQ`. `SEQ` is empty if the name is only `ID`."""
     session, _, seq = name.rpartition("@")
     return (session, seq) if session and seq.isdecimal() else (name, "")
 
@@ -202,7 +201,6 @@ def _file_lines(compared: Comparison, width: int) -> Iterator[str]:
 def _text_pair(
     compared: Comparison, left: str, right: str, width: int, *, code: bool = False
 ) -> Iterator[str]:
-    """Yield the lines of two texts: side by side, or one text below the other if the terminal is narrow."""
     if width >= SIDE_BY_SIDE_FROM:
         yield from _two_columns(left, right, width, code=code)
         return
@@ -223,7 +221,6 @@ def _two_columns(
 
 
 def _wrap(text: str, room: int, *, code: bool) -> list[str]:
-    """Wrap the text to `room` columns. If `code`, keep its spaces and indent continuation lines by 2 more."""
     lines: list[str] = []
     for line in escape_control(text, lines=True).expandtabs(4).split("\n"):
         indent = " " * (min(len(line) - len(line.lstrip()), room // 2) + 2 * code)

@@ -141,9 +141,7 @@ def as_json(file: RankedFile) -> dict[str, object]:
 
 
 def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
-    """Return the redaction options: which secrets to remove. Settings are loaded only if the user's file has a table
-    `[redaction]`.
-    """
+    """Return which secrets to redact. Settings are loaded only if the user's file has a table `[redaction]`."""
     if "redaction" not in (read_small(locations.user_config) or ""):
         return RedactionOptions(Keys(os.environ, locations.secrets).collect_secrets())
     known: RedactionOptions = import_module("tui_agent.session.fault_redaction").load_redaction_options(

@@ -278,7 +278,6 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
 
 
 def _resolve_plugin_dir(path: Path) -> Path:
-    """Return the absolute path given by `--plugin-dir`. Raises `UsageError` if it does not exist."""
     place = path.expanduser().resolve()
     if not place.exists():
         raise UsageError(

@@ -55,8 +55,9 @@ _UNSEEN = re.compile(
     "[\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e01ef]"
 )
-"""Characters that terminals do not show or that change the display: delete and C1 controls, bidi controls, line
-separators, zero-width characters, selectors, lone surrogates, tags.
+"""Regular expression for characters that change the display without being shown.
+
+Delete and C1 controls, bidi controls, line separators, zero-width characters, selectors, lone surrogates, tags.
 """
 
 

@@ -82,7 +82,7 @@ def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[st
     """Yield each line with the byte ranges of its secrets. A line of a private key is one secret."""
     in_key = False
     before: deque[str] = deque(maxlen=LINES_BEFORE)
-    for block in _continued_lines(lines):
+    for block in _group_continued_lines(lines):
         texts = [line.rstrip("\n") for line in block]
         for line, text, hits in zip(block, texts, _hits_by_line(texts, before, redactor), strict=True):
             begin = _KEY_BEGINS.fullmatch(text)
@@ -96,8 +96,7 @@ def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[st
         before.extend(text[-MAX_BEFORE:] for text in texts)
 
 
-def _continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Group lines into blocks: in each block, every line but the last ends in a backslash."""
+def _group_continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
     block: list[str] = []
     for line in lines:
         block.append(line)
@@ -109,9 +108,7 @@ def _continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _hits_by_line(texts: Sequence[str], before: Iterable[str], redactor: Redactor) -> Iterator[list[Hit]]:
-    """Yield the secrets of each of the `texts`, including those that are recognised only together with the lines
-    `before`.
-    """
+    """Yield the secrets of each of the `texts`, including those recognised only together with the lines `before`."""
     raw, context = _encode("\n".join(texts)), _encode("".join(f"{text}\n" for text in before))
     hits = redactor.hits(raw)
     if context and raw.strip() and redactor.suspects(context + raw):

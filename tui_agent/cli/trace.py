@@ -31,7 +31,7 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the session and the output format."""
+    """Add the arguments for the session and the output format to the parser."""
     parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
     parser.add_argument(
         "--spans", action="store_true", help="also print the tree of turns, requests and tools"
@@ -129,9 +129,7 @@ def kinds(metrics: MetricsView) -> str:
 
 
 def spans_in_order(trace: TraceView) -> list[Span]:
-    """Return the spans (timed turns, requests and tool calls) of a session in the order of their tree: each before its
-    children.
-    """
+    """Return the spans (timed turns, requests and tool calls) of a session in tree order: each before its children."""
     spans: list[Span] = []
     pending = list(reversed(trace.roots))
     while pending:

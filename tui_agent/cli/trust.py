@@ -34,7 +34,7 @@ STANDING_TEXTS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the folder and the decision."""
+    """Add the arguments for the folder and the decision to the parser."""
     parser.add_argument(
         "folder", nargs="?", type=Path, metavar="DIR", help="the folder (default: the current one)"
     )

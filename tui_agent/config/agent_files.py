@@ -127,7 +127,7 @@ def _read_folder(folder: Path, faults: list[AgentFault]) -> Iterator[tuple[str, 
         try:
             text = read_small(path)
         except ConfigError as error:
-            faults.append(AgentFault(str(path), _strip_name(str(path), error)))
+            faults.append(AgentFault(str(path), _strip_file_name(str(path), error)))
             continue
         if text is not None:
             yield str(path), text
@@ -143,20 +143,18 @@ def _read_project(project: ProjectFiles | None, faults: list[AgentFault]) -> Ite
         try:
             text = project.read_text(file.name)
         except ConfigError as error:
-            faults.append(AgentFault(file.name, _strip_name(file.name, error)))
+            faults.append(AgentFault(file.name, _strip_file_name(file.name, error)))
             continue
         if text is not None:
             yield file.name, text
 
 
-def _strip_name(name: str, error: ConfigError) -> str:
-    """Remove the file's name from an error message that is shown beside the name."""
+def _strip_file_name(name: str, error: ConfigError) -> str:
     head, separator, rest = error.message.partition(f"{name} ")
     return f"it {rest}".rstrip(".") if separator and (not head or head.endswith("/")) else error.message
 
 
 def _split_front_matter(text: str) -> tuple[dict[str, str | list[str]], str]:
-    """Split an agent file into the fields between the two lines `---` and the text below. Raises `ConfigError`."""
     lines = text.splitlines()
     if not lines:
         raise ConfigError("it is empty")

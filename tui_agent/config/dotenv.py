@@ -12,8 +12,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
 
 
 def parse_dotenv(text: str, name: str = ".env") -> dict[str, str]:
-    """Parse the lines `NAME=value` of a `.env` file: with `export`, comments, single quotes and double quotes (with
-    escapes).
+    """Parse the lines `NAME=value` of a `.env` file.
+
+    Accepts `export`, comments, single quotes, and double quotes with escapes.
     """
     values: dict[str, str] = {}
     for number, raw in enumerate(text.splitlines(), 1):

@@ -75,7 +75,6 @@ def query_git(root: Path, *words: str, timeout_s: float = TIMEOUT_S) -> bytes | 
 
 
 def _prepare_repository(folder: Path, repository: Repository) -> None:
-    """Fill a temporary repository that borrows the objects of `repository` and has none of its settings."""
     commit = repository.commit
     sha256 = len(commit) == 64
     for subfolder in ("refs/heads", "info"):

@@ -48,8 +48,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "TUI_AGENT_MAX_COST": ("budgets", "max_cost_usd"),
     "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
 }
-"""Maps environment variables to the configuration key that they set. If two variables set the same key, the later one
-wins.
+"""Maps environment variables to the configuration keys that they set. Of two variables for a key, the later one wins.
 """
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = {"OPENAI_MODEL": ("model",)}
@@ -84,7 +83,7 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
     projects = load_projects(options, environ, here=here)
     default = find_paths(options.cwd, environ)
     project = next(known for known in projects if known.folder == default.project)
-    files = _env_files(projects)
+    files = _read_env_files(projects)
     variables = {**_flatten(files), **environ}
     variable_origins = {
         name: f"{file} ({name})" for file, values in files.items() for name in values if name not in environ
@@ -111,9 +110,9 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:
-    """Set the hooks to those of the user's and the project's file, the user's first.
+    """Set the hooks to those of the user's and the project's configuration file, the user's first.
 
-    Unlike other settings, hooks of a nearer layer are added and replace none.
+    Unlike other settings, the project's hooks are added and do not replace the user's.
     """
     joined = [*_hook_tables(user_tree), *_hook_tables(project_tree)]
     if not joined:
@@ -127,15 +126,14 @@ def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Pat
 
 
 def _hook_tables(tree: Tree) -> list[Any]:
-    """Return the hooks of one configuration file. A value that is not a list is returned too, so that validation
-    rejects it.
+    """Return the hooks of one configuration file. A value other than a list is returned too, for validation to reject
+    it.
     """
     value = tree.get("hook", [])
     return value if isinstance(value, list) else [value]
 
 
 def _project_layer(project: Project, path: Path) -> Tree:
-    """Return the settings of a trusted project's configuration file; empty if the project is not trusted."""
     text = project.files.read_own("config.toml") if project.is_trusted else None
     tree = {} if text is None else _parse_toml(text, path)
     if refused := refusal_of_settings(tree):
@@ -165,13 +163,10 @@ def merge_environment(
     The folders are the project, `--cwd` and `here`. The real environment wins over the files, and the file of `--cwd`
     wins over the other files.
     """
-    return {**_flatten(_env_files(load_projects(options, environ, here=here))), **environ}
+    return {**_flatten(_read_env_files(load_projects(options, environ, here=here))), **environ}
 
 
-def _env_files(folders: Sequence[Project]) -> dict[Path, dict[str, str]]:
-    """Return the variables of each trusted `.env` file by its path. If a variable is in several files, the last one
-    wins.
-    """
+def _read_env_files(folders: Sequence[Project]) -> dict[Path, dict[str, str]]:
     files: dict[Path, dict[str, str]] = {}
     for project in folders:
         text = project.files.read_text(".env") if project.is_trusted else None

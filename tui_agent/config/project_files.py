@@ -27,7 +27,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """A project's file as it was read. `name` is relative to the folder, with `/`. A file with a `fault` has no
+    """A project's file as it was read. `name` is its path in the folder, with `/`. A file with a `fault` has no
     content.
     """
 
@@ -68,7 +68,7 @@ class ProjectFiles:
         return None if file is None else decode_text(file.content, self.folder / name)
 
     def read_own(self, name: str) -> str | None:
-        """Return the text of a file in the project's `.tui_agent` folder."""
+        """Return the text of a file in the project's `.tui_agent` folder, or None if it does not exist."""
         return self.read_text(f"{PROJECT_FOLDER}/{name}")
 
 

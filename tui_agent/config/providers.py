@@ -161,7 +161,8 @@ def find_by_map_name(name: str) -> Provider | None:
 def key_variable(provider: str) -> str:
     """Return the name of the variable that holds a provider's key.
 
-    A name that is not a provider's is taken for the name of a variable, and returned unchanged.
+    For an unknown provider, the name is derived: `ACME_API_KEY` for `acme`. An argument in capital letters is already
+    the name of a variable, and is returned unchanged.
     """
     vendor = PROVIDERS.get(provider)
     if vendor is not None and vendor.key_variables:

@@ -27,7 +27,9 @@ class Repository:
 
     @property
     def head_label(self) -> str:
-        """The branch, or `detached`; empty if `HEAD` does not tell (for example with reftable storage)."""
+        """The name of the branch, or `detached`; empty if the file `HEAD` does not tell (for example with reftable
+        storage).
+        """
         return self.branch.removeprefix(".invalid") or (
             "detached" if _is_commit_id(self._read_head()) else ""
         )

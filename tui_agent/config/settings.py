@@ -177,9 +177,7 @@ class CheckpointSettings(Table):
 
 
 class ContextSettings(Table):
-    """The `[context]` table: when the conversation sent to the model is made smaller, as shares of the model's context
-    window.
-    """
+    """The `[context]` table: how full the model's context window may get before old messages are made smaller."""
 
     reduce_at: float = Field(
         0.70,

@@ -22,8 +22,8 @@ from tui_agent.errors import ConfigError, UsageError
 
 Decision: TypeAlias = Literal["trusted", "without"]
 TrustState: TypeAlias = Literal["nothing", "trusted", "without", "open"]
-"""Trust state of a folder: `nothing` (it has no files that need trust), `trusted`, `without` (the user chose to ignore
-its files), `open` (undecided).
+"""Trust state of a folder: `nothing` (no files need trust), `trusted`, `without` (ignore its files) or `open`
+(undecided).
 """
 FileChange: TypeAlias = Literal["", "new", "changed", "gone"]
 

@@ -51,7 +51,7 @@ def _save_top_values(path: Path, values: Mapping[str, str | list[str]]) -> None:
             expected[key] = value
     if edited != expected:
         raise fault
-    _replace(target, after)
+    _replace_file(target, after)
 
 
 def _toml_line(key: str, value: str | list[str]) -> str:
@@ -79,11 +79,10 @@ def save_readable_files(path: Path, files: Sequence[str]) -> None:
             raise fault
     except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
         raise fault from error
-    _replace(target, after)
+    _replace_file(target, after)
 
 
 def _set_readable(text: str, line: str) -> str:
-    """Replace or add the line of `[sandbox] readable` in a TOML text. Adds the table if it is missing."""
     lines = text.splitlines(keepends=True)
     header = re.compile(r"\s*\[\s*sandbox\s*\]\s*(?:#.*)?$")
     start = next((index for index, current in enumerate(lines) if header.match(current)), -1)
@@ -119,8 +118,7 @@ def _set_top_line(text: str, key: str, line: str) -> str:
     return "".join(lines)
 
 
-def _replace(path: Path, text: str) -> None:
-    """Replace the file's content atomically, keeping its permissions."""
+def _replace_file(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -157,7 +157,6 @@ def _write(path: Path, content: "tarfile.ExFileObject", member: Member, archive:
 
 
 def _check_log(log: Path, archive: Path) -> None:
-    """Check that every line of the log is intact and that the lines are in order, starting with the first event."""
     last = -1
     with log.open("rb") as lines:
         for number, line in enumerate(lines, 1):

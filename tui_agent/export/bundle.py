@@ -50,7 +50,7 @@ async def export_bundle(folder: Path, dest: Path, redactor: Redactor | None = No
 
 
 async def checkout_part(folder: Path, part: int, dest: Path) -> str:
-    """Write the workspace's files after a part of the session into an empty or new folder; return the checkpoint's
+    """Write the workspace's files after a part of the session into an empty or new folder. Return the checkpoint's
     commit.
 
     Raises `UsageError` if there is no such part, `CheckpointError` if no checkpoint was taken up to this part.

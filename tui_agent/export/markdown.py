@@ -205,7 +205,6 @@ def _neutralise_link(match: re.Match[str]) -> str:
 
 
 def _is_harmless(target: str) -> bool:
-    """Return True if links may have the target `target`, after removing what viewers remove from it."""
     plain = _CONTROL_CHARS.sub("", html.unescape(_ESCAPED_CHAR.sub(r"\1", target)))
     scheme = _SCHEME.match(plain)
     return scheme is None or scheme[1].lower() in ("http", "https", "mailto")

@@ -48,7 +48,7 @@ def _link_to_name(draft: Path, dest: Path) -> None:
 
 
 def write_new(dest: Path, data: bytes) -> None:
-    """Write a new file. On an error no file remains."""
+    """Write a new file. After an error, no partial file remains."""
     with create_file(dest) as draft:
         draft.write_bytes(data)
 

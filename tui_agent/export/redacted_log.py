@@ -60,7 +60,6 @@ class RedactedLog:
         return seal_line(to_json(redacted)[:-1])
 
     def _rename_blobs(self, value: JsonValue) -> JsonValue:
-        """Return a JSON value with the new names and sizes of redacted blobs."""
         if isinstance(value, str):
             return self._names.get(value, value)
         if isinstance(value, list):
@@ -110,21 +109,20 @@ class RedactedLog:
         except UnicodeDecodeError:
             return data
         redacted = self._redactor.redact_text(text).encode()
-        structure = _structure(data)
+        structure = _parse_json(data)
         if structure is None:
             return redacted
         redacted_json = self._redactor.json(structure)
-        return redacted if _structure(redacted) == redacted_json else to_json(redacted_json)
+        return redacted if _parse_json(redacted) == redacted_json else to_json(redacted_json)
 
     def _update_references(self, data: bytes) -> bytes:
         if not any(name.encode() in data for name in self._names):
             return data
-        structure = _structure(data)
+        structure = _parse_json(data)
         return data if structure is None else to_json(self._rename_blobs(structure))
 
 
-def _structure(data: bytes) -> JsonValue | None:
-    """Parse a blob that contains a JSON object or list; return None for any other text."""
+def _parse_json(data: bytes) -> JsonValue | None:
     if data[:1] not in (b"{", b"["):
         return None
     try:

@@ -1,5 +1,4 @@
-"""The API object that is passed to a plugin's `register`: records everything that the plugin registers, with the
-plugin's name.
+"""The API object that a plugin's `register` gets: records everything that the plugin registers, with the plugin's name.
 
 Invariant: the session does not see what a plugin registers until the loader collects it, after `register` has returned.
 """
@@ -70,7 +69,7 @@ class OwnedApi:
         self.offers.tools.append(OfferedTool(self.plugin, cast(AnyTool, tool)))
 
     def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
-        """Add a middleware to the chain of middlewares; a lower `order` is further out."""
+        """Add a middleware to the chain. A middleware with a lower `order` wraps those with a higher `order`."""
         self._reserve("middleware", middleware.name)
         self.offers.middlewares.append(OfferedMiddleware(self.plugin, order, middleware))
 

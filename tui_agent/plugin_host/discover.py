@@ -25,10 +25,7 @@ _KNOWN = frozenset({"name", "version", "api", "description"})
 
 
 def is_valid_name(name: str) -> bool:
-    """Return True for a valid plugin name.
-
-    It has at most 40 lower-case letters, digits and _, and starts with a letter.
-    """
+    """Return True if `name` is valid for a plugin: at most 40 lower-case letters, digits and _, starting with a letter."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -48,9 +45,7 @@ class PluginPlaces:
 
 @dataclass(frozen=True, slots=True)
 class FoundPlugin:
-    """A plugin that was found but not imported. `path` is its folder or file; `entry` is the module of an installed
-    plugin.
-    """
+    """A plugin that was found but not imported. `path` is its folder or file; `entry` is its module if it is installed."""
 
     name: str
     source: Source
@@ -92,7 +87,6 @@ def plugin_at(path: Path, source: Source) -> FoundPlugin:
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the validated fields of a plugin's manifest, `plugin.toml`; empty if there is no such file."""
     path = folder / MANIFEST
     try:
         with path.open("rb") as file:
@@ -145,7 +139,6 @@ def _plugins_in(folder: Path | None, source: Source) -> Iterator[FoundPlugin]:
 
 
 def _plugins_at(folder: Path) -> list[FoundPlugin]:
-    """Return the plugins in a folder given by `--plugin-dir`, which is one plugin or a folder of plugins."""
     if not folder.exists():
         return [FoundPlugin(folder.name, "option", folder, fault=f"{folder} was not found.")]
     if _is_plugin(folder):

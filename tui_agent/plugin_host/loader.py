@@ -182,7 +182,6 @@ def _location(found: FoundPlugin) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    """Describe a plugin's error for the user. Names the exception's class if the error's text alone says little."""
     if isinstance(error, TuiAgentError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:

@@ -62,7 +62,7 @@ class OfferedPolicyTable:
 
 @dataclass(frozen=True, slots=True)
 class OfferedHook:
-    """A plugin's function that is called after an event of this kind (`*`: every kind) is stored."""
+    """A plugin's function that is called after each stored event of a kind (`*`: every kind)."""
 
     owner: str
     event: str

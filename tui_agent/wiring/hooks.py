@@ -67,7 +67,6 @@ def _hook_only_variables(base: StartupContext) -> dict[str, str]:
 async def _ask_trusted(
     project: ProjectFiles, ask: HookFunction, facts: JsonMap, time_limit_s: float
 ) -> HookReply:
-    """Run a project's hook if the project's files are unchanged since they were trusted."""
     present = await to_thread.run_sync(read_project_files, project.folder)
     if present.key != project.key:
         return HookReply(fault=PROJECT_CHANGED)
@@ -88,7 +87,6 @@ async def ask_plugin_function(offered: OfferedHookFunction, facts: JsonMap, time
 
 
 def _check_answer(answer: object) -> HookReply:
-    """Validate the answer of a plugin's function by the rules for the output of a hook command."""
     if not isinstance(answer, HookAnswer):
         return HookReply(fault=f"It returned a {type(answer).__name__} instead of a HookAnswer.")
     fields = asdict(answer)

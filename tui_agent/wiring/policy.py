@@ -27,8 +27,7 @@ def build_policy(
 ) -> tuple[RulePolicy, list[PluginFailed]]:
     """Build the policy of this start. Return it with an event for each plugin whose program table was refused.
 
-    The policy's rules come from the user and a trusted project, its program tables also from plugins. Raises
-    `ConfigError`.
+    The rules come from the user and a trusted project, the program tables also from plugins. Raises `ConfigError`.
     """
     catalog, refused = load_catalog(base, tables)
     if reloading:
@@ -118,7 +117,6 @@ def load_catalog(
 
 
 def _user_layer(path: Path) -> list[Layer]:
-    """Return the user's own program table, if there is one. Raises `ConfigError` if it cannot be read."""
     try:
         return [Layer("user", str(path), path.read_text(encoding="utf-8"))]
     except FileNotFoundError:

@@ -34,9 +34,7 @@ def index_folder(options: SessionOptions, config: Config) -> Path:
 
 
 class SessionMaps:
-    """Renders the repository maps of one workspace, one at a time, each in a thread. Implements
-    `ports.repomap.RepoMaps`.
-    """
+    """Renders the repository maps of one workspace, one at a time in threads; implements `ports.repomap.RepoMaps`."""
 
     def __init__(
         self,

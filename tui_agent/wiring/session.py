@@ -94,7 +94,6 @@ async def open_session(
 
 
 def _unwrap_single(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the only exception in the group, or the group if it contains several."""
     inner = group.exceptions
     if len(inner) != 1:
         return group
@@ -160,7 +159,7 @@ def _assemble(
     earlier: SessionContextLoaded | None,
 ) -> LocalSession:
     unfinished = UnfinishedHistory(has_earlier_history=past.snapshot is not None)
-    recorder = _recorder(log, past, unfinished, loaded, plain=base.config.secrets.model_sees == "plain")
+    recorder = _build_recorder(log, past, unfinished, loaded, plain=base.config.secrets.model_sees == "plain")
     run = _run_started(base, settings)
     workspace = _workspace(base, recorder, unfinished)
     if unfinished.is_empty:
@@ -172,7 +171,7 @@ def _assemble(
     subagents = Subagents(base.config)
     for event in [*loaded.events, *failed, *refused, *subagents.fault_events(tools.names(), models.resolve)]:
         recorder.append(event)
-    env = _environment(base, workspace, recorder)
+    env = _create_environment(base, workspace, recorder)
     languages = [offered.language for offered in loaded.languages]
     maps = SessionMaps(workspace, index_folder(base.options, base.config), languages, base.redaction)
     context = ContextComposition(base, recorder, maps)
@@ -211,7 +210,6 @@ def _assemble(
 
 
 def _missing_services(base: StartupContext) -> frozenset[Service]:
-    """Return the services that are missing in this run. Tools that need one of them are not offered to the model."""
     missing: set[Service] = set()
     if not base.options.is_attended:
         missing.add("ask")
@@ -221,10 +219,6 @@ def _missing_services(base: StartupContext) -> frozenset[Service]:
 
 
 def _compaction_limits(base: StartupContext) -> CompactionSettings:
-    """Return the settings that control when and how the conversation sent to the model is made smaller.
-
-    Raises `ConfigError` if the prompt for summaries cannot be read.
-    """
     context = base.config.context
     return CompactionSettings(
         reduce_at=context.reduce_at,
@@ -245,7 +239,6 @@ def _resume(
     workspace: Path,
     settings: SessionSettings,
 ) -> None:
-    """Continue the session where an earlier run left it, with the options of this start."""
     _repeat_start(recorder, workspace, settings)
     askable = log.blobs if base.options.is_attended else None
     resume_session(recorder, run, past.records, log.repair, askable)
@@ -254,12 +247,10 @@ def _resume(
 
 
 def _hook_facts(log: SessionLog, env: LocalEnvironment) -> JsonMap:
-    """Return the facts about the session that every hook gets."""
     return {"session_id": log.session, "transcript_path": str(log.folder / "events.jsonl"), "cwd": env.root}
 
 
-def _environment(base: StartupContext, workspace: Path, recorder: Recorder) -> LocalEnvironment:
-    """Create the environment of the session's tools, and record `env.started`."""
+def _create_environment(base: StartupContext, workspace: Path, recorder: Recorder) -> LocalEnvironment:
     key_names = (profile.api_key_env for profile in base.config.models.values())
     hidden = base.keys.collect_secrets(key_names)
     shown = tuple(name for name in base.config.sandbox.variables if name in hidden)
@@ -308,10 +299,9 @@ def _repeat_start(recorder: Recorder, workspace: Path, settings: SessionSettings
         recorder.append(WorkspaceMoved(workspace=place, previous=state.workspace))
 
 
-def _recorder(
+def _build_recorder(
     log: SessionLog, past: StartingFold, unfinished: UnfinishedHistory, loaded: LoadedPlugins, *, plain: bool
 ) -> Recorder:
-    """Build the recorder from the log: read the whole branch, or only the records after the cached state."""
     with pause_gc():
         marks = read_marks(log.folder) if log.last_seq >= 0 and past.snapshot is None else ()
         return Recorder(

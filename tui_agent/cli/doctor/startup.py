@@ -22,8 +22,7 @@ _OF_VENV = {"_virtualenv.pth": b"import _virtualenv"}
 
 
 class ForeignFile(NamedTuple):
-    """A file that runs at the start of Python and that no package installed, or that was `changed` after its
-    installation.
+    """A file that runs at the start of Python and that no package installed, or that has `changed` after installation.
 
     `runs` is True if the file runs code; otherwise it only adds folders to the module path.
     """
@@ -40,12 +39,10 @@ def package_folders() -> list[Path]:
 
 
 def find_foreign_files(places: Iterable[Path]) -> list[ForeignFile]:
-    """Return the start-up files in `places` that no installed package contains, or that were changed after
-    installation.
-    """
+    """Return the start-up files in `places` that no installed package contains or that have changed."""
     files: list[ForeignFile] = []
     for folder in places:
-        package_hashes = _package_hashes(folder)
+        package_hashes = _read_package_hashes(folder)
         for path in _startup_files(folder):
             content = _read_start(path)
             if content.strip() == _OF_VENV.get(path.name, b"\0"):
@@ -67,8 +64,7 @@ def _startup_files(folder: Path) -> Sequence[Path]:
     return sorted([*folder.glob("*.pth"), *(path for path in modules if path.suffix != ".dist-info")])
 
 
-def _package_hashes(folder: Path) -> dict[Path, str]:
-    """Return the SHA-256 (base64) of each start-up file that the packages in `folder` recorded, by path."""
+def _read_package_hashes(folder: Path) -> dict[Path, str]:
     hashes: dict[Path, str] = {}
     for package in metadata.distributions(path=[str(folder)]):
         for file in package.files or ():

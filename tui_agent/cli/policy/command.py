@@ -124,9 +124,7 @@ def check_table_file(arguments: argparse.Namespace) -> int:
 
 
 def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
-    """Read commands from standard input and print a line of JSON for each: the decision, or the line's number and an
-    error.
-    """
+    """Read commands from standard input and print a JSON line for each: the decision, or line number and error."""
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     status = Exit.DONE
     for number, line in enumerate(sys.stdin, 1):

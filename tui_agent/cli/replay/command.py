@@ -45,7 +45,7 @@ the object that --headless prints:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the session, the event and the output options to the parser."""
+    """Add the arguments for the session, the event and the output to the parser."""
     parser.add_argument("id", metavar="ID", help=RECORDING_HELP)
     parser.add_argument("--to", metavar="SEQ", type=int, help="the event to show (default: the last one)")
     parser.add_argument(

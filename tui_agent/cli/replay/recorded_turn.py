@@ -1,5 +1,5 @@
-"""Replacements for the model, the tools, the repository map and the environment, with which a recorded turn can be run
-again.
+"""Replacements with which a recorded turn can be run again, for the model, the tools, the repository map and the
+environment.
 
 Invariant: of a real tool, only the methods without side effects are called. The model's recorded answers are returned
 in their order, whatever is requested.
@@ -47,9 +47,7 @@ from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 _ENGINE_KINDS = tuple(
     "tool. permission. model. checkpoint. context. memory. iteration. turn. user. run. env.".split()  # noqa: SIM905 - read as prose
 )
-"""Prefixes of the kinds of events that the engine records while a call runs. All other events were recorded by the
-tool.
-"""
+"""Prefixes of the kinds of events that the engine records while a call runs. The tool recorded all other events."""
 
 
 WAIT_S = 2.0
@@ -107,7 +105,7 @@ class RecordedResults:
             self._changed = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
-        """Return the recorded effects of the call of `spec` with the arguments `args`, or None if there was no such
+        """Return the recorded effects of the call of `spec` with the arguments `args`, or None if there is no such
         call.
         """
         for call in self._called:
@@ -227,9 +225,7 @@ def _refuse() -> NoReturn:
 
 
 class RecordedTurn:
-    """The model and the repository map of a rerun, which return the recorded answers and maps. `name` is used in
-    messages.
-    """
+    """The model and the repository map of a rerun: return recorded answers and maps. `name` is used in messages."""
 
     def __init__(self, name: str, blobs: BlobReader) -> None:
         self._name = name
@@ -260,9 +256,7 @@ class RecordedTurn:
             yield chunk
 
     async def render(self, request: MapRequest) -> RenderedMap:
-        """Return the first recorded repository map of the turn, or an empty map. Raises the recorded
-        `EnvironmentFault`.
-        """
+        """Return the turn's first recorded repository map, or an empty map. Raises the recorded `EnvironmentFault`."""
         built = used = None
         for event in self._events:
             match event.payload:

@@ -313,7 +313,6 @@ def unoffered_services(tools: Sequence[ToolSpec], recorded: Sequence[Payload]) -
 
 
 def _copy_blobs(folder: Path, target: Path) -> None:
-    """Copy the blobs of the session in `folder` and of the sessions it was forked from to `target`."""
     for strand in load_lineage(folder).parts:
         blobs = strand.folder / "blobs"
         if blobs.is_dir():

@@ -271,7 +271,7 @@ class WarningPrinter:
         self._printed: set[str] = set()
 
     def __call__(self, record: Record) -> None:
-        """Process one record."""
+        """Pass a record to `show`, and print a warning if the record reports a problem."""
         self._show(record)
         if not isinstance(record, Envelope):
             return

@@ -41,7 +41,7 @@ class Demo:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the scenario and the output options."""
+    """Add the arguments for the scenario and the output to the parser."""
     parser.add_argument(
         "name", nargs="?", metavar="NAME", default=DEFAULT, help=f"the scenario (default: {DEFAULT})"
     )
@@ -118,7 +118,7 @@ def read_demo(folder: Path) -> Demo:
 
 
 def list_demos(demos: dict[str, Demo], *, as_json: bool) -> int:
-    """Print the names and titles of the demo scenarios."""
+    """Print the name and the description of each demo scenario."""
     if as_json:
         say_json_lines(
             {"name": demo.name, "description": demo.description, "prompt": demo.prompt, "policy": demo.policy}

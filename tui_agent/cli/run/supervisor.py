@@ -171,7 +171,6 @@ def _exit_status(status: int) -> int:
 
 
 def _last_seq(folder: Path) -> int:
-    """Return the number of the newest event of the session in `folder`; -1 if it has none."""
     if not (folder / "events.jsonl").exists():
         return -1
     last = read_tail(folder, 1)
@@ -187,7 +186,6 @@ def _is_message(record: Record) -> bool:
 
 
 def _turn_outcome(new: list[Record], folder: Path) -> Outcome | None:
-    """Return the result of the turn in the records `new`, or None if the turn did not end."""
     transcript, run_id, ended = Transcript(), "", None
     for record in new:
         if not isinstance(record, Envelope):

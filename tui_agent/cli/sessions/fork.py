@@ -53,7 +53,7 @@ class CreatedFork:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verb `fork`."""
+    """Add the verb `fork` to `verbs`."""
     fork = verbs.add(
         "fork", fork_session, "create a session that continues from an event of another", examples=EXAMPLES
     )
@@ -175,7 +175,6 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
 
 
 def _check_model(base: StartupContext, parent: Path, request: ForkStart) -> None:
-    """Raise `ConfigError` if the requested model is unknown or does not support the requested effort."""
     settings, change = load_state(parent, request.at_seq).settings, request.change
     if settings is None:
         raise UsageError(

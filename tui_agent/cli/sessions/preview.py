@@ -118,7 +118,6 @@ def summary_json(summary: SessionSummary) -> dict[str, object]:
 
 
 def _conversation(records: list[Record], log_part: LogPart) -> dict[str, object]:
-    """Return the first and last message, the last answer and the test counts of a session, as JSON fields."""
     messages = [entry for record in records if (entry := _message_entry(record)) is not None]
     first = messages[0] if log_part.is_complete and messages else None
     if log_part.first_message is not None:
@@ -134,7 +133,6 @@ def _conversation(records: list[Record], log_part: LogPart) -> dict[str, object]
 
 
 def _message_entry(record: Record) -> dict[str, object] | None:
-    """Return a user message to the main agent as a JSON object, or None for any other record."""
     match record:
         case Envelope(agent="main", payload=UserMessageReceived(text=text)):
             return {"seq": record.seq, "at": record.time, "text": text_preview(text)[:MAX_TEXT_CHARS]}
@@ -143,7 +141,6 @@ def _message_entry(record: Record) -> dict[str, object] | None:
 
 
 def _newest_tests(records: Sequence[Record]) -> dict[str, int] | None:
-    """Return the numbers of passed and failed tests in the newest test run, or None if no run has numbers."""
     for record in reversed(records):
         payload = record.payload if isinstance(record, Envelope) else None
         if isinstance(payload, TestFinished) and (payload.passed >= 0 or payload.failed >= 0):
@@ -163,7 +160,6 @@ def _work(records: list[Record]) -> dict[str, object]:
 
 
 def _pending_input(state: SessionStateView, folder: Path) -> dict[str, object]:
-    """Return, as JSON fields, open approvals and questions, queued messages, and if there is an unsent draft."""
     try:
         draft = (folder / "draft").stat().st_size > 0
     except OSError:
@@ -277,7 +273,6 @@ def _parents_size(folder: Path, max_bytes: int) -> int:
 
 
 def _first_message(folder: Path) -> Envelope | None:
-    """Return the session's first message if it is in the first `_HEAD_BYTES` of the log, else None."""
     with (folder / EVENTS_FILE).open("rb") as log:
         head = log.read(_HEAD_BYTES)
     for record in read_records_from(head, open_blobs(folder)):

@@ -114,7 +114,6 @@ def revert_session(arguments: argparse.Namespace) -> int:
 
 
 def _workspace_paths(paths: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """Return the paths relative to the workspace, in the form that checkpoints use."""
     relative = []
     for path in paths:
         target = os.path.normpath(path)

@@ -144,7 +144,7 @@ def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
     members = {member.relative.folder.name: member for member in relatives if member is not None}
     forks = _forks_by_branch(members)
     tree_nodes: list[Node] = []
-    pending = [(member, 0, 0) for member in reversed(_roots(members))]
+    pending = [(member, 0, 0) for member in reversed(_find_roots(members))]
     while pending:
         member, index, depth = pending.pop()
         here = member.relative.folder.name
@@ -205,8 +205,7 @@ def _forks_by_branch(members: Mapping[str, Member]) -> dict[tuple[str, int], lis
     return forks
 
 
-def _roots(members: Mapping[str, Member]) -> list[Member]:
-    """Return the sessions whose parent is not among `members`."""
+def _find_roots(members: Mapping[str, Member]) -> list[Member]:
     return [
         member
         for member in members.values()

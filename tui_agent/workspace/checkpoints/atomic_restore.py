@@ -19,7 +19,7 @@ from tui_agent.workspace.checkpoints.rooted_files import FILE_FLAGS, FOLDER_FLAG
 
 JOURNAL = "journal.json"
 SAVED_PREFIX = ".tui-agent-saved-"
-"""Name prefix of the folder for old content that could not be put back when a failed restore was undone."""
+"""Name prefix of the folder for old content that undoing a failed restore could not put back."""
 TEMPORARY_MODE = 0o600
 LINK_ERRNOS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
@@ -173,8 +173,7 @@ class StagingFolder:
             self._operations.rename(source, source_fd, target, target_fd)
 
     def undo(self) -> tuple[str, ...]:
-        """Undo the moves, except at paths that someone else has changed since then. Return the paths that were left
-        out.
+        """Undo the moves, except at paths that someone else has changed since then, and return these paths.
 
         The old content of the returned paths is saved in `saved_folder`. Does nothing if nothing was moved. Raises
         `OSError`.

@@ -114,9 +114,7 @@ def _empty_folders_in(workspace: Path, name: str) -> set[str]:
 
 
 async def borrow_index(shadow: CheckpointStore, repository: Repository) -> dict[str, IndexEntry]:
-    """Return the trusted entries of the user's git index, and let the store borrow the objects of the user's
-    repository.
-    """
+    """Return the trusted entries of the user's git index, and let the store borrow the user's git objects."""
     try:
         entries = await run_sync(_index_entries, shadow, repository)
     except (UnreadableIndex, OSError):

@@ -54,7 +54,7 @@ async def copy_needed_objects(shadow: CheckpointStore) -> bool:
     A restore needs all commits and trees, and the contents of every path that a checkpoint changed.
     """
     needed = await _commits_and_trees(shadow)
-    needed += [oid for oid in await _changed_contents(shadow) if oid not in set(needed)]
+    needed += [oid for oid in await _list_changed_contents(shadow) if oid not in set(needed)]
     own = await run_sync(_loose_objects, shadow.git.folder)
     for index in await run_sync(pack_indexes, shadow.git.folder):
         own.update(await _list_pack(shadow, index))
@@ -77,8 +77,7 @@ async def _commits_and_trees(shadow: CheckpointStore) -> list[str]:
     return out.decode().split()
 
 
-async def _changed_contents(shadow: CheckpointStore) -> list[str]:
-    """Return the ids of the old and new contents of every path that a later checkpoint than the first changed."""
+async def _list_changed_contents(shadow: CheckpointStore) -> list[str]:
     commits = await shadow.git("rev-list", "--all", "--min-parents=1")
     options = ("--stdin", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--no-commit-id")
     words = split_names(await shadow.git("diff-tree", *options, stdin=commits))

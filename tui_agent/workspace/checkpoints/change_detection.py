@@ -56,9 +56,7 @@ class SkippedPaths:
         return [path for paths in self.reasons.values() for path in paths]
 
     def sentences(self) -> tuple[str, ...]:
-        """Return one sentence for each reason, with examples of the paths, e.g. "Files above 10 MB are not saved:
-        a.iso".
-        """
+        """Return one sentence for each reason, e.g. "Files above 10 MB are not saved: a.iso, b.iso"."""
         return tuple(f"{reason}: {list_examples(paths)}" for reason, paths in sorted(self.reasons.items()))
 
 

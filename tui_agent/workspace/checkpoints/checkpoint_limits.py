@@ -20,7 +20,7 @@ class Limits:
     total_bytes: int = 1_000 * MEGABYTE
     """Maximum bytes that the first checkpoint reads; also the maximum growth of the store after it, in bytes."""
     baseline_bytes: int = 256 * MEGABYTE
-    """Borrowed objects are copied only if they are not larger than this in total."""
+    """Borrowed objects are copied into the store only if their total size is at most this many bytes."""
     shown_bytes: int = MEGABYTE
     """Maximum bytes of a file whose content is reported; for a larger file, only the size is reported."""
     max_paths: int = MAX_PATHS_IN_EVENT

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, PLAIN
 
 UsualBits = tuple[int, int]
-"""The most frequent permission bits of plain files and of executable files, as octal text."""
+"""The most frequent permission bits of plain files and of executable files in a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,7 @@ class UnreadableIndex(Exception):
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One file in a git index: its path, the ten 32-bit words of its stat data, and the id of its content, all as
-    bytes.
-    """
+    """A file in a git index: its path, the ten 32-bit words of its stat data, and the id of its content, all as bytes."""
 
     path: bytes
     stat: bytes
@@ -110,9 +108,7 @@ def _parse_entries(content: bytes, version: int, count: int) -> tuple[list[Index
 
 
 def _decode_number(content: bytes, offset: int) -> tuple[int, int]:
-    """Decode the variable-width number at `offset`, encoded like the offsets in packs. Return it and the offset after
-    it.
-    """
+    """Decode the variable-width number at `offset`, encoded like the offsets in packs. Return (number, next offset)."""
     byte = content[offset]
     value = byte & 0x7F
     while byte & 0x80:

@@ -53,7 +53,6 @@ async def _settle(shadow: CheckpointStore) -> bool:
 
 
 async def _repack(shadow: CheckpointStore, *, own: bool, borrowing: bool) -> None:
-    """Write one pack of all objects in the store; with `own`, including borrowed objects."""
     if own:
         await run_sync(release_copies, shadow.git.folder)
     local = () if own or not borrowing else ("-l",)

@@ -314,9 +314,7 @@ def _clear(staging: StagingFolder) -> None:
 
 
 def undo_interrupted(shadow: CheckpointStore, operations: FileOperations) -> None:
-    """Undo a restore that was interrupted because its program was killed. Leaves the restore of a running program
-    alone.
-    """
+    """Undo a restore that a killed program left unfinished. Leaves the restore of a running program alone."""
     for leftover in sorted(shadow.workspace.glob(f"{STAGING_PREFIX}*")):
         if leftover.is_dir() and not leftover.is_symlink():
             staging = StagingFolder(shadow.files, leftover.name, operations)

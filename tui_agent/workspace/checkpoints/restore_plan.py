@@ -120,9 +120,7 @@ class PreparedRestore:
 async def prepare_restore(
     shadow: CheckpointStore, source: str, named: Collection[str] = ()
 ) -> PreparedRestore:
-    """Plan a restore to the checkpoint `source`, and include the `named` paths that a checkpoint contains. Changes
-    nothing.
-    """
+    """Plan a restore to the checkpoint `source`, but change nothing. Paths that are `named` and saved are included."""
     await shadow.find_tree(source)
     result = await shadow.git.run("merge-base", source, shadow.head)
     if result.code:
@@ -196,9 +194,7 @@ def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
 async def _first_kept(
     shadow: CheckpointStore, ours: TouchedPaths, differing: Mapping[str, tuple[Entry | None, Entry | None]]
 ) -> dict[str, tuple[Entry, int]]:
-    """Return the first saved version (entry, bits) of paths that the source checkpoint lacks because they were saved
-    only later.
-    """
+    """Return the first saved version (entry, bits) of paths that were saved only after the source checkpoint."""
     versions = {}
     modes: dict[str, Modes] = {}
     for path, commit in ours.first_kept.items():
@@ -244,9 +240,7 @@ def _plan_operations(
 
 
 def matches_entry(state: FileState, entry: Entry | None, bits: int) -> bool:
-    """Return True if the file at a path equals its version in a checkpoint. `entry` is None if the checkpoint has no
-    such file.
-    """
+    """Return True if the file at a path equals the version `entry` of a checkpoint (None: no file)."""
     if entry is None:
         return state.kind in ("absent", "behind", "folder")
     bits_match = entry.git_mode == LINK or state.bits == bits

@@ -278,8 +278,8 @@ class GitCheckpoints:
             await store_setup.import_bundle(shadow, bundle)
 
     async def verify(self) -> list[str]:
-        """Return the problems of the store, one sentence each. Recreates missing store files if possible, and reports
-        them too.
+        """Return the problems of the store, one sentence each. Missing store files are recreated if possible and
+        reported.
         """
         async with self._exclusive(begun=False) as shadow:
             recreated = await run_sync(store_setup.recreate_refs, shadow.git.folder)

@@ -79,7 +79,7 @@ def _move(store: Path, packs: list[Path]) -> None:
     for index in (store / "objects" / "pack").glob("*.idx"):
         if not index.with_suffix(".pack").exists():
             index.replace(aside / index.name)
-    for path in _damaged_objects(store / "objects"):
+    for path in _find_damaged_objects(store / "objects"):
         path.replace(aside / f"{path.parent.name}{path.name}")
     for name in ("refs", "packed-refs", "index"):
         if (store / name).is_file() or any(path.is_file() for path in (store / name).rglob("*")):
@@ -94,8 +94,7 @@ def _new_folder_name(store: Path) -> Path:
     return store / f"{DAMAGED_PREFIX}{count + 1}"
 
 
-def _damaged_objects(objects: Path) -> list[Path]:
-    """Return the paths of the loose objects whose content does not match the hash in their names."""
+def _find_damaged_objects(objects: Path) -> list[Path]:
     damaged = []
     for folder in objects.iterdir():
         if len(folder.name) == 2 and folder.is_dir():

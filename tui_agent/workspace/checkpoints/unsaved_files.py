@@ -72,7 +72,7 @@ async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iter
     older.
     """
     if new and any(path.rsplit("/", 1)[-1] == IGNORE_FILE for path in changed):
-        shadow.unsaved_paths |= await _previously_ignored(shadow, new)
+        shadow.unsaved_paths |= await _find_previously_ignored(shadow, new)
 
 
 async def record_ignored(shadow: CheckpointStore, new: list[str]) -> None:
@@ -82,8 +82,7 @@ async def record_ignored(shadow: CheckpointStore, new: list[str]) -> None:
         shadow.unsaved_paths |= await find_ignored(shadow, unknown, None)
 
 
-async def _previously_ignored(shadow: CheckpointStore, paths: list[str]) -> set[str]:
-    """Return the subset of `paths` that the `.gitignore` files of the newest checkpoint ignore."""
+async def _find_previously_ignored(shadow: CheckpointStore, paths: list[str]) -> set[str]:
     rules = {
         path: entry.oid for path, entry in shadow.tracked.items() if path.rsplit("/", 1)[-1] == IGNORE_FILE
     }

@@ -74,9 +74,7 @@ def _check_extensions(data: bytes, position: int, positions: list[int]) -> None:
 
 
 def _check_blocks(content: bytes, positions: list[int]) -> None:
-    """Raise `SteeredError` if the offset table (the IEOT extension, for multi-threaded reads) does not match the
-    entries.
-    """
+    """Raise `SteeredError` if the offset table for multi-threaded reads (extension IEOT) does not match the entries."""
     number = 0
     for offset, count in _PAIR.iter_unpack(content[4:]):
         if number >= len(positions) or positions[number] != offset:

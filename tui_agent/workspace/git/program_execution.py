@@ -200,7 +200,6 @@ def _is_trusted_by_user(work_tree: str) -> bool:
 
 
 def _matching_folders(root: str, folder: str) -> Iterator[str]:
-    """Yield the real folders that `folder` can refer to, both as a plain path and as a glob."""
     path = os.path.join(root, os.path.expanduser(folder))  # noqa: PTH111, PTH118 - as a shell reads it
     if "**" in folder or "\0" in folder:
         raise SteeredError("git may be started in any folder")

@@ -53,7 +53,10 @@ _indexes = StampedReader(read_gitlinks)
 
 
 def read_pointer(path: str) -> str | None:
-    """Return the only line of a small file, or None if the file does not exist. Raises `SteeredError` for other files."""
+    """Return the only line of a small file, or None if the file does not exist.
+
+    Raises `SteeredError` for a file that is large or has several lines.
+    """
     return _pointers.get(path)
 
 

@@ -24,13 +24,13 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 MAX_COMPARE_BYTES = 2_000_000
-"""Maximum size in bytes of old and new content together for a comparison by lines. Above it, all lines count as
-replaced.
-"""
+"""Maximum size in bytes of old and new content together for a comparison by lines; above it, all lines are replaced."""
 
 
 class RecordingEnvironment(EnvironmentWrapper):
-    """Wraps an environment for one call: each write and remove emits `file.changed` with both blobs."""
+    """Wraps an environment for one tool call: each write and remove emits `file.changed` with the old and the new
+    content.
+    """
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class RecordingEnvironment(EnvironmentWrapper):
         call_id: CallId | None,
         run: Callable[[ExecSpec, OutputSink], Awaitable[ExecResult]] | None = None,
     ) -> None:
-        """Wrap `inner`. `run`, if given, replaces its `exec`."""
+        """Wrap the environment `inner`. If `run` is given, it replaces the method `exec` of `inner`."""
         super().__init__(inner)
         self._blobs = blobs
         self._emit = emit

@@ -27,7 +27,7 @@ MAX_EXTRA_PARTS = 100
 """Maximum number of `..` parts and repeated slashes in a path, in addition to `MAX_DEPTH` names."""
 MAX_PATH = 4096
 _ESCAPED = re.compile(r"\\udc([89a-f][0-9a-f])")
-"""Matches a byte of a name that is not UTF-8, in the form that `printable_path` displays."""
+"""Regular expression for a byte of a name that is not UTF-8, in the form that `printable_path` displays."""
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 _REASONS = {
@@ -63,7 +63,6 @@ def printable_path(path: str) -> str:
 
 
 def _check_characters(path: str) -> None:
-    """Raise `EnvironmentFault` if no file can have this name."""
     if "\0" in path:
         raise EnvironmentFault(f"The path {printable_path(path)} contains a NUL character.")
     try:
@@ -104,7 +103,7 @@ class Containment:
         return self.for_folder("/")
 
     def for_folder(self, folder: str) -> "Containment":
-        """Return access to another folder, given by its real path, by real paths only."""
+        """Return access to everything below `folder`, a real path, by real paths only."""
         return Containment(folder, exact=True, open_folder=self._open, names=self._names)
 
     def resolve(self, path: str) -> str:
@@ -142,7 +141,6 @@ class Containment:
         return unescaped if os.path.lexists(self._absolute(unescaped)) else path
 
     def _follow_links(self, path: str, folders: dict[str, str]) -> str:
-        """Resolve an absolute path through its folder, whose real path is cached in `folders`."""
         folder, _, name = path.rstrip("/").rpartition("/")
         if name in ("", ".", ".."):
             return self._real_path(path)
@@ -159,15 +157,13 @@ class Containment:
         return self.root if real == self.root else listed_spelling(real, self.root, self._names)
 
     def resolve_parts(self, path: str) -> tuple[str, ...]:
-        """Resolve a path and split it into the names below the root. Raises `EnvironmentFault` if it is outside the
+        """Resolve a path and split it into the names below the root. Raises `EnvironmentFault` for a path outside the
         root.
         """
         return self._names_below_root(path, self.resolve(path))
 
     def resolve_entry(self, path: str) -> tuple[str, ...]:
-        """Split a path into names below the root, like `resolve_parts`, but without following a link at the end of the
-        path.
-        """
+        """Split a path into names below the root, like `resolve_parts`, but without following a link at its end."""
         _check_characters(path)
         path = self._unescape(path)
         folder, slash, name = path.rstrip("/").rpartition("/")
@@ -198,9 +194,7 @@ class Containment:
 
     @contextmanager
     def open_folder(self, parts: tuple[str, ...], *, create: bool = False) -> Iterator[int]:
-        """Yield an open descriptor of a folder. Refuses links. With `create`, missing folders below the root are
-        created.
-        """
+        """Yield an open descriptor of a folder. Refuses links. With `create`, missing folders are created."""
         names = (*self._root_names, *parts)
         try:
             folder_fd = self._open(names)

@@ -245,7 +245,6 @@ def _search_path(base: Mapping[str, str]) -> str:
 
 
 def _find_executable(name: str, env: Mapping[str, str], workspace: Path) -> str:
-    """Return the path of the program to start. If a bare `python` is not found, this interpreter is used."""
     if "/" in name:
         return name
     if name in OWN_PROGRAMS:

@@ -113,7 +113,6 @@ def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, Ign
 
 
 def _repository_top(root: str) -> str:
-    """Return the nearest folder at or above `root` that has a `.git`, or `root` if there is none."""
     for folder in (Path(root), *Path(root).parents):
         if (folder / ".git").exists():
             return str(folder)

@@ -131,7 +131,6 @@ class GrantedEnvironment(EnvironmentWrapper):
         return real if real is not None else self._allowed_outside(self._inner.resolve(path))
 
     def _allowed_outside(self, real: str) -> str | None:
-        """Return `real` if it is an allowed path outside the workspace, else None."""
         if is_within(real, self.root):
             return None
         return real if any(is_within(real, allowed) for allowed in self.outside) else None

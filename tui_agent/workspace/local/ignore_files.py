@@ -97,20 +97,20 @@ class IgnoreFiles:
         return self._folders[folder]
 
     def _read_top(self) -> _FolderRules:
-        """Read the ignore files in the workspace's top folder, and the re-including patterns of the folders above."""
         above = list(parent_folders(self._root))
         in_repository = any(os.path.exists(f"{path}/{GIT_FOLDER}") for path in above)  # noqa: PTH110
-        patterns = chain.from_iterable(self._brought_back(path, CONTROL_NAMES) for path in above)
-        return self._read_own(_FolderRules(IgnoreRules(), in_repository, brought_back=_bounded(patterns)), "")
+        patterns = chain.from_iterable(self._reincluding_patterns(path, CONTROL_NAMES) for path in above)
+        return self._read_folder_rules(
+            _FolderRules(IgnoreRules(), in_repository, brought_back=_limit_patterns(patterns)), ""
+        )
 
     def _read_below(self, folder: str) -> _FolderRules:
         above = self._folders[folder.rpartition("/")[0]]
         left_out = above.left_out or self._ignores(above.rules, folder, True)
-        own = self._read_own(above, f"{folder}/")
+        own = self._read_folder_rules(above, f"{folder}/")
         return _FolderRules(own.rules, own.in_repository, left_out, own.brought_back)
 
-    def _read_own(self, above: _FolderRules, base: str) -> _FolderRules:
-        """Return the rules of the folder `base`: those from its own ignore files, added to those of the folders above."""
+    def _read_folder_rules(self, above: _FolderRules, base: str) -> _FolderRules:
         path, names = f"{self._root}/{base}", self._names_in(base)
         rules, in_repository = above.rules, above.in_repository
         if not _REPOSITORIES.isdisjoint(names):  # a nested repository does not inherit rules
@@ -119,22 +119,22 @@ class IgnoreFiles:
             in_repository = os.path.exists(f"{path}{GIT_FOLDER}")  # noqa: PTH110
         if in_repository and GITIGNORE in names:
             rules = rules.with_file(base, _common_rules(self._read_limited(f"{path}{GITIGNORE}")))
-        patterns = chain(above.brought_back, self._brought_back(path.rstrip("/"), names))
-        return _FolderRules(rules, in_repository, brought_back=_bounded(patterns))
+        patterns = chain(above.brought_back, self._reincluding_patterns(path.rstrip("/"), names))
+        return _FolderRules(rules, in_repository, brought_back=_limit_patterns(patterns))
 
-    def _brought_back(self, folder: str, names: Collection[str]) -> Iterator[str]:
-        """Yield patterns for the files that the ignore files in `folder` may re-include."""
+    def _reincluding_patterns(self, folder: str, names: Collection[str]) -> Iterator[str]:
         for name in sorted(names):
             paths = (
-                self._exclude_files(f"{folder}/{GIT_FOLDER}") if name == GIT_FOLDER else [f"{folder}/{name}"]
+                self._find_exclude_files(f"{folder}/{GIT_FOLDER}")
+                if name == GIT_FOLDER
+                else [f"{folder}/{name}"]
             )
             for path in paths:
                 yield from _returning_patterns(self._read_limited(path))
                 if self._bytes_left < 0:
                     yield _ANYTHING
 
-    def _exclude_files(self, git: str) -> list[str]:
-        """Return the paths of `info/exclude` in the repository that the `.git` folder or file belongs to."""
+    def _find_exclude_files(self, git: str) -> list[str]:
         if os.path.isdir(git):  # noqa: PTH112
             return [f"{git}/info/exclude"]
         target = self._read_limited(git).decode("utf-8", "replace").removeprefix("gitdir:").strip()
@@ -165,8 +165,7 @@ def _returning_patterns(data: bytes) -> Iterator[str]:
             yield _ANYTHING if is_ambiguous else pattern.rpartition("/")[2].lower()
 
 
-def _bounded(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct patterns, or a single pattern that matches everything if there are too many."""
+def _limit_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
     limited = list(islice(patterns, MAX_PATTERNS + 1))
     matches_all = _ANYTHING in limited or len(limited) > MAX_PATTERNS
     return (_ANYTHING,) if matches_all else tuple(dict.fromkeys(limited))

@@ -82,7 +82,7 @@ class LocalFiles:
     def write(self, path: str, data: bytes, expect: str | None) -> FileContent:
         parts = self._contain.resolve_parts(path)
         with self._open_parent(parts, path, create=expect is None) as folder_fd:
-            self._sweep(folder_fd)
+            self._sweep_once(folder_fd)
             state = _read_state(parts[-1], folder_fd, path)
             _check_expected(state, expect, path)
             status = _replace_file(parts[-1], folder_fd, path, data, state)
@@ -123,9 +123,7 @@ class LocalFiles:
 
     @contextmanager
     def _open_parent(self, parts: tuple[str, ...], path: str, *, create: bool = False) -> Iterator[int]:
-        """Yield an open descriptor of a file's folder. An `OSError` in the block becomes an `EnvironmentFault` about
-        `path`.
-        """
+        """Yield a descriptor of a file's folder. An `OSError` in the block becomes an `EnvironmentFault` about `path`."""
         if not parts:
             raise EnvironmentFault(f"{printable_path(path)} is a folder.")
         try:
@@ -134,8 +132,7 @@ class LocalFiles:
         except OSError as error:
             raise path_error(path, error) from error
 
-    def _sweep(self, folder_fd: int) -> None:
-        """Remove leftovers of killed processes from a folder, only once for each folder."""
+    def _sweep_once(self, folder_fd: int) -> None:
         status = os.fstat(folder_fd)
         if (status.st_dev, status.st_ino) not in self._swept:
             self._swept.add((status.st_dev, status.st_ino))

@@ -62,7 +62,6 @@ def listed_spelling(path: str, above: str, names: NameLookup) -> str:
 
 
 def _listed_name(folder: str, name: str, names: NameLookup) -> str | None:
-    """Return the spelling of `name` that its folder lists, or None if the name does not exist."""
     identity = names.identity(f"{folder}/{name}")
     if identity is None:
         return None
@@ -82,7 +81,6 @@ def _listed_name(folder: str, name: str, names: NameLookup) -> str | None:
 
 
 def _other_spellings(name: str) -> set[str]:
-    """Return other spellings of `name` that open the same file if the file system ignores case or Unicode forms."""
     spellings = {name.swapcase()}
     if not name.isascii():
         spellings |= {unicodedata.normalize(form, name) for form in ("NFC", "NFD")}

@@ -147,7 +147,7 @@ class Reaper:
 
 
 class Warden:
-    """Starts one command, adopts its orphans, and ends them all."""
+    """Starts one command, adopts its orphaned processes, and ends all of its processes."""
 
     def __init__(
         self, line: socket.socket, order: dict[str, Any], options: dict[str, Any], adopts: bool
@@ -166,7 +166,8 @@ class Warden:
         self._groups = ControlGroups(options["groups"], order["name"], options["processes"])
 
     def run(self, given: list[int]) -> int:
-        """Start the command and serve the socket until its tree is empty. Return the number of killed processes.
+        """Start the command and serve the socket until no process of the command is left. Return the number of killed
+        processes.
 
         `given` are the descriptors of the working folder and of everything that the command receives.
         """
@@ -197,7 +198,7 @@ class Warden:
         try:
             os.fchdir(folder)
             where = "program"
-            limits = {**self._limits(), "reaper": self._is_subreaper}
+            limits = {**self._apply_limits(), "reaper": self._is_subreaper}
             with self._groups as group_limits:
                 self._leader = os.posix_spawn(
                     order["argv"][0],
@@ -221,8 +222,7 @@ class Warden:
         self._send_line(f"started {self._leader} {json.dumps({**limits, **group_limits})}")
         return True
 
-    def _limits(self) -> dict[str, object]:
-        """Apply the command's resource limits, and return those that could be applied."""
+    def _apply_limits(self) -> dict[str, object]:
         lower_limit(resource.RLIMIT_CORE, 0)
         lower_limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
         with suppress(OSError):
@@ -239,9 +239,7 @@ class Warden:
         return max(int((self._kill_at - time.monotonic()) * 1000) + 1, int(KILL_INTERVAL_S * 1000))
 
     def _read_messages(self) -> bool:
-        """Read tui-agent's messages about the command. Return False if the socket is closed because tui-agent has
-        ended.
-        """
+        """Read tui-agent's messages about the command. Return False if tui-agent has ended, which closes the socket."""
         try:
             data = self._line.recv(4096)
         except OSError:
@@ -296,10 +294,10 @@ class Warden:
 
 
 class ControlGroups:
-    """The control groups of one command, below the writable control groups `bases`.
+    """The control groups of one command, created below the writable control groups `bases`.
 
     As a context manager, it puts this process into the groups, so that a command started in the block is in them too.
-    The value is the limits that could be set.
+    It yields the limits that could be set.
     """
 
     def __init__(self, bases: Iterable[str], name: str, processes: int) -> None:

@@ -248,7 +248,6 @@ class ReaperClient:
         return int(reply or b"0")
 
     def _connect(self) -> socket.socket:
-        """Return the socket to the reaper, starting it if it is not running."""
         if self._closed:
             raise ReaperError("The environment is closed.")
         if self._line is not None and not _is_closed(self._line):

@@ -37,7 +37,9 @@ _CERTIFICATE_ENDINGS = (".pem", ".crt")
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
-"""A folder that changed less than this before it was read is read again: a second change may have the same time."""
+"""A folder is read again if it changed less than this many nanoseconds before it was read: a second change may have the
+same time.
+"""
 _MAX_NAME_BYTES = 255
 """Maximum bytes of a name in a folder."""
 
@@ -228,9 +230,7 @@ class SecretFiles:
         )
 
     def _secret_file(self, name: str, *, link: bool) -> SecretFile | None:
-        """Return the secret file of this name, or None if it is not a regular file, not secret, or made readable by the
-        user.
-        """
+        """Return the secret file `name`, or None if it is not a regular file, not secret, or made readable by the user."""
         plain = name.rstrip("/")
         absolute = f"{self._root}/{plain}"
         names = (plain, plain.rpartition("/")[2], absolute)

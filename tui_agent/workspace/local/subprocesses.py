@@ -56,7 +56,7 @@ class Command:
 
 
 class OutputCollector:
-    """Passes a program's output to the sink and collects up to `limit` bytes of it, of which `newest` come from the
+    """Passes a program's output to the sink and collects up to `limit` bytes: the first ones, and `newest` from the
     end.
     """
 
@@ -109,7 +109,7 @@ async def run_command(
     began = time.monotonic()
     collector = OutputCollector(command.max_output, sink, command.newest)
     errors = None if command.errors is None else OutputCollector(command.errors, _discard)
-    streams, write_ends = _pipes(collector, errors)
+    streams, write_ends = _create_pipes(collector, errors)
     try:
         try:
             program = await to_thread.run_sync(_start, command, write_ends, reaper)
@@ -145,8 +145,7 @@ async def run_command(
 def _discard(data: bytes) -> None: ...
 
 
-def _pipes(*collectors: OutputCollector | None) -> tuple[dict[int, OutputCollector], list[int]]:
-    """Create a pipe for each collector. Return the read ends with their collectors, and the write ends."""
+def _create_pipes(*collectors: OutputCollector | None) -> tuple[dict[int, OutputCollector], list[int]]:
     streams: dict[int, OutputCollector] = {}
     write_ends: list[int] = []
     for collector in collectors:
@@ -158,8 +157,7 @@ def _pipes(*collectors: OutputCollector | None) -> tuple[dict[int, OutputCollect
     return streams, write_ends
 
 
-def _input_descriptor(data: bytes) -> int:
-    """Return a descriptor of an unnamed file with the content `data`, to be used as standard input."""
+def _create_input_descriptor(data: bytes) -> int:
     if not data:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     if sys.platform == "linux":
@@ -174,7 +172,7 @@ def _input_descriptor(data: bytes) -> int:
 
 
 def _start(command: Command, write_ends: Sequence[int], reaper: ReaperClient) -> Child | ExecResult:
-    program, stdin = command.argv[0], _input_descriptor(command.stdin)
+    program, stdin = command.argv[0], _create_input_descriptor(command.stdin)
     given = {0: stdin, 1: write_ends[0], 2: write_ends[-1], **command.descriptors}
     try:
         started = reaper.launch(
@@ -247,7 +245,6 @@ async def _read(read_end: int, collector: OutputCollector) -> None:
 
 
 def _drain(read_end: int, collector: OutputCollector) -> None:
-    """Read the remaining bytes from the pipe, at most 2 MB."""
     with suppress(BlockingIOError):
         for _ in range(32):
             data = os.read(read_end, _CHUNK)

@@ -63,7 +63,7 @@ async def run_confined(
         if not denial.reason:
             denial = SecretDenial(
                 explain_denial(
-                    _without_placeholders(text, confined_command.placeholders),
+                    _strip_placeholder_messages(text, confined_command.placeholders),
                     result.exit_code,
                     confinement.bounds,
                     network=spec.allow_network,
@@ -111,8 +111,7 @@ class _OutputFilter:
             self._sink(line)
 
 
-def _without_placeholders(output: str, placeholders: Sequence[str]) -> str:
-    """Return the output without messages about the sandbox's placeholders that the command could not delete."""
+def _strip_placeholder_messages(output: str, placeholders: Sequence[str]) -> str:
     names = "|".join(re.escape(Path(path).name) for path in placeholders)
     return re.sub(rf"^.*failed to remove '?(?:{names})\b.*$", "", output, flags=re.M) if names else output
 

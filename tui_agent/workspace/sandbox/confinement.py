@@ -53,8 +53,8 @@ _FILES = {"blank": 0o444, "shut": 0o000}
 
 @dataclass(frozen=True, slots=True)
 class ConfinedCommand:
-    """A command prepared to run in the sandbox. `descriptors` are additional descriptors, keyed by the number that the
-    command expects.
+    """A command prepared to run in the sandbox. `descriptors` are additional descriptors, by the number that it
+    expects.
     """
 
     argv: tuple[str, ...]
@@ -102,7 +102,9 @@ class Confinement:
         self._records = records
         self._private: Path | None = None
         self._lock_fd = -1
-        """The lock on the private folders. Another process can get it only after this process has ended."""
+        """Descriptor that holds the lock on the private folders. Another process can get the lock only after this
+        process ended.
+        """
         why_not = support.why_not or bounds.refusal()
         self.sandbox = (
             Sandbox(unavailable_reason=why_not)
@@ -229,7 +231,6 @@ class Confinement:
         )
 
     def _mask(self, mounts: Mounts, masked: Sequence[SecretFile], unreadable: Path, spec: ExecSpec) -> Mounts:
-        """Return `mounts` with covers over the files that the command must not read."""
         replacements = {}
         if self._support.machine is not None and not spec.show_secrets_as_empty:
             replacements = _unchanged_copies(masked, unreadable.with_name("unchanged"))
@@ -377,7 +378,6 @@ def describe_sandbox(support: SandboxSupport, bounds: Bounds) -> tuple[str, ...]
 def _landlock_command(
     mounts: Mounts, opened_places: Sequence[OpenedPath], guards: Sequence[str]
 ) -> list[str]:
-    """Return the command line with which `landlock.py` verifies files, restricts itself and executes the command."""
     python = [os.path.realpath(sys.executable), "-I", "-S", "-B", landlock.__file__]
     identities = [f"={place.device}:{place.inode}:{place.path}" for place in opened_places]
     return [*python, *identities, *guards, *mounts.writable_now, "/tmp", "/var/tmp", "/dev", "/proc", "--"]

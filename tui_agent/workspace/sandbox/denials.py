@@ -147,7 +147,6 @@ def contains_name(line: str, name: str) -> bool:
 
 
 def _read_variable_names(file: SecretFile) -> set[str]:
-    """Return the names of the variables that a settings file (such as `.env`) sets."""
     try:
         with Path(file.path).open("rb") as stream:
             text = stream.read(_MAX_FILE_BYTES).decode("utf-8", "replace")

@@ -1,7 +1,8 @@
 """Paths outside the workspace that one command may write, because exactly these paths were judged and allowed.
 
 Invariant: no other paths become writable. A missing file is first created empty, and removed again if the command
-leaves it empty. A folder becomes writable with everything below it, or not at all if anything in it is guarded.
+leaves it empty. A folder becomes writable with everything below it, or not at all if anything in it is guarded, that
+is, must never be written (`Bounds.is_guarded`).
 """
 
 import os
@@ -85,7 +86,6 @@ def _create_file(path: str, name: str, folder_fd: int, created: list[OpenedPath]
 
 
 def _remove_if_unused(place: OpenedPath) -> None:
-    """Remove the file at `place` if it was created here and is unchanged."""
     with suppress(OSError):  # removed with its folder
         info = os.lstat(place.path)
         is_same = (info.st_dev, info.st_ino) == (place.device, place.inode)
@@ -94,7 +94,6 @@ def _remove_if_unused(place: OpenedPath) -> None:
 
 
 def _may_be_opened(bounds: Bounds, path: str) -> bool:
-    """Return True if a path is absolute, normalised, outside the workspace, and neither hidden nor guarded."""
     if not path.startswith("/") or os.path.normpath(path) != path or path in ("/", *PRIVATE_FOLDERS):
         return False
     hidden = [folder.rstrip("/") for folder in find_existing(bounds.hidden)]

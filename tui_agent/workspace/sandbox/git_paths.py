@@ -12,14 +12,13 @@ from pathlib import Path
 
 _MAX_FILE_BYTES = 1_000_000
 _HOOKS_PATH = re.compile(r"hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE)
-"""Regular expression for the setting `hooksPath` anywhere in a line, since it may follow a section's header. A match in
-a comment does no harm.
+"""Regular expression for the setting `hooksPath` anywhere in a line, because a section's header may precede it.
+
+A match in a comment does no harm.
 """
 _WORKTREE = re.compile(r"^[ \t]*+worktree[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE | re.MULTILINE)
 _BARE_PARTS = ("refs", "objects", "HEAD")
-"""Names that together make a folder without `.git` a repository. A placeholder is created at the first name that is
-missing.
-"""
+"""Names that together make a folder without `.git` a repository. The first missing name gets a placeholder."""
 _COMMON_DIR = "commondir"
 """File that makes a repository use another repository for everything except `HEAD`. Git fails if it is a folder."""
 _BARE_PROGRAM_FILES = ("HEAD", "config", "hooks", "info")
@@ -63,7 +62,7 @@ def find_git_places(root: str) -> GitPlaces:
 def seal_repository(
     writable: Sequence[str], read_only: Sequence[str], root: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the writable and the read-only paths without write access to the workspace's repository."""
+    """Take away write access to the workspace's repository: return the changed `writable` and `read_only` paths."""
     git = find_git_places(root)
     if not git.folder:
         return tuple(writable), tuple(read_only)
@@ -106,7 +105,6 @@ def _bare_kept(root: str) -> tuple[str, ...]:
 
 
 def _folder_places(folder: str, root: str) -> GitPlaces:
-    """Return the git paths in `folder`, the repository's own folder."""
     shared = Path(folder, _read(Path(folder, "commondir")).strip())
     files = (shared / "config", Path(folder, "config.worktree"))
     settings = "\n".join(map(_read, files)).replace("\\\n", "")
@@ -123,7 +121,6 @@ def _folder_places(folder: str, root: str) -> GitPlaces:
 
 
 def _read_pointer(file: Path) -> Path | None:
-    """Return the folder that a `.git` file refers to, or None if there is no repository."""
     text = _read(file)
     if not text.startswith("gitdir:"):
         return None

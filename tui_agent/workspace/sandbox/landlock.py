@@ -53,9 +53,7 @@ class Kernel:
         return max(self._call(CREATE_RULESET, None, 0, _VERSION_FLAG), 0)
 
     def restrict(self, writable: list[str]) -> int:
-        """Restrict this process and the programs that it executes. Return the Landlock ABI used, or 0 without a
-        restriction.
-        """
+        """Restrict this process and the programs that it executes. Return the Landlock ABI used; 0 if not restricted."""
         abi = self.abi()
         if not abi:
             return 0

@@ -118,14 +118,13 @@ def _is_listed_alone(text: str, name: str) -> bool:
 
 def _exists_in_listing(name: str, words: Sequence[str], folder: str, placeholders: Sequence[str]) -> bool:
     """Return True if a folder on the command line really has an entry of this name, other than a placeholder."""
-    paths = (os.path.normpath(f"{Path(folder, word)}/{name}") for word in (".", *_plain_words(words)))
+    paths = (os.path.normpath(f"{Path(folder, word)}/{name}") for word in (".", *_possible_paths(words)))
     return any(path not in placeholders and os.path.lexists(path) for path in paths)
 
 
 def _scripts_with_secrets(words: Sequence[str], folder: str, masked: Sequence[SecretFile]) -> Iterator[str]:
-    """Yield a note about the first file on the command line whose text mentions masked files."""
     names = {file.name.rstrip("/").rpartition("/")[2]: file.name for file in reversed(masked)}
-    for word in _plain_words(words):
+    for word in _possible_paths(words):
         text = _read_script(Path(folder, word))
         mentioned = [names[name] for name in names if contains_name(text, name)]
         if mentioned:
@@ -133,8 +132,7 @@ def _scripts_with_secrets(words: Sequence[str], folder: str, masked: Sequence[Se
             return
 
 
-def _plain_words(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line that may be paths."""
+def _possible_paths(words: Sequence[str]) -> list[str]:
     text = " ".join(words)
     candidates = [
         word for word in re.split(r"[\s;|&<>()\"'`]+", text[:_LARGEST]) if word and word[0] not in "-$/~"

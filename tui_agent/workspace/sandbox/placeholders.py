@@ -1,7 +1,8 @@
 """Placeholders at names that must not be created while a command runs.
 
-A sandbox can protect only existing paths. Therefore an empty folder is created at each free name, and removed when no
-process runs a command in the workspace any more. Those of a killed process are removed by this file, run as a program.
+A sandbox can protect only existing paths. Therefore an empty folder is created at each missing name, and removed when
+no process runs a command in the workspace any more. The placeholders of a killed process are removed by this file, run
+as a program.
 
 Invariant: a placeholder is removed only if it is unchanged. Uses only the standard library.
 """
@@ -39,7 +40,7 @@ class Placeholders:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = _open_lock_file(self._file)
         try:
-            with self._registry_lock():
+            with self._lock_registry():
                 self._remove_if_unused(descriptor)
                 recorded = _read_record(descriptor)
                 free = (path for path in one_of if path in recorded or not os.path.lexists(path))
@@ -52,7 +53,7 @@ class Placeholders:
                 fcntl.flock(descriptor, fcntl.LOCK_SH)
             yield tuple(sorted(existing))
         finally:
-            with self._registry_lock():
+            with self._lock_registry():
                 self._remove_if_unused(descriptor)
                 os.close(descriptor)
 
@@ -66,7 +67,7 @@ class Placeholders:
         with suppress(FileNotFoundError):
             descriptor = os.open(self._file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
-                with self._registry_lock():
+                with self._lock_registry():
                     self._remove_if_unused(descriptor)
             finally:
                 os.close(descriptor)
@@ -87,8 +88,7 @@ class Placeholders:
             _write_record(descriptor, ())
 
     @contextmanager
-    def _registry_lock(self) -> Iterator[None]:
-        """Lock the record of placeholders while it is read and changed."""
+    def _lock_registry(self) -> Iterator[None]:
         descriptor = _open_lock_file(self._file.with_suffix(".lock"))
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -60,8 +60,7 @@ class Architecture:
     x32: bool = False
 
 
-def _table(text: str) -> dict[str, int]:
-    """Parse pairs `name number`, separated by blanks, into a dictionary."""
+def _parse_numbers(text: str) -> dict[str, int]:
     words = text.split()
     return dict(zip(words[::2], map(int, words[1::2]), strict=True))
 
@@ -91,8 +90,8 @@ _AARCH64: Final = """
 """
 ARCHITECTURES: Final[Mapping[str, Architecture]] = MappingProxyType(
     {
-        "x86_64": Architecture(0xC000003E, _table(_COMMON + _X86_64), x32=True),
-        "aarch64": Architecture(0xC00000B7, _table(_COMMON + _AARCH64)),
+        "x86_64": Architecture(0xC000003E, _parse_numbers(_COMMON + _X86_64), x32=True),
+        "aarch64": Architecture(0xC00000B7, _parse_numbers(_COMMON + _AARCH64)),
     }
 )
 
@@ -142,7 +141,6 @@ def _instructions(machine: Architecture) -> list[bytes]:
 
 
 def _deny_set_user_id(position: int) -> list[bytes]:
-    """Return BPF instructions that refuse a mode with the set-user-id bit. `position` is the argument with the mode."""
     return [*_load_argument(position), _instruction(_ANY_BIT, SET_USER_ID, 0, 1), _deny(EPERM)]
 
 

@@ -39,7 +39,6 @@ def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
 
 
 def _read_socket_names(table: Path) -> set[str]:
-    """Return the names of all sockets except abstract sockets."""
     try:
         lines = os.fsdecode(table.read_bytes()).split("\n")[1:]
     except OSError:
