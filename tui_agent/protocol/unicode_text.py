@@ -147,7 +147,6 @@ def describe_lookalike(text: str) -> str:
 
 
 def _mixes_alphabets(word: str) -> bool:
-    """Return True if a word contains both Latin letters and letters that look like Latin ones."""
     if word.isascii() or not any(letter.isascii() and letter.isalpha() for letter in word):
         return False
     return any(map(_latin_lookalike, word))
@@ -160,7 +159,6 @@ def _reveal_lookalikes(match: re.Match[str]) -> str:
 
 
 def _list_deceptive(odd: re.Pattern[str], text: str) -> list[str]:
-    """Return the first few deceptive characters that a pattern finds in a text, without repetitions."""
     characters: dict[str, None] = {}
     for match in odd.finditer(text):
         if match[0] != "\t" and match[0] not in characters and _is_deceptive(match[0]):
@@ -188,7 +186,6 @@ def _is_mark(character: str) -> bool:
 
 
 def _has_stacked_marks(run: str) -> bool:
-    """Return True if a text has more than `MAX_COMBINING_MARKS` combining marks in a row."""
     count = 0
     for character in run:
         count = count + 1 if _is_mark(character) else 0

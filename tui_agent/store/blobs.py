@@ -131,7 +131,7 @@ class BlobStore:
         resolved = self._resolve_value(data)
         if not isinstance(resolved, dict):
             raise BlobNotFound(
-                "A stored JSON object is not an object.",
+                "A stored JSON value is not an object.",
                 hint="The event that contains it cannot be shown completely.",
             )
         return resolved
@@ -170,7 +170,7 @@ class BlobStore:
         except OSError as fault:
             self.forget_known()
             raise StoreError(
-                f"Stored texts in {self._folder} could not be made durable: {fault.strerror or fault}.",
+                f"Stored texts in {self._folder} could not be synced to disk: {fault.strerror or fault}.",
                 hint="Check the disk.",
             ) from fault
         with self._guard:

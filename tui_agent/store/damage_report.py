@@ -46,7 +46,6 @@ def verify_session(folder: Path, *others: Check) -> list[str]:
 
 
 def _check_versions(folder: Path) -> Iterator[str]:
-    """Report events that were written with another version of the log format, including inherited ones."""
     versions = [line_version(line) for line, _ in iterate_history(folder)]
     foreign = [version for version in versions if version != SCHEMA_VERSION]
     if foreign:
@@ -111,7 +110,6 @@ def _describe_gap(last: int, record: Record) -> str:
 
 
 def _check_blobs(folder: Path) -> Iterator[str]:
-    """Report blobs that events refer to and that are missing or damaged."""
     blobs = open_blobs(folder)
     checked: set[str] = set()
     for line, record in iterate_history(folder):

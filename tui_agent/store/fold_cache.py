@@ -59,7 +59,6 @@ class _Head:
     """Checksum of this first line, computed with 0 in this field."""
 
     def checksum(self) -> int:
-        """Return the checksum that the field `own` should have."""
         return zlib.crc32(to_json(asdict(replace(self, own=0))))
 
 

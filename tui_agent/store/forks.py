@@ -94,7 +94,6 @@ def copy_inherited(folder: Path, ops: FileOps) -> None:
 
 
 def _inherited_lines(folder: Path) -> Iterator[bytes]:
-    """Yield the lines of the log that a fork inherits from its parents, unchanged."""
     last = -1
     for part in load_lineage(folder).ancestors:
         for piece in read_chunks(part.folder, after=last):

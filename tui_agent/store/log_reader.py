@@ -280,7 +280,6 @@ class LogTail:
         return records_read
 
     def _read_parents(self) -> list[Record]:
-        """Return the records that a fork inherits from its parents."""
         inherited: list[Record] = []
         for part in load_lineage(self._folder).ancestors:
             data = b"".join(read_chunks(part.folder, after=self._after))

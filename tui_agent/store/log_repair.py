@@ -174,7 +174,6 @@ def _save_torn_end(folder: Path, torn: bytes, ops: FileOps) -> Path:
 
 
 def _file_lines(path: Path, start: int = 0) -> Iterator[bytes]:
-    """Yield the whole lines of a file from an offset, without their newlines."""
     with path.open("rb") as log:
         log.seek(start)
         for line in log:

@@ -187,7 +187,6 @@ def dump_json(payload: Payload) -> bytes | None:
 
 
 def _tuples_to_lists(value: JsonValue | tuple[JsonValue, ...]) -> JsonValue:
-    """Replace tuples by lists, as JSON has no tuples."""
     if isinstance(value, list | tuple):
         return [_tuples_to_lists(item) for item in value]
     return {key: _tuples_to_lists(item) for key, item in value.items()} if isinstance(value, dict) else value

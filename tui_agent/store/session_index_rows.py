@@ -90,7 +90,6 @@ def known_rows(
 
 
 def _select(db: sqlite3.Connection, name: str | None = None) -> Iterator[sqlite3.Row]:
-    """Yield the rows of all sessions, or only of the session `name`."""
     cursor = db.cursor()
     cursor.row_factory = sqlite3.Row
     condition, values = ("", ()) if name is None else (" WHERE name = ?", (name,))

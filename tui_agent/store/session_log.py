@@ -257,7 +257,6 @@ class SessionLog:
         return LogRepaired(moved_bytes=0, side_file=side_file, rewritten=True)
 
     def _switch_to(self, fd: int) -> None:
-        """Write to a new, synced file from now on, and close the old file."""
         old_fd, self._fd = self._fd, fd
         self._synced = self._end
         self._has_failed_sync = self._has_torn_end = False
@@ -299,7 +298,7 @@ class SessionLog:
                 self._move_to_new_file()
             except OSError as fault:
                 raise StoreError(
-                    f"The log of session {self.session} could not be made durable: {fault.strerror or fault}.",
+                    f"The log of session {self.session} could not be synced to disk: {fault.strerror or fault}.",
                     hint="Check the disk. Do not run anything with side effects until this works.",
                 ) from fault
 

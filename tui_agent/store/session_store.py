@@ -84,7 +84,6 @@ class SessionStore:
         return self._build_log(folder, partial(self._create_locked, folder), lazy=lazy)
 
     def _require_writable_root(self) -> None:
-        """Raise a `StoreError` if no session can be created in `root`."""
         try:
             self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             if not os.access(self.root, os.W_OK | os.X_OK):

@@ -136,7 +136,6 @@ def _foreign_field(record: UnknownEvent | None, field: str) -> str:
 
 
 def _find_workspace(path: Path) -> str:
-    """Return the workspace of a session from any event in its log that contains the workspace."""
     started = (start.workspace for start in _search_backwards(path, SessionStarted))
     environments = _search_backwards(path, EnvStarted)
     roots = (environment.root for environment in environments if environment.environment == "local")
@@ -222,7 +221,6 @@ def _outcome_before(path: Path, data: bytes, moved_to: int | None, blobs: BlobSt
 
 
 def _last_record(data: bytes, blobs: BlobStore) -> Record | None:
-    """Return the last whole record in these bytes of a log; an incomplete line may follow that record."""
     for _, line in reversed(list(split_lines(data))):
         if read_seq(line) is None:
             continue
@@ -233,7 +231,6 @@ def _last_record(data: bytes, blobs: BlobStore) -> Record | None:
 
 
 def _newest_title(path: Path, stretches: Sequence[Stretch] | None) -> str:
-    """Return the newest title in a log, of the events in these ranges of numbers (None: all)."""
     titles = _search_backwards(path, SessionTitled, stretches)
     return next((titled.title for titled in titles), "")
 

@@ -63,7 +63,6 @@ def _is_empty(folder: Path) -> bool:
 
 
 def _family(folder: Path, forks: Mapping[str, Sequence[Path]]) -> list[Path]:
-    """Return a session, its forks, and their forks."""
     members = [folder]
     for member in members:
         members += [fork for fork in forks.get(member.name, ()) if fork not in members]

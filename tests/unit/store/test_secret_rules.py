@@ -206,11 +206,11 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     ),
     "an example with too much covered": (
         {**ACME, "examples": ["acme_[[aaaaabbbbb0000011111]]"]},
-        "examples 1: it covers 'acme_aaaaabbbbb0000011111', not the text between [[ and ]]",
+        "examples 1: it redacts 'acme_aaaaabbbbb0000011111', not the text between [[ and ]]",
     ),
     "a look-alike that matches": (
         {**ACME, "not_examples": ["acme_x", "acme_aaaaabbbbb0000011111"]},
-        "not_examples 2: 'acme_aaaaabbbbb0000011111' is covered but must not be",
+        "not_examples 2: 'acme_aaaaabbbbb0000011111' is redacted but must not be",
     ),
     "id of a bundled rule": ({**ACME, "id": "github-token"}, "the id 'github-token'"),
 }

@@ -128,8 +128,6 @@ def _variants(text: str) -> list[str]:
 
 
 def _decode_ansi_c(quoted: re.Match[str]) -> str:
-    """Return the text of `$'…'`, with its escapes decoded, in single quotes."""
-
     def decode(escape: re.Match[str]) -> str:
         hexadecimal, octal, sign = escape[1] or escape[2] or escape[3], escape[4], escape[5]
         if sign is not None:

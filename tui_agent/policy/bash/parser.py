@@ -62,7 +62,6 @@ class _ScriptReader:
         self._depth = 0
 
     def read_whole(self) -> syntax.Script:
-        """Parse the whole script, which may have no command."""
         self._cursor.skip_lines()
         script = self._read_list() if self._cursor.character else syntax.Script(())
         self._cursor.check_body()

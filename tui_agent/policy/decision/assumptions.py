@@ -2,7 +2,8 @@
 
 A pattern such as `*` in a command line raises the doubt that a file name might look like an option (`-rf`), be
 understood as something else, or be split into several words. If no name in the workspace is like that, the doubt is
-dropped. Invariant: a doubt is dropped only if every name that its pattern may match was checked.
+dropped.
+Invariant: a doubt is dropped only if every name that its pattern may match was checked.
 """
 
 import posixpath

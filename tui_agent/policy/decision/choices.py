@@ -158,7 +158,6 @@ def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
 def _why_no_rule(
     effect: RunEffect, line: LineReport, commands: Sequence[CommandReport], facts: PolicyFacts, reason: str
 ) -> str:
-    """Return the reason why no rule is offered for a command line, or "" if a rule may be offered."""
     if any(command.program.downloads for command in line.commands):
         return "not available: it downloads code"
     effects = {effect for command in line.commands for effect in command.effects}

@@ -42,10 +42,7 @@ _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
 """Matches our parser's refusal of a shell keyword in a place where bash does not accept a keyword either."""
 
 SHADOWED = "guard.workspace-program"
-"""The finding about a command whose program is a file in the workspace.
-
-A sandbox confines such a program like any other.
-"""
+"""The id of the finding about a command whose program is a file in the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +244,6 @@ _NOT_BY_RULE = frozenset({"value", "option-like", "variable", "folder", "limit"}
 
 
 def _risk_of(line: LineReport) -> str:
-    """Return the most serious risk of a command line as one sentence, or ""."""
     if any(command.program.downloads for command in line.commands):
         return DOWNLOADS
     effects = {effect for command in line.commands for effect in command.effects}

@@ -42,7 +42,6 @@ def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
 
 
 def _rules_against(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Finding]:
-    """Yield a finding for each ask or deny rule that matches one of the possible words of a command."""
     for rule in rules.against_commands:
         if any(fits_words(rule.rest, words, certain=False) for words in readings if words):
             yield rule_finding(rule)

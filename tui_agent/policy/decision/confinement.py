@@ -1,7 +1,7 @@
 """The limits of the sandbox: reasons why the sandbox does not confine a command that is not fully known.
 
-Examples are deletions, work done by a process outside the sandbox, and hidden commands. Invariant: nothing in this
-module allows a command, and a command that is proven to only read is never checked.
+Examples are deletions, work done by a process outside the sandbox, and hidden commands.
+Invariant: nothing in this module allows a command, and a command that is proven to only read is never checked.
 """
 
 import re
@@ -65,9 +65,9 @@ def written_scripts(line: LineReport) -> Iterator[RunEffect]:
 
 
 def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: LineReport) -> str:
-    """Return a clause about something in a command that a sandbox does not confine, or "".
+    """Return a clause about something that a sandbox does not confine ("it may wait for an editor"), or "".
 
-    `inner` are the commands that this command may run, and `line` is the report of the whole command line.
+    `inner` are the commands that `command` may run, and `line` is the report of the whole command line.
     """
     if command.only_reads:
         return ""

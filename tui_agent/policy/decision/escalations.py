@@ -124,7 +124,6 @@ def _is_inside(use: FileUse, command: CommandReport) -> bool:
 
 
 def _reads_below(folder: str, uses: Uses, facts: PolicyFacts) -> bool:
-    """Return True if a command reads files below `folder` without naming them."""
     read = ((use, place(path, facts).relative) for use, path in uses if use.action == "read" and use.below)
     return any(relative is not None and goes_below(relative, folder, use) for use, relative in read)
 
@@ -170,7 +169,7 @@ def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
 
 
 def _names_below(start: str, path: str) -> Sequence[str]:
-    """Return the names of `path` below `start`, a path or a pattern; nothing if `start` contains `**`."""
+    """Return the last names of `path`: those below the folder `start`, or none if `start` contains `**`."""
     shapes = start.split("/") if start else []
     return () if "**" in shapes else path.rstrip("/").split("/")[len(shapes) :]
 

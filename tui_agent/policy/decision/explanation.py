@@ -217,7 +217,6 @@ def _host_name(address: str) -> str:
 
 
 def _shorten(text: str, width: int = _COMMAND_WIDTH) -> str:
-    """Return the beginning of a command in one line, cut between words if possible."""
     line = _BLANKS.sub(" ", text.strip(" \t\n"))
     if len(line) <= width:
         return line

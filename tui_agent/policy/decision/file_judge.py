@@ -46,7 +46,7 @@ RESTORABLE: Final = "restorable"
 
 
 def is_single_deletion(use: FileUse) -> bool:
-    """Return True if a command's use of a file is the deletion of one file that it names exactly."""
+    """Return True if `use` is the deletion of one file that the command names exactly."""
     return use.action == "delete" and use.certainty is Certainty.KNOWN and not use.below
 
 

@@ -1,7 +1,8 @@
 """The escalation of commands that reach a file through a symbolic link without naming that file.
 
 A pattern may match a link, or a program may follow links. A path that is named in full is judged elsewhere, by its real
-file. Invariant: pure; a folder that was not searched for links may have some.
+file.
+Invariant: pure; a folder that was not searched for links may have some.
 """
 
 from tui_agent.policy.decision.line_uses import Uses

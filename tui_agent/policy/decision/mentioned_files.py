@@ -1,8 +1,8 @@
 """The judge of files that a command may use although its report does not prove it.
 
-Any argument may name a file, and some commands use files that no argument names (`git stash`). Invariant: no finding of
-this module allows a call. A command that is proven to only read its reported files has no findings here, unless it
-shows or searches contents that it does not name.
+Any argument may name a file, and some commands use files that no argument names (`git stash`).
+Invariant: no finding of this module allows a call. A command that is proven to only read its reported files has no
+findings here, unless it shows or searches contents that it does not name.
 """
 
 import posixpath

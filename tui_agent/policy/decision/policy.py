@@ -72,7 +72,6 @@ class RulePolicy:
         return explain(lines, self._judge(tool, effects, lines, facts)[0])
 
     def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
-        """See `ports.policy`."""
         found = [effect.path for effect in effects if isinstance(effect, ReadEffect | WriteEffect)]
         found += [
             literal_path(effect.cwd) for effect in effects if isinstance(effect, RunEffect) and effect.cwd
@@ -86,11 +85,9 @@ class RulePolicy:
     def describe_effects(
         self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
     ) -> tuple[CommandEffects, ...]:
-        """See `ports.policy`."""
         return deed_rows(effects, self._settle(effects, facts), new, facts)
 
     def started_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """See `ports.policy`."""
         names = (
             GIT if runs_git(command) else program_name(command)
             for _, command in _commands(self._read(effects))
@@ -99,7 +96,6 @@ class RulePolicy:
         return tuple(dict.fromkeys(name for name in names if name and "/" not in name))
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """See `ports.policy`."""
         folders = (
             "**" if folder is None else from_workspace(effect, folder or ".")
             for effect, command in _commands(self._read(effects))
@@ -109,11 +105,9 @@ class RulePolicy:
         return tuple(dict.fromkeys(folders))
 
     def written_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """See `ports.policy`."""
         return self._files(effects, ("write",), Certainty.KNOWN)
 
     def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """See `ports.policy`."""
         uses = list(_uses(self._read(effects)))
         if any(use.action == "move" for use, _ in uses):
             return ()
@@ -121,7 +115,6 @@ class RulePolicy:
         return tuple(dict.fromkeys(found))
 
     def touched_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """See `ports.policy`."""
         return self._files(effects, ("read", "write"), Certainty.KNOWN, Certainty.BOUNDED)
 
     def _files(
@@ -138,10 +131,6 @@ class RulePolicy:
         return {effect: self._line(effect) for effect in effects if isinstance(effect, RunEffect)}
 
     def _settle(self, effects: Sequence[Effect], facts: PolicyFacts) -> Lines:
-        """Return the report of each command line.
-
-        The reports come without those doubts about shell patterns that the file names in the workspace disprove.
-        """
         return {effect: settle_doubts(effect, line, facts) for effect, line in self._read(effects).items()}
 
     def _rules(self, granted: tuple[str, ...], workspace: str | None) -> RuleIndex:

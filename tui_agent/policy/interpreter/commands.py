@@ -53,8 +53,8 @@ _SHOW_ALL: Final = frozenset({"export", "set"})
 class CommandResult:
     """The reports of a command and of all commands that it runs, in order.
 
-    `output` is the bound on what the command prints. `builtin` is the call of a shell builtin, which may change the
-    shell itself.
+    `output` is a value that covers everything that the command may print. `builtin` is the call of a shell builtin,
+    which may change the shell itself.
     """
 
     reports: tuple[CommandReport, ...]
@@ -65,8 +65,8 @@ class CommandResult:
 RunText = Callable[[str, State, Value], tuple[tuple[CommandReport, ...], Value, Doubt | None]]
 """Interprets a bash script that a command runs, from the state of the shell and the standard input.
 
-Returns the reports of the script's commands, the bound on its output, and a doubt if the bash parser refuses the
-script.
+Returns the reports of the script's commands, a value for everything that they may print, and a doubt if the bash parser
+refuses the script.
 """
 
 
@@ -114,7 +114,6 @@ class CommandReader:
         return self._read_known(draft, parse_call(sub, arguments), stdin)
 
     def _read_known(self, draft: Draft, call: ParsedCall, stdin: Value) -> CommandResult:
-        """Interpret the call of a program that the catalog knows."""
         call = _choose_entry(draft.catalog, call)
         draft.entry, draft.name, program = call.entry, call.entry.name, call.entry.program
         expected = program.operands[any(parsed.option.replaces_operand for parsed in call.options) :]
@@ -140,7 +139,8 @@ class CommandReader:
         """Interpret everything that the command of the draft runs.
 
         This may be a command in its operands, a bash script, or the commands of `find`, `fd` and `xargs`. The second
-        value returned is the bound on the output, or None if the inner commands do not determine it.
+        value returned covers everything that the command may print; it is None if the inner commands do not determine
+        that.
         """
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None

@@ -30,7 +30,7 @@ _MAX_TEXT = 10_000
 """Limit for the number of characters of a value whose text is known."""
 
 RunScript = Callable[[syntax.Script, State], Value]
-"""Interprets the script of a command substitution and returns the bound on its output."""
+"""Interprets the script of a command substitution. Returns a value for everything that it may print."""
 
 
 def number_value(source: str) -> Value:
@@ -74,7 +74,6 @@ class Expander:
         return _join(parts, word.source)
 
     def _split(self, pieces: Iterable[syntax.Piece]) -> Iterator[list[Value]]:
-        """Split an expanded word into words as bash does, and yield the parts of each resulting word."""
         parts: list[Value] = []
         for piece in pieces:
             value = self._value(piece, parts)
@@ -184,7 +183,6 @@ def _add(parts: list[Value], part: Value) -> None:
 
 
 def _join(parts: Sequence[Value], source: str) -> Value:
-    """Return the value of a word that consists of these parts. `source` is the text of the word."""
     uncertain = [part for part in parts if part.known is None]
     many = any(part.many for part in parts)
     if not uncertain:
@@ -221,7 +219,7 @@ def _join(parts: Sequence[Value], source: str) -> Value:
 
 
 def _join_patterns(parts: Sequence[Value]) -> str | None:
-    """Return the pattern of concatenated values, or None if it is unbounded."""
+    """Return a pattern for the concatenated texts of these values, or None if one of them may be any text."""
     joined = ""
     behind_nothing = False
     for part in parts:

@@ -71,7 +71,6 @@ class _LineReader:
         self._unreadable = False
 
     def read_script(self, text: str) -> LineReport:
-        """Interpret a bash script."""
         script = Refusal(_NO_CHARACTER, text.index(START)) if START in text else parse_script(text)
         if isinstance(script, Refusal):
             reports = self._read_loosely(text, script, START_FOLDERS)
@@ -84,7 +83,8 @@ class _LineReader:
     ) -> tuple[tuple[CommandReport, ...], Value, Doubt | None]:
         """Interpret a script that a command of the line runs in its own shell.
 
-        Return the reports of its commands, the bound on its output, and a doubt if the bash parser refuses the script.
+        Return the reports of its commands, a value for everything that it may print, and a doubt if the bash parser
+        refuses the script.
         """
         script = parse_script(text)
         if isinstance(script, Refusal):

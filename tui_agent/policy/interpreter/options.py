@@ -137,7 +137,6 @@ class _Parser:
             self._doubt_option_like(value)
 
     def _parse_bundle(self, value: Value) -> None:
-        """Parse the first word of `tar tf a`: its letters are options, whose values are the next words."""
         if value.known is None:
             self._doubt_option_like(value)
             self.operands.append(value)

@@ -27,11 +27,15 @@ _BOUNDS: Final[Mapping[str, Value]] = {
     "revisions": Value("", Certainty.BOUNDED, ANY_PATH, may_be_option=True, content="revision"),
     "names": Value("", Certainty.BOUNDED, "*", may_be_option=True),
 }
-"""Bounds on outputs that are the same for every call."""
+"""Patterns of outputs that are the same for every call."""
 
 
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
-    """Return the bound on the output of a known program, from its catalog entry and the options of the call."""
+    """Return a value that covers everything that a known program may print.
+
+    The value results from the program's catalog entry and the options of the call. `stdin` covers the input, whose
+    lines some programs print unchanged.
+    """
     program = call.entry.program
     kinds = [program.prints, *(parsed.option.prints for parsed in call.options if parsed.option.prints)]
     kinds += [output.prints for output in program.certain_outputs if _holds_for(output, call)]

@@ -182,7 +182,6 @@ _HOMES = ("/home", "/Users")
 
 
 def _matches_a_folder(path: str, folders: Iterable[str]) -> bool:
-    """Return True if an absolute shell pattern matches one of the folders."""
     shapes = path.rstrip("/").split("/")
     if not path.startswith("/") or not any(sign in path for sign in "*?["):
         return False

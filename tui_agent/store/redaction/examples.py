@@ -20,7 +20,7 @@ def failed_example(rule: Rule) -> str:
             return f"examples {number}: {reason}"
     for number, example in enumerate(rule.not_examples, 1):
         if covered := _covered(rule, example_text(example, rule.id).encode()):
-            return f"not_examples {number}: {covered} is covered but must not be"
+            return f"not_examples {number}: {covered} is redacted but must not be"
     return ""
 
 
@@ -37,7 +37,7 @@ def _example_fault(rule: Rule, text: str) -> str:
     marked = raw
     for start, end in reversed(list(rule.spans(raw))):
         marked = b"%b[[%b]]%b" % (marked[:start], marked[start:end], marked[end:])
-    return "" if marked == text.encode() else f"it covers {covered}, not the text between [[ and ]]"
+    return "" if marked == text.encode() else f"it redacts {covered}, not the text between [[ and ]]"
 
 
 def _covered(rule: Rule, raw: bytes) -> str:

@@ -33,7 +33,6 @@ def read_arguments(call: Call) -> ArgumentReading:
 
 @cache
 def _table() -> Mapping[str, Option]:
-    """Return the tests and actions of find that the catalog lists."""
     entry = built_in_catalog().entry("find")
     return {} if entry is None else entry.options
 

@@ -113,7 +113,6 @@ def may_end_command(word: Value) -> bool:
 
 
 def _with_dots(names: Sequence[str]) -> Iterator[str]:
-    """Yield each name pattern, and variants for hidden names if it begins with a wildcard."""
     for name in names:
         yield name
         if name[0] in "*?":
