@@ -31,9 +31,6 @@ from tui_agent.folds.text.word_forms import split_text
 T = TypeVar("T")
 ENOUGH = 300
 """If at least this many files match the question, files without a match are only counted."""
-NEARLY_ALL = 0.8
-"""Minimum fraction of indexed files at which the map's text does not say that the index is still being built."""
-
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
 """The reason shown for a file without any word of the question."""
@@ -275,8 +272,8 @@ def _visible(paths: Sequence[str], ask: Ask) -> list[str]:
     return [path for path in paths if path not in ask.hidden] if ask.hidden else list(paths)
 
 
-def view(basis: Basis, ask: Ask, *, partial: bool, covered: float) -> MapView:
-    """Build the repository map. `covered` is the fraction of the files whose text was considered."""
+def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
+    """Build the repository map. `partial`: the complete index may give another map, and the text says so."""
     order = _pinned_first(basis, ask)
     total = len(order) + len(basis.rest)
     rest = list(basis.rest)
@@ -295,7 +292,7 @@ def view(basis: Basis, ask: Ask, *, partial: bool, covered: float) -> MapView:
         rest,
         ask.max_tokens,
         basis.skipped,
-        partial=partial and covered < NEARLY_ALL,
+        partial=partial,
         asked=bool(ask.query),
         brief=ask.brief,
     )

@@ -169,7 +169,7 @@ class RepoMap:
             try:
                 basis = from_index(index, listing, self._texts, ask)
                 clean = basis._replace(symbols=lambda path: self._cleaner.symbols(basis.symbols(path)))
-                return view(clean, ask, partial=partial, covered=covered)
+                return view(clean, ask, partial=partial)
             except BROKEN_INDEX_ERRORS:
                 self._index.discard()
                 partial = True
@@ -177,7 +177,6 @@ class RepoMap:
             from_scan(listing, os.fspath(self.root), ask, self._languages, self._cleaner, self._closed),
             ask,
             partial=partial,
-            covered=1.0 if ask.query else 0.0,  # a scan for a question reads every file
         )
 
     def wait(self, seconds: float) -> bool:
@@ -251,16 +250,15 @@ class RepoMap:
         return listing
 
     def _update_index(self, listing: FileList, *, refresh: bool) -> bool:
-        """Update the index as far as time permits. Return True if it is complete."""
+        """Update the index as far as time permits. Return True if it is complete, or if there can be none."""
         if self._index.open() is None:
-            return False
+            return True
         index = self._index.snapshot
         changed, gone = self._changes(listing)
         if not changed and not gone and index is not None:
             self._complete = (listing, index)
             if not refresh:
-                self._refresh_graph()
-                return True
+                return self._refresh_graph()
         if (
             len(changed) <= SMALL_FILES
             and sum(entry.size for entry in changed) <= SMALL_BYTES
@@ -286,21 +284,22 @@ class RepoMap:
         known = self._index.known.get(entry.path)
         return known is None or known.entry.mtime_ns != UNSETTLED
 
-    def _refresh_graph(self) -> None:
-        """Start a worker process if the graph or the commit history is outdated. Does not wait for the worker."""
+    def _refresh_graph(self) -> bool:
+        """Start a worker if the graph or the history is outdated; do not wait for it. Return True if both are current."""
         index_file = self._index.index_file
-        if index_file is None or time.monotonic() - self._last_mend < MEND_S:
-            return
-        self._last_mend = time.monotonic()
+        if index_file is None:
+            return True
         try:
-            is_outdated = not index_file.meta("graph") or index_file.meta("history") != history.head(
+            is_current = bool(index_file.meta("graph")) and index_file.meta("history") == history.head(
                 self.root
             )
         except sqlite3.Error as error:
             self._index.fail(error)
-            return
-        if is_outdated and self._index.known:
+            return False
+        if not is_current and self._index.known and time.monotonic() - self._last_mend >= MEND_S:
+            self._last_mend = time.monotonic()
             self._start_worker([], [])
+        return is_current
 
     def _changes(self, listing: FileList) -> tuple[list[Entry], list[str]]:
         if self._complete is not None and _is_same(self._complete, (listing, self._index.snapshot)):

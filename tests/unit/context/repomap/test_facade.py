@@ -152,15 +152,18 @@ def test_the_first_answer_needs_no_index(root: Path, repo_map: Maps) -> None:
     assert view.partial
     assert paths(view)[0] == "shop/coupon.py"
     assert "def apply_coupon(basket)" in view.text
-    assert "partial" not in view.text, "every file was read for the question"
+    assert "this map is partial" in view.text, "the finished index also knows neighbours and past commits"
     assert mapped.wait(60)
-    assert not mapped.map("apply a coupon").partial
+    final = mapped.map("apply a coupon")
+    assert not final.partial and "partial" not in final.text
+    assert mapped.map("apply a coupon", refresh=True).text == final.text
 
 
 def test_where_nothing_can_be_kept_the_map_is_scanned(root: Path, repo_map: Maps) -> None:
     (root.parent / "cache").write_text("a file in the folder's place")
     view = repo_map(root).map("apply a coupon")
     assert paths(view)[0] == "shop/coupon.py"
+    assert not view.partial, "there is no index to wait for"
 
 
 @pytest.mark.slow_variants
