@@ -1,7 +1,8 @@
 """Registry of every user action: its slash command, keys, help text, footer word, and when it is available.
 
-Invariant: the palette, the footer, F1 help, `/help` and docs/keys.md are generated from `ACTIONS`. Screens look their
-keys up in it through `widgets.keymap`. A test checks that every action of scope `app` has a handler of the same name.
+Invariant: the palette, the footer, F1 help, `/help` and docs/keys.md are generated from `ACTIONS`, and screens look up
+their keys in `ACTIONS` through `widgets.keymap`. A test checks that every action of scope `app` has a handler of the
+same name.
 """
 
 import string
@@ -17,9 +18,10 @@ Scope: TypeAlias = Literal[
     "trace", "replay", "compare", "tree", "checkpoints", "jobs", "map", "map_find", "fork", "sessions", "sessions_find",
     "sheet", "page", "rows", "field",
 ]  # fmt: skip
-"""The part of the app in which a key works. Several screens share a scope: `sheet` is for all modal sheets, `page` for
-all list pages with a details pane, `rows` for everything that scrolls by pages, and `field` for every input field
-opened over something else.
+"""The part of the app in which a key works.
+
+Several screens share a scope: `sheet` is for all modal sheets, `page` for all list pages with a details pane, `rows`
+for everything that scrolls by pages, and `field` for every input field opened over something else.
 """
 
 
@@ -49,8 +51,7 @@ class Action(NamedTuple):
     With 2 and the keys `up, down, k, j`, `up` and `k` are for the first alternative, `down` and `j` for the second.
     """
     typed: str = ""
-    """The character that triggers the action when typed in a message. It is text, not a key, so it cannot be rebound.
-    """
+    """The character that triggers the action when typed in a message. It is not a key, so it cannot be rebound."""
 
     @property
     def label(self) -> str:

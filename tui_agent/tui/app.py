@@ -1,4 +1,4 @@
-"""The full-screen app: handles keys and intents before and while a session is open, and quits.
+"""The full-screen app: handles keys and actions before and while a session is open, and quits.
 
 Invariant: importing this module loads only Textual and light modules. Everything that works on sessions is in
 `controller/`, which is imported once, by name, after the first paint; input typed before that is queued.
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tui_agent.tui.controller.session_controller import SessionController
 
 GC_THRESHOLDS = 20_000, 20, 20
-"""Thresholds of the garbage collector: above the defaults, because folded events leave no reference cycles."""
+"""Thresholds of the garbage collector: above the defaults, because folding events creates no reference cycles."""
 TWICE_S = 1.5
 
 

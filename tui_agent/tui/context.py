@@ -148,6 +148,4 @@ class AppContext(Protocol):
         """Return the names of variables with an API key that have a value, from the environment, a file or the user."""
 
     async def use_key(self, variable: str, key: str) -> None:
-        """Give the engine the API key in the environment variable `variable` for this run, and reopen the session with
-        it.
-        """
+        """Give the engine the API key in the variable `variable` for this run, and reopen the session with the key."""

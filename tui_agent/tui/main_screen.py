@@ -57,10 +57,10 @@ PAINT_S = 0.005
 
 
 class MainScreen(Screen[None], inherit_bindings=False):
-    """The main screen. Tab does not move the focus on it.
+    """The main screen, on which Tab does not move the focus.
 
-    A change made by a key press is painted at once. Textual's own timer ticks 60 times a second and skips a tick
-    after each paint, so a key could wait up to 33 ms while an answer streams in.
+    A change made by a key press is painted at once. Textual's own timer ticks 60 times a second and skips a tick after
+    each paint, so a key could wait up to 33 ms while an answer streams in.
     """
 
     AUTO_FOCUS = "#editor"
@@ -227,7 +227,7 @@ class Frame(App[int]):
     # -- theme and symbols -----------------------------------------------------------------------------------------
 
     def use_theme(self, name: str) -> None:
-        """Switch to another theme. If its file cannot be used, report why and change nothing."""
+        """Switch to the theme `name`; if the theme's file cannot be used, report why and change nothing."""
         try:
             file = named_theme(name, self.environ)
         except ConfigError as fault:

@@ -125,9 +125,7 @@ def shorten_home(path: Path) -> str:
 
 
 def named(text: str) -> str:
-    """Show a command, path or host on one line with invisible characters revealed, because the user decides by that
-    line.
-    """
+    """Show a command, path or host on one line with invisible characters revealed, because the user decides by it."""
     return clean_line(text, reveal=True)
 
 

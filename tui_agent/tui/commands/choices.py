@@ -16,7 +16,7 @@ from tui_agent.units import format_cost
 
 
 def choose_effort(context: AppContext, argument: str) -> None:
-    """Set how long the model may think."""
+    """Set how long the model may think; without an argument, let the user choose from a list."""
     if argument:
         if argument in EFFORTS:
             context.submit(SetEffort(effort=argument))
@@ -114,7 +114,7 @@ def next_policy(context: AppContext, argument: str) -> None:
 
 
 def limit_cost(context: AppContext, argument: str) -> None:
-    """Limit the cost of the session, in dollars."""
+    """Limit the cost of the session to the amount `argument`, in dollars."""
     try:
         amount = float(argument.lstrip("$"))
     except ValueError:

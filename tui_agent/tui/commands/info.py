@@ -1,6 +1,4 @@
-"""Commands that only show something: help, todos, tools, plugins, the palette. These commands work while a
-turn runs.
-"""
+"""Commands that only show something: help, todos, tools, plugins, the palette. They work during a turn as well."""
 
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.unicode_text import format_count
@@ -161,7 +159,7 @@ def open_palette(context: AppContext, argument: str) -> None:
 
 
 def toggle_block(context: AppContext, argument: str) -> None:
-    """Show the full text of a notice that is cut off; if there is none, fold or unfold the block under the cursor."""
+    """Show the full text of a notice that is cut off; if there is none, fold or unfold a block of the transcript."""
     if show_full_note(context, context.app.note):
         context.app.hide_note()
     else:

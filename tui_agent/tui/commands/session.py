@@ -34,7 +34,7 @@ def show_or_open_session(context: AppContext, argument: str) -> None:
 
 
 def begin(context: AppContext, argument: str, *, named: bool) -> None:
-    """Open the session with the id `argument`. If there is none and `named` is set, rename the open session to it."""
+    """Open the session with the id `argument`; if there is none and `named` is set, give the open session this name."""
     if context.sessions.under_way:
         context.app.do("session" if named else "resume", argument)
     elif context.running:

@@ -155,9 +155,7 @@ def show_cost(context: AppContext, argument: str) -> None:
 
 
 def _draw_turns(facts: Facts, trace: TraceView, metrics: MetricsView) -> None:
-    """Add a table row per turn: cost, tokens sent and received, and the largest request. The last row has the
-    totals.
-    """
+    """Add a row for each turn: cost, tokens sent and received, and the largest request. The last row has the totals."""
     wide = facts.width >= 62
     cells = (10, 10, 10, 11, 18) if wide else (9, 9, 8, 10, 9)
 

@@ -93,8 +93,9 @@ class ChatWidget(TranscriptWidget):
         self.take_layout(layout, view)
 
     def repaint(self) -> None:
-        """Paint the rows that changed. If the user scrolled near the oldest laid-out entry, lay out older entries as
-        well.
+        """Paint the rows that changed.
+
+        If the user has scrolled to near the oldest entry that is laid out, lay out older entries as well.
         """
         super().repaint()
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
@@ -123,7 +124,10 @@ class ChatWidget(TranscriptWidget):
     key_methods = {"to_prompt": "leave"}
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return no scope once the focus has left, because keys that were read together with a letter come after it."""
+        """Return no scope if the transcript has lost the focus.
+
+        A letter moves the focus to the prompt, and keys that were read together with the letter are handled afterwards.
+        """
         return super().key_scopes() if self.screen.focused is self else ()
 
     def pass_key(self, event: events.Key) -> bool:
@@ -219,7 +223,7 @@ class Chat:
         self.blobs: dict[str, str] = {}
         self.widget: ChatWidget | None = None
         self._preview: ChatWidget | None = None
-        """Widget with the end of a long session, shown until the whole session is folded."""
+        """Widget with the end of a long session, shown until the whole session is read."""
         self.search = ChatSearch(self)
         self._refused_at = -1
         self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
@@ -244,8 +248,9 @@ class Chat:
         self.widget.display = self._preview is None and not self.start.display
 
     async def show_preview(self, records: Sequence[Record]) -> None:
-        """Show the end of a long session as a preview. Return once it is painted, so that later work cannot
-        delay it.
+        """Show the end of a long session as a preview. Return when the preview is painted.
+
+        Work that begins after the return cannot delay the painting.
         """
         fold = Transcript()
         for record in records:
@@ -349,9 +354,7 @@ class Chat:
             self.widget.action_page(pages)
 
     def focus(self) -> None:
-        """Focus the transcript, with the cursor on the newest visible entry; or focus a start page that needs
-        a model.
-        """
+        """Focus the transcript, with the cursor on the newest visible entry, or a start page that needs a model."""
         if self.start.display and self.start.content.needs_model:
             self.start.focus()
         elif self.widget is not None and self.widget.display:
@@ -376,9 +379,7 @@ class Chat:
             )
 
     def toggle(self) -> None:
-        """Fold or unfold the transcript entry under the cursor or, without a cursor, the newest entry that can be
-        folded.
-        """
+        """Fold or unfold the entry under the cursor or, without a cursor, the newest entry that can be folded."""
         if self.widget is None:
             return
         if self.widget.cursor:

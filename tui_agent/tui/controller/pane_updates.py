@@ -126,9 +126,7 @@ class PaneUpdater:
         return view._replace(below=self._host.chat.new_rows_text)
 
     def _notify(self, before: str, view: StatusView) -> None:
-        """Set the terminal's title after the session's mood changed; send a notification if the terminal is not
-        focused.
-        """
+        """Set the terminal's title after a change of the mood; send a notification if the terminal is not focused."""
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
         self._app.terminal.title(f"{mark}{title}")

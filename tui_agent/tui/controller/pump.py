@@ -21,7 +21,7 @@ SCREEN = "the screen"
 
 
 class Pump:
-    """Applies the session's events to its views, and shows the views, until the session ends. Runs once.
+    """Applies the session's events to its views, and shows the views, until the session ends. A pump runs only once.
 
     `follow` returns a cursor that starts after a sequence number; `show` is called with the changed views. No frame is
     shown before the event `quiet_until`, so that history is painted only once. After an undo or a redo the branch is

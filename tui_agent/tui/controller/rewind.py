@@ -28,7 +28,7 @@ _CHOICES = (
 
 
 class KeptFilesPicker(Picker):
-    """A list that opens by itself, perhaps while the user is typing: such keys go to the prompt."""
+    """A list that opens by itself. If the user is typing a message at that moment, the keys go to the prompt."""
 
     has_grace_period: ClassVar[bool] = True
     paste_elsewhere: Callable[[events.Paste], object] | None = None
@@ -151,9 +151,7 @@ class RewindActions:
         host.submit(PlanRevert(to_seq=to_seq))
 
     def _ask_about_kept(self, kept: tuple[str, ...], to_seq: int) -> None:
-        """Ask which of the files in `kept` to restore. They were left unchanged because someone else had changed them
-        too.
-        """
+        """Ask which files in `kept` to restore. They were left unchanged because someone else has changed them."""
         host = self._host
         items = [Item("", "keep your versions", about="none of your changes is lost")]
         if len(kept) > 1:
@@ -176,9 +174,7 @@ class RewindActions:
         return [entry for entry in entries if isinstance(entry, UserEntry) and entry.state == "sent"]
 
     def _give_back(self, entries: Sequence[UserEntry]) -> None:
-        """Put the first of the undone messages into an empty prompt, so that the user can change it and send
-        it again.
-        """
+        """Put the first of the undone messages into an empty prompt, so that the user can change and resend it."""
         editor = self._host.app.prompt.editor
         if not entries or editor.text:
             return

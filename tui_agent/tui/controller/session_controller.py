@@ -97,9 +97,7 @@ class SessionController:
         self._interrupted_work: tuple[object, ...] = ()
         self._has_warned_unconfined = False
         self.halted_at = -2
-        """If the engine could not store an event and ended its turn: the newest event's number at that time; otherwise
-        -2.
-        """
+        """Number of the newest event when the engine could not store an event and ended its turn; otherwise -2."""
         self.seen_seq = -1
         """Sequence number of the last event when the log was opened; no event up to it is announced as new."""
 
@@ -188,9 +186,7 @@ class SessionController:
             return names | typed
 
     async def use_key(self, variable: str, key: str) -> None:
-        """Give the engine the API key in the environment variable `variable` for this run, and reopen the session with
-        it.
-        """
+        """Give the engine the API key in the variable `variable` for this run, and reopen the session with the key."""
         # A key entered now wins over one in the environment, which evidently did not work.
         typed = {**dict(self.app.options.typed_keys), variable: key}
         self.app.options = replace(self.app.options, typed_keys=tuple(typed.items()))
@@ -242,9 +238,7 @@ class SessionController:
         return isinstance(top, Viewer) and bool(top.opened_by) and not under
 
     def run_over_sheet(self, name: str) -> None:
-        """Run the action `name` over an open sheet: close the sheet if the same action opened it, otherwise
-        replace it.
-        """
+        """Run the action `name` over an open sheet. Close the sheet if the action opened it; otherwise replace it."""
         top = self.app.screen
         if isinstance(top, Viewer):
             top.close()
@@ -271,9 +265,7 @@ class SessionController:
             self.act("revert")
 
     def interrupt(self) -> bool:
-        """Interrupt the running turn, or the turn that a sent message is about to start; return False if there is
-        neither.
-        """
+        """Interrupt the turn that is running or that a sent message is about to start; return False without one."""
         if not self.running and not self.submitter.under_way:
             return False
         state, now = self.state, time.monotonic()

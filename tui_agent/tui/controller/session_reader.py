@@ -1,6 +1,4 @@
-"""Reader for texts and records of the session that are needed on demand: long texts, events, the last answer,
-models.
-"""
+"""Reader for the parts of the session that are needed on demand: long texts, events, the last answer, models."""
 
 from collections.abc import Callable
 

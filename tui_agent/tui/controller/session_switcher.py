@@ -32,7 +32,7 @@ from tui_agent.tui.widgets.line_pane import Intent
 AS_RECORDED: Final = dict.fromkeys(
     ("model", "base_url", "effort", "policy", "agent", "context_mode", "repo_map", "investigator_profile")
 )
-"""Options that are empty here, so that the settings in the session's log are used."""
+"""Settings to leave out when a session is opened, so that the values in the session's log are used."""
 LONG = 3_000
 """Number of events from which the end of a session is shown before the whole session is read."""
 PREVIEW_RECORDS = 300
@@ -75,9 +75,7 @@ class SessionSwitcher:
         return True
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
-        """Run `work`, which opens another session, in the background; messages sent from now on wait for that
-        session.
-        """
+        """Run `work`, which opens another session, in the background. Messages sent from now on wait for it."""
         self.under_way = True
         self._host.app.set_status(StatusView("opening", "opening", "another session"))
         self._host.worker(work, name)
@@ -125,8 +123,9 @@ class SessionSwitcher:
         return None
 
     async def _show(self, session: AppSession, last_seq: int, first: Views | None) -> None:
-        """Show the session up to event `last_seq`. `first`, the views of its end, is shown until the whole session is
-        read.
+        """Show the session up to event `last_seq`.
+
+        `first` has the views of the session's end. They are shown until the whole session is read.
         """
         host, whole = self._host, self._whole
         host.faults.begin()

@@ -177,8 +177,9 @@ class StartPage:
 
 
 def folder_facts(root: Path) -> str:
-    """Return the folder's git state, e.g. `git main, clean`; empty outside a repository. Blocks, so call it in a
-    thread.
+    """Return the git state of a folder, e.g. `git main, clean`; empty outside a repository.
+
+    Blocks, so call it in a thread.
     """
     repository = find_repository(root)
     if repository is None:

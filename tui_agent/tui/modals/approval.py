@@ -74,7 +74,7 @@ class Approval(ApprovalRows):
         self.redraw()
 
     def show_whole(self, name: str) -> bool:
-        """Show the full change or command, or shorten it again."""
+        """Show the full change or command, or shorten it again; return False if the action `name` is not available."""
         if name in self.disabled_actions:
             return False
         if self.hidden_rows:
@@ -104,9 +104,7 @@ class Approval(ApprovalRows):
             self._decide(self.chosen)
 
     def close_field(self) -> None:
-        """Close the text field and return to the answers. After a rule was edited, select the answer selected
-        before.
-        """
+        """Close the text field and return to the answers. After a rule was edited, restore the selection."""
         if self.chosen == "a":
             self.chosen = self.chosen_before_edit
         self.rule, self.everywhere = None, False

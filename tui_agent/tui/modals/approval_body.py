@@ -28,9 +28,7 @@ LABEL_WIDTH: Final = 9
 
 
 class ApprovalBody:
-    """Draws the content of a permission request for the approval sheet `sheet`; `read` loads long texts of the
-    request.
-    """
+    """Draws the content of a permission request for the approval sheet `sheet`; `read` loads its long texts."""
 
     def __init__(
         self, sheet: Sheet[Any], request: PermissionRequested, policy: str, workspace: str, read: ReadLong

@@ -296,8 +296,9 @@ class ApprovalRows(ApprovalState):
         return field.rows(room, pen.style(), cursor, max_rows)
 
     def _reach(self, answer: Answer, room: int) -> list[str]:
-        """Return the scope of an answer in one or two rows. A longer rule is cut, and a hint names the key that shows
-        all of it.
+        """Return the scope of an answer in one or two rows.
+
+        A longer rule is cut, and a hint names the key that shows the whole rule.
         """
         choice, session = self.choice(answer), self.choice("s")
         is_exact = choice.rule.startswith("allow exact ") and bool(choice.unavailable_reason)

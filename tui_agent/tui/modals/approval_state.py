@@ -49,8 +49,9 @@ class Plan(NamedTuple):
     body: Sequence[Strip] = ()
     effects: Sequence[Strip] = ()
     must: int | None = None
-    """Number of body rows that must have been visible before the request may be allowed; None if `body` is
-    incomplete.
+    """Number of body rows that must have been visible before the request may be allowed.
+
+    None if `body` is incomplete.
     """
     is_cut: bool = False
     """True if some rows of the command or its effects are hidden."""

@@ -38,8 +38,9 @@ _RERUN_QUESTIONS = {
     "with_files": "Run it again with the hidden files?",
 }
 OPENS_FILES = "sandbox "
-"""Prefix of a rule that lets commands read files with secrets. Such a rule names exact files and is saved in
-config.toml.
+"""Prefix of a rule that lets commands read files with secrets.
+
+Such a rule names exact files and is saved in config.toml.
 """
 
 
@@ -75,9 +76,7 @@ def question_of(request: PermissionRequested) -> str:
 
 
 def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> list[tuple[str, str]]:
-    """Return (label, sentence) for each effect of a tool call. `command_table` draws what the commands read and
-    write.
-    """
+    """Return (label, sentence) for each effect of a tool call, except the effects drawn by `command_table`."""
     effects = request.effects
     runs = any(isinstance(effect, RunEffect) for effect in effects)
     unknown = runs or not effects or bool(request.commands)

@@ -303,8 +303,9 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         return self.line_name == "value" and self.draft.change == "model"
 
     def begin(self) -> None:
-        """Close the form with the request for the fork. If a value is missing, open the list of models or say what
-        is missing.
+        """Close the form with the request for the fork.
+
+        If a value is missing, open the list of models or say what is missing.
         """
         if self._is_on_model or (self.draft.change == "model" and not self.draft.value):
             self.go_to("value")

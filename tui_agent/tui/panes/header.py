@@ -130,9 +130,7 @@ class Header(LinePane):
         return parts
 
     def _sandbox(self, width: int) -> list[Part]:
-        """Return `sandbox` or `no sandbox`, emphasised if the policy relies on the sandbox; empty on a narrow
-        screen.
-        """
+        """Return `sandbox` or `no sandbox`, emphasised if the policy relies on it; empty on a narrow screen."""
         state = self.state
         if state is None or width < 70:
             return []

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 class PaneStrip(LinePane):
-    """Row in place of the side panes: todos and changed files on the left, the keys that open the panes on the
-    right.
-    """
+    """Row in place of the side panes: todos and changed files on the left, keys that open the panes on the right."""
 
     surface = "s1"
     todo: "TodoView | None" = None

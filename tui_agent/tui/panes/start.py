@@ -75,9 +75,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         super().__init__(looks, id=id)
         self.content = StartContent()
         self.numbers: dict[str, int] = {}
-        """The digit key of each row's intent. An intent added later gets the next digit, so that no digit changes its
-        meaning.
-        """
+        """The digit key of each row's intent. A row added later gets the next digit, so digits keep their meaning."""
         self.chosen = 0
         self.typed_into: Widget | None = None
         """The widget that gets the letters that are not keys of the start page."""

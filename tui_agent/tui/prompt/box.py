@@ -50,9 +50,7 @@ class PolicyRow(LinePane):
     unconfined: bool = False
 
     def set_texts(self, policy: str, note: str, mode: str = "", *, unconfined: bool = False) -> None:
-        """Show the policy, the note and the mode of vim keys; `unconfined` means that commands run without a
-        sandbox.
-        """
+        """Show the policy, a note and the mode of vim keys; `unconfined` means that commands run without a sandbox."""
         if (policy, note, mode, unconfined) != (self.policy, self.note, self.mode, self.unconfined):
             self.policy, self.note, self.mode, self.unconfined = policy, note, mode, unconfined
             self.show()
@@ -126,7 +124,7 @@ class Prompt(Vertical):
         yield self.policy_row
 
     def use(self, actions: Sequence[Action]) -> None:
-        """Use the slash commands of these actions."""
+        """Offer the slash commands of these actions in the menu."""
         self.actions = commands(actions)
 
     def set_state(

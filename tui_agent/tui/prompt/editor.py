@@ -170,9 +170,7 @@ class MessageArea(TextArea, inherit_css=False):
         self._erase(self.get_cursor_word_left_location())
 
     def _erase(self, to: tuple[int, int]) -> None:
-        """Erase the selection or, without one, the text between the cursor and `to`; `action_put_back` restores the
-        text.
-        """
+        """Erase the selection or, without one, the text up to `to`; `action_put_back` restores the text."""
         start, end = sorted(self.selection if not self.selection.is_empty else (self.cursor_location, to))
         if start != end:
             self._erased = self.get_text_range(start, end)
@@ -297,9 +295,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         self.act("choose_up" if direction < 0 else "choose_down")
 
     def run_choice(self, methods: Sequence[str], choice: int) -> None:
-        """Run the method for one of the alternatives of a key: `choice` is -1 or 1 for two methods, otherwise the
-        index.
-        """
+        """Run the method for an alternative of a key: `choice` is -1 or 1 for two methods, otherwise the index."""
         getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
     def queue(self) -> bool:

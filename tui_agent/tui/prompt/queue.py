@@ -68,9 +68,7 @@ class QueueRows(LinePane):
         return pen.line(width, [pen.part(f"{symbols.queued} ", "t3"), *cut_text], right)
 
     def _notes(self, index: int) -> Iterator[list[Part]]:
-        """Yield the notes for the right side of a row, the longest first, so that the caller takes the first that
-        fits.
-        """
+        """Yield the possible notes for the right side of a row, the longest first; the first that fits is used."""
         first, last = index == 0, index == self.rows_wanted - 1
         pen = self.pen
         when = [pen.part(f"after {self.after}" if self.after else "waits", "t2")] if first else []

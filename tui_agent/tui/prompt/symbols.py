@@ -40,9 +40,7 @@ class Symbols:
         self._searched_at = float("-inf")
 
     def find(self, query: str) -> Sequence[Symbol]:
-        """Return the symbols of the last search that contain the query; empty if that search was for an unrelated
-        query.
-        """
+        """Return the symbols of the last search that contain the query; empty if that search was unrelated."""
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()
         return [symbol for symbol in self._found if query.lower() in symbol.name.lower()]

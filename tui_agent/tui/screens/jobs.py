@@ -168,9 +168,7 @@ def elapsed_s(job: JobView, now: float) -> float:
 
 
 def final_lines(text: str) -> Sequence[str]:
-    """Return the lines of an output. For a line that was overwritten with carriage returns, return its final
-    content.
-    """
+    """Return the lines of an output. A line that was overwritten with carriage returns has its final content."""
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     return [clean(line.rstrip("\r").rpartition("\r")[2]) for line in lines]
 

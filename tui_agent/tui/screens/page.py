@@ -123,8 +123,9 @@ class PageFrame(FullScreen, Generic[ItemT]):
     AUTO_FOCUS = "ChoiceList"
     scope: ClassVar[Scope]
     use_action: ClassVar[str]
-    """The action that uses the selected item. If there is no room for list and details, its key shows the details
-    first.
+    """The action that uses the selected item.
+
+    If there is no room for the list and the details, the key of this action shows the details first.
     """
     detail_word: ClassVar[str] = "show"
     """The word in the footer for `use_action` while its key shows the details."""

@@ -63,9 +63,7 @@ class Terminal:
         self._write("\x07")
 
     def copy(self, text: str) -> bool:
-        """Copy text with a clipboard program of this machine, or else by OSC 52. Return False if the text is
-        too long.
-        """
+        """Copy text with a clipboard program of this machine, or else by OSC 52. Return False if it is too long."""
         if not self._remote and self._copy_locally(text):
             return True
         if len(text) > MOST_CLIPBOARD:

@@ -74,9 +74,7 @@ def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook
 
 
 def may_blink(motion: str, environ: Mapping[str, str]) -> bool:
-    """Return True if anything may blink: as configured; without a setting, unless the terminal is connected
-    over ssh.
-    """
+    """Return True if anything may blink. Without a setting, nothing blinks in a terminal connected over ssh."""
     return motion == "on" or (motion != "off" and not environ.get("SSH_CONNECTION"))
 
 

@@ -81,10 +81,10 @@ _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
 
 
 def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
-    """Return the symbols of the configured set. With `auto`, use ASCII if the locale is not UTF-8 or TERM is linux or
-    dumb.
+    """Return the symbols of the configured set; for `auto`, those that the terminal can draw.
 
-    The locale is that of the user's settings, even if Python switched to another locale at start-up.
+    With `auto`, ASCII is used if the locale is not UTF-8 or TERM is linux or dumb. The locale is that of the user's
+    settings, even if Python switched to another locale at start-up.
     """
     if wanted != "auto":
         return ASCII if wanted == "ascii" else UNICODE
@@ -98,8 +98,9 @@ def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:
 
 
 def _locale(environ: Mapping[str, str]) -> str:
-    """Return the first of LC_ALL, LC_CTYPE and LANG that is set. Ignores the LC_CTYPE that Python itself sets if LANG
-    is C.
+    """Return the first of LC_ALL, LC_CTYPE and LANG that is set.
+
+    Ignores the LC_CTYPE that Python itself sets if LANG is C.
     """
     locale, language = environ.get("LC_ALL") or environ.get("LC_CTYPE", ""), environ.get("LANG", "")
     is_coerced = not environ.get("LC_ALL") and locale in _COERCED and language in _C

@@ -43,8 +43,9 @@ class Slot:
     active: bool = False
     """True while the cursor or the mouse is on the entry."""
     group: int = -1
-    """Index of the first slot of the group of folded calls that this entry is in; only that slot has a row. -1 outside
-    a group.
+    """Index of the first slot of the group of folded calls that this entry is in; -1 outside a group.
+
+    Only that first slot has a row.
     """
     rows: list[Row] | None = None
     """The drawn rows of the entry; None if they are not drawn."""
@@ -142,9 +143,7 @@ class AutoFold:
         return range(leader, end)
 
     def _fold_turn(self, start: int, end: int) -> None:
-        """Fold the slots from `start` up to `end`, and group runs of read-only calls, because the slots' turn has
-        ended.
-        """
+        """Fold the slots from `start` up to `end` after their turn has ended, and group runs of read-only calls."""
         run: list[int] = []
         for index in range(start, end + 1):
             entry, slot = self._layout.entry(index), self._layout.slots[index]

@@ -138,8 +138,9 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     # Views
 
     def set_view(self, view: TranscriptView, changed: Sequence[int] = ()) -> None:
-        """Show a newer view of the transcript; `changed` has the indexes of entries that differ, perhaps without new
-        entries.
+        """Show a newer view of the transcript.
+
+        `changed` has the indexes of entries that differ from the previous view. New entries may be left out.
         """
         self._entries = view.entries
         self._changed.update(changed)

@@ -63,9 +63,7 @@ class TranscriptCommands(TranscriptCanvas):
         return self.finder.count
 
     def find_next(self, direction: int) -> bool:
-        """Go to the next (`direction` 1) or previous (-1) match, and unfold its entry; return False if there is no
-        match.
-        """
+        """Go to the next (`direction` 1) or previous (-1) match, and unfold its entry; return False without a match."""
         layout = self.viewport.layout
         start = self._frame[0].slot if self._frame else 0
         with self.viewport.steady():

@@ -34,8 +34,9 @@ class Finder:
         self.text = ""
         self.current: Hit | None = None
         self._counts: dict[int, int] = {}
-        """The number of matches by index of the entry. After a visit of an entry, this is the number in its rows, which
-        may repeat a text or break a match.
+        """The number of matches by index of the entry.
+
+        After a visit of an entry, this is the number in its rows, which may repeat a text or break a match.
         """
         self._pattern: re.Pattern[str] | None = None
 

@@ -46,9 +46,7 @@ class Inline:
         self._bold = bold
 
     def lines(self, token: "Token", locate: Callable[[int], int]) -> list[list[Run]]:
-        """Return the lines of one inline token; `locate` maps an offset in the token's content to an offset in the
-        source.
-        """
+        """Return the lines of an inline token; `locate` maps an offset in its content to an offset in the source."""
         content = token.content
         lines: list[list[Run]] = [[]]
         children = token.children or []

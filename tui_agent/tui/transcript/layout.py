@@ -55,10 +55,10 @@ class Layout:
     def set_entries(
         self, entries: Sequence[Entry], changed: Iterable[int], in_view: Iterable[int] = ()
     ) -> None:
-        """Use a newer view of the transcript; `changed` has the indexes of entries that differ, perhaps without new
-        entries.
+        """Use a newer view of the transcript.
 
-        Slots in `in_view` are not folded when their turn ends; `auto_fold.fold_deferred` does that later.
+        `changed` has the indexes of entries that differ from the previous view. New entries may be left out. Slots in
+        `in_view` are not folded when their turn ends; `auto_fold.fold_deferred` does that later.
         """
         self.auto_fold.deferred.update(in_view)
         known = min(len(self.slots), len(entries))
@@ -97,9 +97,7 @@ class Layout:
             self.heights = Heights(slot.gap + slot.count for slot in self.slots)
 
     def draw_between(self, y: int, end: int) -> bool:
-        """Draw every slot with rows between `y` and `end`. Return True if a height changed; then call the method
-        again.
-        """
+        """Draw every slot with rows between `y` and `end`. If the result is True, a height changed: call again."""
         if not self.slots:
             return False
         before = self.heights.total
@@ -120,9 +118,7 @@ class Layout:
         return self.slots[index].rows or []
 
     def place(self, y: int) -> tuple[int, int]:
-        """Return (slot, row in the slot) for row `y` of the layout; the row in the slot is -1 for the empty row
-        before it.
-        """
+        """Return (slot, row in the slot) for row `y` of the layout; -1 means the empty row before the slot."""
         index = self.heights.index_at(y)
         return index, y - self.heights.top(index) - self.slots[index].gap
 
@@ -211,9 +207,7 @@ class Layout:
         slot.gap = self._gap(index)
 
     def _resize(self, index: int, count: int) -> bool:
-        """Set the number of rows of slot `index`, and update the empty rows around it; return True if a height
-        changed.
-        """
+        """Set the number of rows of a slot, and update the empty rows around it; return True if a height changed."""
         slot = self.slots[index]
         before = (slot.has_gaps, slot.count > 0)
         self._set_count(index, count)

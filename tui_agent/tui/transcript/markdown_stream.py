@@ -35,9 +35,7 @@ from tui_agent.tui.transcript.table import Cell, column_widths, header_style, ta
 
 
 class MarkdownStream:
-    """One growing Markdown text as rows. The first `frozen` of the `rows` are final; the others are of the open
-    piece.
-    """
+    """One growing Markdown text as rows. The first `frozen` rows are final; the others are of the open piece."""
 
     def __init__(self, look: Look, place: Place) -> None:
         self.rows: list[Row] = []
@@ -191,8 +189,9 @@ def markdown_strips(text: str, looks: Looks, width: int, base: Role) -> list[Str
 
 
 class _Fence:
-    """A fenced code block that is open. Complete groups of lines are final; the last group is highlighted again with
-    each line.
+    """A fenced code block that is open.
+
+    Complete groups of lines are final; the last group is highlighted again with each line.
     """
 
     def __init__(self, piece: OpenPiece, place: Place, look: Look) -> None:

@@ -175,9 +175,7 @@ def _in_word(character: str) -> bool:
 
 
 def _break_at(text: str, start: int, end: int) -> tuple[int, int]:
-    """Break a line at the last space, and begin the next line after all spaces there; without a space, break at
-    `end`.
-    """
+    """Break a line at the last space, and skip all spaces there; without a space, break the line at `end`."""
     if text[end] != " " and (_wide(text[end]) or _wide(text[end - 1])):
         return end, end
     space = text.rfind(" ", start + 1, end + 1)

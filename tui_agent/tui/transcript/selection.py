@@ -31,9 +31,7 @@ class Selection(NamedTuple):
         return cls(min(first, second), max(first, second))
 
     def on_row(self, slot: int, row: int, length: int) -> tuple[int, int] | None:
-        """Return the (start, end) bounds of the selected characters in a row of `length` characters; None if there
-        are none.
-        """
+        """Return the (start, end) bounds of the selected characters in a row of `length` characters, or None."""
         position = (slot, row)
         if not (self.start[:2] <= position <= self.end[:2]):
             return None

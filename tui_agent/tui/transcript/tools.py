@@ -86,9 +86,7 @@ def is_hidden(entry: ToolEntry, now: float) -> bool:
 
 
 def is_open_by_default(entry: ToolEntry, past: bool) -> bool:
-    """Return True if the body of a call is shown unless the user folds it; `past` means that the call's turn has
-    ended.
-    """
+    """Return True if the body is shown unless the user folds it; `past` means that the call's turn has ended."""
     if entry.state != "done":
         return entry.state != "queued"
     if is_quiet(entry):

@@ -52,8 +52,9 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
             event.prevent_default()
 
     def pass_key(self, event: events.Key) -> bool:
-        """Handle a key that has no action here; return False if the key has no effect. Subclasses override this
-        method.
+        """Handle a key that has no action in the transcript; return False if the key has no effect.
+
+        Subclasses override this method.
         """
         return False
 
@@ -114,9 +115,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Extend the selection while the button is pressed; otherwise show the actions of the message under the
-        mouse.
-        """
+        """Extend the selection while the button is pressed; otherwise show the actions of a message."""
         if self._press is None:
             line = self._line(event.y)
             self._hover_on(self.viewport.layout.slots[line.slot].id if line else "")

@@ -80,9 +80,7 @@ class Field:
         return [(before, style), (under, cursor), (after, style)]
 
     def rows(self, room: int, style: Style, cursor: Style, most: int) -> list[list[Part]]:
-        """Draw the text wrapped to rows of `room` cells. Of more than `most` rows, draw only those around the
-        cursor.
-        """
+        """Draw the text wrapped to rows of `room` cells, at most `most` rows around the cursor."""
         text = self.text + " "  # The cursor can be after the last character.
         pieces: list[str] = []
         while text:

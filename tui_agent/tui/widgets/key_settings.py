@@ -172,9 +172,7 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
 
 
 def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
-    """Return all actions with these keys. Pressing the stop key twice means revert, unless revert has keys in
-    `given`.
-    """
+    """Return all actions with these keys. Unless `given` has keys for revert, pressing the stop key twice reverts."""
     stop = given.get("stop", BY_NAME["stop"].keys)
     keys = {"revert": (f"{stop[0]} {stop[0]}",), **given}
     return tuple(action._replace(keys=keys.get(action.name, action.keys)) for action in ACTIONS)

@@ -116,8 +116,9 @@ class KeyActions:
         raise NotImplementedError
 
     def run_key(self, key: str, *scopes: Scope) -> bool:
-        """Run the action of a key in these scopes; without any, in those of `key_scopes`. Return False if there is
-        no action.
+        """Run the action of a key in these scopes or, without any, in those of `key_scopes`.
+
+        Return False if the key has no action that is available now.
         """
         for action, choice in self.key_map.find(key, scopes or (*self.key_scopes(), "app")):
             if action.name in self._key_methods and self.run_action_of(action, choice):

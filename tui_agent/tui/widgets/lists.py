@@ -156,9 +156,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
             self.post_message(self.Chosen())
 
     def _nearest(self, index: int, direction: int) -> int:
-        """Return the first row from `index` on that can be selected, in this direction or else in the other
-        direction.
-        """
+        """Return the first row from `index` on that can be selected, in this direction or else in the other."""
         for offset in (direction, -direction):
             number = index
             while 0 <= number < len(self.items):

@@ -168,9 +168,7 @@ def list_pen(looks: Looks, chosen: bool = False) -> Pen:
 
 
 def wrap(text: str, room: int) -> list[str]:
-    """Wrap a cleaned text to lines of at most `room` cells, at spaces if possible. Only a space at a break is left
-    out.
-    """
+    """Wrap a cleaned text to lines of at most `room` cells, at spaces if possible. Only a space at a break is lost."""
     room = max(1, room)
     lines: list[str] = []
     for line in text.split("\n"):

@@ -114,9 +114,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         """Compute values that several rows depend on. The sheet calls this method before `head`, `body` and `foot`."""
 
     def mark_seen(self, rows: int) -> None:
-        """Record that the body was visible down to this row. The sheet calls this method after drawing and
-        scrolling.
-        """
+        """Record that the body was visible down to this row. The sheet calls this after drawing and scrolling."""
 
     def head(self, width: int) -> list[Strip]:
         """Return the rows above the scrolling body."""

@@ -21,9 +21,7 @@ from tui_agent.tui.widgets.rows import Part, blank, row, wrap
 
 
 class Ends:
-    """Draws the lower part of a comparison: both sides in two columns, or only the side `chosen` if there is one
-    column.
-    """
+    """Draws the lower part of a comparison: both sides in two columns or, in a single column, the side `chosen`."""
 
     def __init__(self, comparison: Comparison, looks: Looks, columns: Columns, chosen: int) -> None:
         self._comparison = comparison
@@ -34,7 +32,7 @@ class Ends:
         self.fill = self._style()
 
     def rows(self, file: int) -> list[Strip]:
-        """Return all rows; `file` is the index of the differing file to show."""
+        """Draw all rows of the lower part; `file` is the index of the differing file to show."""
         empty = blank(self._columns.width, self.fill)
         answers = self._title("Answers" if self._columns.beside else "Answer")
         return [

@@ -150,9 +150,7 @@ class CompareScreen(PlayheadScreen):
         self.choose(1 - self.chosen)
 
     def choose(self, side: int) -> None:
-        """Select the branch to keep: 0 left, 1 right. If there is room for only one branch, show the selected
-        branch.
-        """
+        """Select the branch to keep: 0 left, 1 right. If there is room for only one branch, show that branch."""
         self.chosen = side
         self.show_place()
         self.show_ends()

@@ -11,9 +11,7 @@ from tui_agent.tui.cli_client import beside_json, read_rows
 
 @dataclass(frozen=True, slots=True)
 class MapSymbol:
-    """A definition in a file of the repository map. Lines count from 1; `parent` is the class that contains the
-    symbol.
-    """
+    """A definition in a file of the repository map. Lines count from 1; `parent` is the class around the symbol."""
 
     line: int = 0
     end: int = 0
@@ -56,9 +54,7 @@ class MapLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of `tui-agent map`: the ranked files, and a note for the user. Without a map, `fault` is the
-    reason.
-    """
+    """The answer of `tui-agent map`: the ranked files, and a note for the user. `fault` says why there is no map."""
 
     files: tuple[MapFile, ...] = ()
     note: str = ""
@@ -76,8 +72,9 @@ class IndexState:
 def map_arguments(
     query: str, choice: RepoMapOptions, folder: str, *, refresh: bool, data_dir: Path | None = None
 ) -> list[str]:
-    """Return the arguments of `tui-agent` that request a map. If `data_dir` is given, the index is stored in that
-    folder.
+    """Return the arguments of `tui-agent` that request a map.
+
+    If `data_dir` is given, the index is stored in that folder.
     """
     words = ["map", "--json", "--max-tokens", str(choice.max_tokens), "--cwd", folder]
     words += _data_dir_option(data_dir)

@@ -121,9 +121,7 @@ def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None
 def draw_map_facts(
     facts: Facts, choice: RepoMapOptions, files: int, settings: SessionSettings | None, note: str
 ) -> None:
-    """Add facts about the whole map: its size, when the model receives it, and the end of the note of `tui-agent
-    map`.
-    """
+    """Add facts about the whole map: its size, when the model receives it, and the end of the map's note."""
     facts.section("For the model")
     facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
     if files:

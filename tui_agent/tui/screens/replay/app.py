@@ -1,5 +1,6 @@
-"""The app that only replays a recorded session. Invariant: the app starts no engine and writes nothing; Esc closes
-it.
+"""The app that only replays a recorded session.
+
+Invariant: the app starts no engine and writes nothing; Esc closes the app.
 """
 
 import gc

@@ -19,9 +19,7 @@ Stop: TypeAlias = Literal["event", "part", "turn", "marker"]
 
 
 class Playhead:
-    """A place on a timeline, which moves when it plays. At `speed` 1 it plays in real time, with long pauses
-    shortened.
-    """
+    """A place on a timeline, which can play. At `speed` 1 it plays in real time, with long pauses shortened."""
 
     def __init__(self, line: Timeline, place: int, speed: float = 1.0) -> None:
         self.line = line
@@ -37,9 +35,7 @@ class Playhead:
 
     @property
     def seconds(self) -> float:
-        """The time at the playhead in seconds from the start of the timeline; while playing, also between two
-        places.
-        """
+        """The time at the playhead in seconds from the start; while playing, it can be between two places."""
         if not len(self.line):
             return 0.0
         return min(self._seconds, self.line.length) if self.playing else self.line.clock[self.place]
@@ -119,9 +115,7 @@ class PlayheadScreen(FullScreen):
         self.move(Playhead.toggle)
 
     def go(self, stop: Stop, direction: int) -> None:
-        """Pause, and move to the next event, part, turn or marker, or to the previous one if `direction` is
-        negative.
-        """
+        """Pause, and move to the next event, part, turn or marker; to the previous one if `direction` is negative."""
         if self.ready:
             head = self.playhead
             head.playing = False

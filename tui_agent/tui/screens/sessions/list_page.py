@@ -119,9 +119,7 @@ class SessionsPage(SearchPage[Line]):
         self.show_lines()
 
     def show_typed(self) -> None:
-        """Search the names at once, and the texts after a pause in typing; older matches stay until the new ones
-        arrive.
-        """
+        """Search the names at once, and the texts after a pause in typing; meanwhile older matches stay."""
         text = self.text
         if not self._hits_for or not text.startswith(self._hits_for):
             self.hits, self._hits_for = {}, ""
@@ -172,9 +170,7 @@ class SessionsPage(SearchPage[Line]):
             self.detail.styles.width = 54 if width >= 160 else 50 if width >= 120 else 40
 
     def show_lines(self, chosen: str = "") -> None:
-        """Filter, sort and draw the list. The selected session stays selected, unless `chosen` is the id of another
-        one.
-        """
+        """Filter, sort and draw the list. The selected session stays selected, unless `chosen` is another id."""
         folder = str(self.context.app.options.cwd) if self.here_only else ""
         table = self.table
         table.now, table.words = self.context.app.clock(), self.text.split()

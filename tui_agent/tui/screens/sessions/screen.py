@@ -25,8 +25,9 @@ from tui_agent.units import format_bytes
 
 
 class SessionsScreen(SessionsPage):
-    """The list of sessions with its actions. The registry lists its keys under the scopes `sessions` and
-    `sessions_find`.
+    """The list of sessions with its actions.
+
+    The registry of actions lists its keys under the scopes `sessions` and `sessions_find`.
     """
 
     key_methods = {

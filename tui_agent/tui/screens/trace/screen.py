@@ -25,8 +25,9 @@ FOLLOW_S = 0.25
 
 
 class TraceScreen(Page[int]):
-    """The trace screen. The items of its list are indexes of spans; the registry lists its keys under the scope
-    `trace`.
+    """The trace screen. The items of its list are indexes of spans.
+
+    The registry of actions lists its keys under the scope `trace`.
     """
 
     scope: ClassVar[Scope] = "trace"

@@ -41,8 +41,9 @@ EMPTY = "No checkpoint yet. The first is taken before the first change of a file
 
 
 class CheckpointsScreen(Page[Checkpoint]):
-    """The screen with the list of checkpoints, newest first. The registry lists its keys under the scope
-    `checkpoints`.
+    """The screen with the list of checkpoints, newest first.
+
+    The registry of actions lists its keys under the scope `checkpoints`.
     """
 
     scope: ClassVar[Scope] = "checkpoints"

@@ -143,7 +143,7 @@ def _sum_results(branch: Branch) -> Result:
 
 MAX_ANSWER_ROWS, MAX_TEXT_ROWS = 8, 6
 COST_FROM, TURNS_FROM = 44, 66
-"""Width of the list in cells from which each of these columns is shown."""
+"""Width of the list in cells from which the cost and the number of turns are shown."""
 CONTINUED = "continued without a message"
 
 
