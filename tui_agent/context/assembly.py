@@ -120,7 +120,7 @@ class _Draft:
     room: Room
     fragments: Sequence[Fragment]
     texts: dict[str, str]
-    """The text of each fragment by id."""
+    """The text of each fragment by the fragment's id."""
     counted: Sequence[MessageCount]
     sections: Sequence[SectionName]
     """The section of each counted message."""

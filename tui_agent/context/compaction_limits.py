@@ -23,12 +23,12 @@ NEWEST_ANSWERS: Final = 2
 MAX_OPEN_FILES: Final = 5
 """Number of files whose newest content is never offloaded."""
 MIN_OUTPUT_CHARS: Final = 1_200
-"""Minimum characters of a tool's output to be offloaded."""
+"""Minimum number of characters of a tool's output that may be offloaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionSettings:
-    """Thresholds as fractions of the window.
+    """Thresholds of compaction, as fractions of the model's window.
 
     `reduce_at`: offload old outputs; `compact_at`: summarise old turns (0: never automatically); `keep`: size of the
     newest messages that stay unchanged.

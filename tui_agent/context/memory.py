@@ -41,7 +41,7 @@ _DEFINES = re.compile(
 )
 _WORDS = re.compile(r"[^\W_]+")
 _MAX_FILE_SYMBOLS = 6
-"""Maximum number of symbols remembered per file."""
+"""Maximum number of symbols that the memory has for one file."""
 _EVERYTHING: Final = frozenset({".", "./", "./..."})
 _RUNNERS: Final = frozenset(
     """python python3 pytest py.test unittest discover uv poetry pipenv hatch npm pnpm yarn bun npx node jest

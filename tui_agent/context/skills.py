@@ -50,7 +50,7 @@ class SkillStore:
         self.refresh()
 
     def refresh(self) -> tuple[SkillRecord, ...]:
-        """Load the skills again. Blocking."""
+        """Load all skills again and return their records. Blocking."""
         skills_found = [*self._project_skills(), *self._user_skills()]
         skills: dict[str, _Skill] = {}
         records = []

@@ -21,7 +21,7 @@ MIN_TIGHT: Final = 0.02
 STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Fraction of the window for the story of a summary: normal and minimum."""
 MIN_CHARS: Final = 2_000
-"""Minimum characters of a summary."""
+"""Minimum number of characters that a summary may have."""
 WORK: Final = 0.25
 """Fraction of the window that should be free for work between two summaries."""
 _OVERHEAD_FACTOR: Final = 1.15

@@ -145,7 +145,7 @@ class SectionShare:
     tokens: int = 0
     short: int = 0
     lost: int = 0
-    """Characters for which a summary has no room."""
+    """Number of characters that a summary lacks, because there was no room for them."""
     dropped: int = 0
     rules: list[str] = field(default_factory=list)
 

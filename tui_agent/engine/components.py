@@ -63,7 +63,7 @@ class EngineParts:
     checkpoints: Checkpoints | None = None
     """The store of checkpoints; None if no checkpoints are taken."""
     hooks: Sequence[Hook] = ()
-    """The hooks in the order in which they run."""
+    """The hooks of the session, in the order in which they run."""
     hook_facts: JsonMap = field(default_factory=dict)
     """Facts that are passed to every hook, such as the session's id and folder."""
     compaction_limits: CompactionSettings = field(default_factory=CompactionSettings)

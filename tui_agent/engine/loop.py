@@ -41,7 +41,7 @@ class Outcome:
 
 
 class TurnLoop:
-    """Runs one agent's iterations."""
+    """Runs the iterations of one agent in a turn."""
 
     def __init__(
         self,

@@ -75,7 +75,7 @@ class Engine:
         self._prompt_hooks = PromptHooks(parts)
 
     def submit(self, command: Command) -> None:
-        """Queue a command."""
+        """Queue a command of the user."""
         self._mailbox.put(command)
 
     async def serve(self) -> None:

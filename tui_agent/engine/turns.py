@@ -100,7 +100,7 @@ class Turns:
         self._done = anyio.Event()
 
     def release(self) -> None:
-        """Release the reservation."""
+        """Release the reservation of the turn."""
         self._scope = None
         self._done.set()
         self._checkpointing.allow_maintenance()

@@ -35,7 +35,7 @@ class Described(FrozenModel):
 
     @property
     def message(self) -> str:
-        """A short line for people."""
+        """A short description for people, in one line."""
         return self.template.format(self)
 
 

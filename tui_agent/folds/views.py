@@ -162,13 +162,13 @@ class Views:
         return copy
 
     def clear_changes(self) -> None:
-        """Discard the marks of all changes so far."""
+        """Mark all views as unchanged."""
         self._changed.clear()
         self.transcript.drain()
         self.prompts = []
 
     def apply(self, record: Record) -> None:
-        """Apply one new record."""
+        """Apply one new record to all folds."""
         if isinstance(record, Envelope):
             self._apply_to("branches", self.branches, record)
             self.head_moved = self.head_moved or isinstance(record.payload, SessionHeadMoved)

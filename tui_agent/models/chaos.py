@@ -34,10 +34,10 @@ _IMMEDIATE_FAULTS: dict[ChaosFault, tuple[FaultKind, str]] = {
     "overloaded": ("overloaded", "The provider is overloaded (chaos)."),
     "refused": ("transport", "The connection was refused (chaos)."),
 }
-"""Faults that replace the whole answer."""
+"""Kinds of faults that replace the whole answer."""
 IN_A_ROW = 2
 SHARE = 0.4
-"""Fraction of requests that are disturbed."""
+"""Fraction of requests whose answers are disturbed."""
 
 
 class ChaosClient:

@@ -109,7 +109,7 @@ class ChatDialect:
         return out
 
     def parse_body(self, body: bytes) -> list[ModelChunk]:
-        """Parse an answer that was not streamed."""
+        """Return the chunks of an answer that was not streamed."""
         return self.parse_event(body)
 
     def _parse_choice(self, delta: dict[str, Any], finish: str | None, out: list[ModelChunk]) -> None:

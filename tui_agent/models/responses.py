@@ -174,7 +174,7 @@ class ResponsesDialect:
                 return []
 
     def parse_body(self, body: bytes) -> list[ModelChunk]:
-        """Parse an answer that was not streamed."""
+        """Return the chunks of an answer that was not streamed."""
         response = json_object(body)
         if response.get("error"):
             return [faults.from_error(response["error"])]

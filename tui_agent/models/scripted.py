@@ -41,7 +41,7 @@ from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessag
 from tui_agent.protocol.parts import Content, TextContent, Usage
 
 PIECE = 48
-"""Maximum characters per chunk."""
+"""Maximum number of characters in a chunk of a scripted answer."""
 
 FRAME = 0.03
 """Approximate seconds between chunks of a paced answer."""

@@ -58,12 +58,12 @@ class LocalSession:
 
     @property
     def log(self) -> SessionLog:
-        """The log, for callers in the same process."""
+        """The session's log, for callers in the same process."""
         return self._log
 
     @property
     def settings(self) -> SessionSettings | None:
-        """The current settings, for callers in the same process."""
+        """The session's current settings, for callers in the same process."""
         return self._recorder.state.settings
 
     @property

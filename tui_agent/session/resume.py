@@ -57,7 +57,7 @@ class UnfinishedHistory:
     """
 
     def __init__(self, *, has_earlier_history: bool = False) -> None:
-        """Start without records.
+        """Create an unfinished history without records.
 
         `has_earlier_history` means that there are earlier records, without open work, that are not passed to `track`.
         """
@@ -68,7 +68,7 @@ class UnfinishedHistory:
         """The workspace of the session's first environment, or empty if none was recorded."""
 
     def track(self, history: Iterable[Record]) -> Iterator[Record]:
-        """Yield the records unchanged, and collect the unfinished end."""
+        """Yield the records unchanged, and remember those since the last turn or user command ended."""
         for record in history:
             self.is_empty = False
             payload = record.payload if isinstance(record, Envelope) else None
@@ -205,7 +205,7 @@ def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, 
 
 @dataclass(frozen=True, slots=True)
 class StartingFold:
-    """The history before this run.
+    """The history of a session before this run.
 
     `snapshot` is a cached session state, and `history` has the records after it. Without a cache, `history` has all
     records of the branch.

@@ -68,7 +68,7 @@ class FileScanner:
         return self._listing
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching the folder."""
         if self._watch is not None:
             self._watch.close()
         self._watch, self._last_full_scan = None, float("-inf")

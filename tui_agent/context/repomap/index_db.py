@@ -134,7 +134,7 @@ class IndexFile:
             raise
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the index."""
         self._db.close()
 
     def is_in_place(self) -> bool:
@@ -183,7 +183,7 @@ class IndexFile:
 
     @property
     def data_version(self) -> int:
-        """A number that changes when another connection has written."""
+        """A number that changes when another connection has written to the index."""
         return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def is_sound(self) -> bool:
@@ -263,7 +263,7 @@ class IndexFile:
         self._db.execute("DELETE FROM files WHERE id=?", row)
 
     def symbols(self, row_id: int) -> tuple[Symbol, ...]:
-        """Return a file's symbols in file order."""
+        """Return the symbols of the file with this row id, in file order."""
         row = self._db.execute("SELECT symbols FROM details WHERE id=?", (row_id,)).fetchone()
         return _unpack_symbols(row[0]) if row else ()
 
@@ -309,7 +309,7 @@ class IndexFile:
 
     @property
     def count(self) -> int:
-        """The number of files."""
+        """The number of files in the index."""
         count: int = self._db.execute("SELECT count(*) FROM files").fetchone()[0]
         return count
 

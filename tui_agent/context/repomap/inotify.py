@@ -64,7 +64,7 @@ class InotifyWatch:
             raise OSError(ctypes.get_errno(), "inotify_init1")
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching all folders."""
         os.close(self._fd)
 
     def follow(self, folders: Iterable[str]) -> None:

@@ -23,9 +23,9 @@ class OpenIndex:
     def __init__(self, path: Path, key: Callable[[], str]) -> None:
         self._path, self._key = path, key
         self.index_file: IndexFile | None = None
-        """The open file, if any."""
+        """The open index file, if any."""
         self.snapshot: Snapshot | None = None
-        """The content that was read from the open file, if any."""
+        """The content that was read from the open index file, if any."""
         self._version = -1
 
     @property

@@ -40,7 +40,7 @@ Pair = tuple[str, str]
 
 
 class Query:
-    """A question as weighted words.
+    """A question about a repository as weighted words.
 
     `pairs` are adjacent words; `strong` are the words of code names, whole and split; `about` are kinds of files (see
     `path_kinds.kind_of`). Early words weigh most, because a question starts with its topic. Form texts are removed (see

@@ -84,7 +84,7 @@ def rank_files(
     values: Values,
     read: Reader,
 ) -> list[Ranked]:
-    """Return all matching files, best first.
+    """Return all files that match the question, best first.
 
     The `LOOKED_INTO` best files by words and history are read, to score their best window and word pairs.
     """

@@ -13,7 +13,7 @@ from tui_agent.context.repomap.views import Symbol
 from tui_agent.ports.redaction import RedactionOptions
 
 FREE_TEXT_KINDS = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
-"""Kinds of symbols whose names can be any text."""
+"""Kinds of symbols whose names can be any text, e.g. headings."""
 _VALUE = re.compile(r"[\"'`=\d](?:(?<=[\"'`])|(?<==) ?[^\s=]*\d|(?<=\d)\w*\d\w*\d)")
 """Matches a signature that contains a value; others contain only names.
 
@@ -112,4 +112,4 @@ class Cleaner:
 
 
 PLAIN = Cleaner()
-"""A cleaner that knows no secret values."""
+"""A `Cleaner` that knows no secret values."""

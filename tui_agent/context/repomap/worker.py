@@ -56,7 +56,7 @@ class CurrentFileNote:
         os.pwrite(self._fd, os.fsencode(path) + b"\0", 0)
 
     def remove(self) -> None:
-        """Remove the note."""
+        """Remove the note, because no file is being read."""
         os.close(self._fd)
         self._path.unlink(missing_ok=True)
 

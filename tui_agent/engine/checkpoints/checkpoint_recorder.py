@@ -42,7 +42,7 @@ RETRY_FACTOR = 10.0
 
 
 IDLE_DELAY_S = 2.0
-"""Seconds of idleness before maintenance starts."""
+"""Seconds that a session must be idle before maintenance of the checkpoint store starts."""
 
 
 class CheckpointMaintenance:
@@ -107,7 +107,7 @@ class CheckpointRecorder:
         self._is_fault_reported = False
         self._retry_at = 0.0
         self._has_changes = False
-        """True if there are checkpoints besides the baseline."""
+        """True if there are checkpoints besides the baseline, the first one."""
         self._beginning: anyio.CancelScope | None = None
         self._is_closing = False
         self._upkeep = (
@@ -227,17 +227,17 @@ class CheckpointRecorder:
         self._is_fault_reported = True
 
     def stop_maintenance(self) -> None:
-        """Stop maintenance, because something that may change files runs."""
+        """Stop maintenance of the checkpoint store, because something that may change files runs."""
         if self._upkeep is not None:
             self._upkeep.stop()
 
     def allow_maintenance(self) -> None:
-        """Allow maintenance, because nothing runs any more."""
+        """Allow maintenance of the checkpoint store, because nothing runs any more."""
         if self._upkeep is not None and self._is_open:
             self._upkeep.start_when_idle()
 
     async def run_maintenance(self) -> None:
-        """Run maintenance in the background until cancelled."""
+        """Run maintenance of the checkpoint store in the background until cancelled."""
         if self._upkeep is not None:
             await self._upkeep.run()
 

@@ -42,7 +42,7 @@ class CompactionBreaker:
         self._next_summary_at = 0
         """The number of the first request for which another summary is allowed."""
         self.tokens_after_summary = 0
-        """Tokens that remained after the newest summary."""
+        """Number of tokens in the context after the newest summary."""
         self.warned_model = ""
         """The model for which the user was warned that little room is left."""
 
@@ -59,7 +59,7 @@ class CompactionBreaker:
             self._loops.begin(self._recorder.state.seq)
 
     def count_request(self) -> None:
-        """Count a request."""
+        """Count a request of the agent to its model."""
         self._requests += 1
 
     def record_summary(self, after: int, last: int, window: int) -> bool:
@@ -109,11 +109,11 @@ class CompactionBreaker:
 def _read_compactions(
     records: Iterable[Record], message_seq: int, summary_seq: int | None
 ) -> tuple[list[int], int, int, bool]:
-    """Read compactions from the log.
+    """Read an agent's compactions from the log.
 
-    `message_seq` and `summary_seq` are the events of the newest user message and the newest summary. Return the seqs
-    of the compactions after that message, the tokens left by that summary, the number of requests after it, and True
-    if the user was warned that little room is left.
+    `message_seq` and `summary_seq` are the events of the newest user message and the newest summary. Return the seqs of
+    the compactions after that message, the tokens left by that summary, the number of requests after it, and True if
+    the user was warned that little room is left.
     """
     compactions, tokens_after, requests, tight = list[int](), 0, 0, False
     for record in records:
@@ -149,7 +149,7 @@ class LoopDetector:
         self.begin(-1)
 
     def begin(self, seq: int) -> None:
-        """Begin a turn after the event `seq`."""
+        """Begin to look for loops in a turn. `seq` is the event after which the turn's messages come."""
         self._last_seq = seq
         self._calls, self._results = _StretchCounter(), _StretchCounter()
 

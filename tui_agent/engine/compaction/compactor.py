@@ -77,11 +77,11 @@ HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
 )
 MAX_SUMMARY_SHARE: Final = 0.20
-"""Maximum share of the window for a summary by the model; a longer one is rejected."""
+"""Maximum share of the window for a summary that the model writes; a longer one is rejected."""
 MAX_TRIES: Final = 3
 """Maximum attempts to build a summary that fits; each attempt is shorter than the previous one."""
 MAX_SUMMARY_TOKENS: Final = 4_096
-"""Maximum tokens of a summary by the model."""
+"""Maximum tokens of a summary that the model writes."""
 FRAME_TOKENS: Final = 60
 """Estimated tokens of the prompt around the messages to summarise."""
 ASSUMED_WINDOW: Final = 32_000

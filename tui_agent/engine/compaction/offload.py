@@ -19,13 +19,13 @@ from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import ImageContent, TextContent
 
 MAX_OUTPUTS_PER_EVENT: Final = 100
-"""Maximum number of outputs that one event may list."""
+"""Maximum number of offloaded outputs that one event may list."""
 LINE_CHARS: Final = 160
 """Approximate number of characters in the line that replaces an output."""
 
 
 class OutputOffloader:
-    """Offloads the outputs of one agent's calls."""
+    """Replaces outputs of one agent's calls in the history by lines that name the artifacts with the outputs."""
 
     def __init__(self, parts: EngineParts, agent: AgentId) -> None:
         self._parts = parts

@@ -29,7 +29,7 @@ class WorkingMemory(BaseMiddleware):
         self._redact = redact
 
     async def on_turn_start(self, turn: TurnContext) -> None:
-        """Record the task of the turn."""
+        """Record the task of the turn in the working memory."""
         state = turn.state
         if not _is_active(state):
             return

@@ -57,7 +57,7 @@ class PromptSection(BaseMiddleware):
         self._fragments = (Fragment(id=name, text=text, priority=priority),)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the text if the section applies."""
+        """Return the section's text if the section applies."""
         return self._fragments if self._applies(state) else ()
 
 

@@ -33,13 +33,13 @@ class SkillsSection(BaseMiddleware):
         self._readable = readable
 
     async def on_turn_start(self, turn: TurnContext) -> None:
-        """Record the skills if they changed."""
+        """Record the skills if they changed since the last turn."""
         event = skills_event(await to_thread.run_sync(self._store.refresh), turn.state)
         if event is not None:
             turn.emit(event)
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return one line for each usable skill."""
+        """Return a section of the prompt with one line for each usable skill."""
         lines = [
             f"- {skill.name}: {_shorten(skill.description)}" for skill in state.skills if not skill.fault
         ]

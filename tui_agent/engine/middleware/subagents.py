@@ -14,7 +14,7 @@ from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, DelegationRules, Rol
 from tui_agent.protocol.events.session import ErrorRaised
 
 BUNDLED_AGENTS = Path(__file__).parent / "agents"
-"""The folder of the bundled agents."""
+"""The folder with the files of the bundled agents."""
 INVESTIGATOR_TOOLS = ("read_file", "grep", "repo_map", "search_notes")
 """The tools of an investigator. Tools that are not loaded are left out."""
 INVESTIGATOR_ITERATIONS = 20

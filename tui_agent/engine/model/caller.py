@@ -71,7 +71,7 @@ class ModelCaller:
         used: set[CallId],
         summarised_agent: AgentId | None = None,
     ) -> None:
-        """Store the arguments.
+        """Create a caller for the agent `agent`.
 
         `used` are all call ids of the session so far; the callers of all agents share this set. `summarised_agent` is
         the agent whose history this caller summarises. If it is None, this caller sends the requests of `agent` and
@@ -84,7 +84,7 @@ class ModelCaller:
         self._builder = RequestBuilder(parts.blobs)
         self._assembly = Assembly(parts.tokens)
         self._counted = 0
-        """Number of messages whose tokens are already counted."""
+        """Number of messages of the history whose tokens are already counted."""
         self._counting = anyio.Lock(fast_acquire=True)
         self._watch = LimitWatch(parts.recorder)
         self._used_call_ids = used

@@ -98,7 +98,7 @@ class FlushTimer:
             merger.finish()
 
     async def run(self) -> None:
-        """Flush regularly until cancelled."""
+        """Flush all active mergers regularly until cancelled."""
         while True:
             if not self._active:
                 self._wake = anyio.Event()

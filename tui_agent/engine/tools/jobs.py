@@ -24,7 +24,7 @@ from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobS
 from tui_agent.protocol.ids import AgentId, CallId, JobId
 
 MAX_JOBS = 8
-"""Maximum number of running jobs."""
+"""Maximum number of background jobs that run at the same time."""
 MAX_ENDED_JOBS = 24
 """Maximum number of ended jobs that can still be read."""
 MAX_KEPT_BYTES = 1_000_000
@@ -76,11 +76,9 @@ class _Job:
 
     @property
     def newest_output(self) -> bytes:
-        """The newest output, at most `MAX_KEPT_BYTES`."""
         return bytes(self._newest[-MAX_KEPT_BYTES:])
 
     def report(self, now: float) -> JobReport:
-        """Return the current state with the output since the last report."""
         output = self.newest_output
         oldest = self.size - len(output)
         start = max(self._read_to, oldest)
@@ -103,7 +101,7 @@ class _Job:
 
 
 class JobManager:
-    """The jobs of one run of a session."""
+    """Manager of the background jobs that a session starts in one run of the program."""
 
     def __init__(
         self, parts: EngineParts, ticker: FlushTimer, on_trouble: Callable[[TuiAgentError], None]
@@ -157,7 +155,7 @@ class JobManager:
     async def end_all(
         self, ended: JobEnd, by: Literal["", "user"] = "", except_ids: Collection[str] = ()
     ) -> None:
-        """End all running jobs except those in `except_ids`."""
+        """End all running background jobs except those in `except_ids`."""
         await self._cancel_jobs(
             [job for job in self._jobs.values() if job.job_id not in except_ids], ended, by
         )
@@ -251,7 +249,7 @@ class JobManager:
 
 
 class CallJobs:
-    """The `ports.job.Jobs` service for one call."""
+    """The `ports.job.Jobs` service for one call of a tool. Jobs get the permissions of the call."""
 
     def __init__(self, jobs: JobManager, call_id: CallId, agent: AgentId, granted: SandboxGrant) -> None:
         self._jobs = jobs
@@ -260,13 +258,10 @@ class CallJobs:
         self._agent = agent
 
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
-        """Start a job with the call's permissions."""
         return await self._jobs.start(command, self._granted.apply_to(spec), self._call_id, self._agent)
 
     async def read(self, job_id: str, wait: float) -> JobReport:
-        """Return a job's new output."""
         return await self._jobs.read(job_id, wait)
 
     async def stop(self, job_id: str) -> JobReport:
-        """Stop a job."""
         return await self._jobs.stop(job_id, "agent")

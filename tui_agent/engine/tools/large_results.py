@@ -37,7 +37,7 @@ class RecordableResult:
     full_output: LongText | None = None
     artifact: Artifact | None = None
     environment: bool = False
-    """True if some part could not be stored."""
+    """True if some part of the result could not be stored."""
 
 
 def result_limit(window: int, *, seen: bool = False) -> int:

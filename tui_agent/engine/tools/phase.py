@@ -61,7 +61,7 @@ _AllowedCall: TypeAlias = tuple[CheckedCall, Verdict]
 
 
 class ToolPhase:
-    """Runs the calls of one answer for one agent."""
+    """Runs the tool calls of one answer for one agent."""
 
     def __init__(self, parts: EngineParts, gate: Gate, runner: CallRunner) -> None:
         self._parts = parts

@@ -88,7 +88,7 @@ class ToolRegistry:
         return self._owners.get(name, "")
 
     def names(self) -> tuple[str, ...]:
-        """Return all names in the order of registration."""
+        """Return the names of all tools in the order of registration."""
         return tuple(self._tools)
 
     def schemas(

@@ -43,7 +43,7 @@ from tui_agent.workspace.local.granted_paths import grant_paths
 
 
 class CallRunner:
-    """Runs calls, and can stop each of them."""
+    """Runs tool calls, and can stop each of them."""
 
     def __init__(
         self,

@@ -85,7 +85,7 @@ DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
 """Takes the result of a failed trial. Returns the permissions for another run, or the reason for denying it."""
 _AnswerT = TypeVar("_AnswerT")
 TRIAL_TIMEOUT_S = 20.0
-"""Time limit of a trial in seconds."""
+"""Time limit in seconds for a trial of a command in the sandbox."""
 _RULE: Final = "sandbox readable "
 _OFFERED_REACHES: Final[tuple[Reach, ...]] = ("once", "session", "always")
 ONCE_ONLY: Final = tuple(

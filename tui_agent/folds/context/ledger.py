@@ -133,7 +133,7 @@ class Ledger:
         self._calls: dict[CallId, _Source] = {}
         self._present: dict[int, tuple[_Source, int]] = {}
         self._removed: dict[int, tuple[_Source, int]] = {}
-        """Messages that the newest summary replaces."""
+        """Messages of the context that the newest summary replaces."""
         self._ratio = 1.0
         self._requests: dict[RequestId, LedgerRequest] = {}
         self._previous: ContextPacked | None = None
@@ -143,7 +143,7 @@ class Ledger:
         self._previous_tokens = 0
         """Tokens of the newest request, as its provider counted them."""
         self._uses_cache = False
-        """True once the provider has used its cache."""
+        """True once the provider has read a part of a request from its cache."""
         self._view: LedgerView | None = None
 
     def apply(self, ev: Envelope) -> bool:

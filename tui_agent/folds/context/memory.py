@@ -22,7 +22,7 @@ TITLES: Final = {
     "verified_facts": "Verified facts",
     "open_questions": "Open questions",
 }
-"""The blocks in order, with their titles."""
+"""The blocks of the memory in order, with their titles."""
 
 MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
 """Maximum number of items in each block that grows. The oldest items are dropped."""

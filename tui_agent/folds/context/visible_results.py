@@ -93,7 +93,7 @@ class VisibleResults:
 
     @property
     def hot(self) -> int:
-        """Number of results that models see in full."""
+        """Number of tool results that models see in full."""
         return len(self._visible.hot)
 
     @property

@@ -68,7 +68,10 @@ class InferredWindow:
         return min((size for size in (window, self.window) if size), default=0)
 
     def effective_window(self, window: int) -> int:
-        """Return the number of tokens to use as the window. `window` is the profile's value; 0 means unknown."""
+        """Return the number of tokens to use as the window: the smallest of `window` and the known limits.
+
+        `window` is the profile's value; 0 means unknown.
+        """
         return min((size for size in (self.stated_window(window), self.tokens) if size), default=0)
 
     def with_accepted(self, tokens: int) -> "InferredWindow":

@@ -83,7 +83,7 @@ def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -
 
 @LIFECYCLE_HANDLERS.on(RunStarted)
 def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
-    """Start a new run.
+    """Start a new run of the session.
 
     If the previous run crashed during a call that writes, record the time: no checkpoint has the changes of that call.
     """

@@ -21,7 +21,7 @@ from tui_agent.protocol.parts import Usage, add_cost
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A span that can still change."""
+    """A span of the trace that can still change."""
 
     index: int
     kind: SpanKind
@@ -39,7 +39,7 @@ class Node:
     tokens_out: int | None = None
     cost_usd: float | None = None
     children: "list[Node] | tuple[()]" = ()
-    """The child spans that are not packed.
+    """The child spans that are not packed yet.
 
     A tuple while empty: most spans are leaves, and a list for each would take a megabyte in a long session.
     """

@@ -49,7 +49,7 @@ class Timeline:
 
     @property
     def length(self) -> float:
-        """Seconds from the first event to the last."""
+        """The seconds from the first event to the last, with pauses shortened."""
         return self.clock[-1] if self.clock else 0.0
 
     def place_at(self, seconds: float) -> int:

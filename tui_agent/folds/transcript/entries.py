@@ -171,7 +171,7 @@ class QuestionEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class TurnEntry(EntryBase):
-    """The row at the end of a turn."""
+    """The row that the chat shows at the end of a turn."""
 
     reason: TurnEnd
     detail: str
