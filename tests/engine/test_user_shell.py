@@ -14,6 +14,7 @@ from tui_agent.protocol.commands import (
     Queue,
     RunUserShell,
     SetModel,
+    SetOutputWidth,
     Steer,
     SubmitPrompt,
 )
@@ -44,6 +45,20 @@ async def test_a_running_command_is_in_the_state_with_its_output_until_it_ends(t
         bench.submit(Interrupt())
         await bench.until("user.shell_finished")
         assert not bench.recorder.state.is_busy
+
+
+async def test_output_is_formed_for_the_width_of_the_client_which_no_event_records(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as bench:
+        bench.submit(RunUserShell(command="echo $COLUMNS"))
+        await bench.until("user.shell_finished")
+        bench.submit(SetOutputWidth(columns=114))
+        bench.submit(RunUserShell(command="echo $COLUMNS"))
+        await bench.until("user.shell_finished", 2)
+    outputs = [one.output for one in bench.of(UserShellFinished) if isinstance(one, UserShellFinished)]
+    assert outputs == ["80\n", "114\n"]
+    before = bench.kinds().index("user.shell_finished") + 1
+    between = bench.kinds()[before : bench.kinds().index("user.shell_started", before)]
+    assert set(between) <= {"agent.state_changed", "checkpoint.taken"}
 
 
 async def test_esc_stops_even_a_command_that_ignores_it_within_300_ms_and_keeps_its_output(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tui_agent.errors import BlobNotFound, TuiAgentError
 from tui_agent.folds.session.snapshot import Snapshot
-from tui_agent.protocol.commands import Command
+from tui_agent.protocol.commands import Command, SetOutputWidth
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId, SessionId
@@ -71,6 +71,8 @@ class FakeSession:
         self._id = SessionId(session_id)
         self.records: list[Record] = list(records)
         self.submitted: list[Command] = []
+        self.output_columns = 0
+        """The width of program output that the app told, which is no part of `submitted`."""
         self.blobs: dict[str, bytes] = {}
         self.react: Callable[[Command], None] | None = None
         self.ended = False
@@ -152,6 +154,9 @@ class FakeSession:
         self.wake()
 
     def submit(self, command: Command) -> CommandId:
+        if isinstance(command, SetOutputWidth):
+            self.output_columns = command.columns
+            return CommandId("")
         command_id = CommandId(f"cmd_{len(self.submitted) + 1}")
         self.submitted.append(command.model_copy(update={"id": command_id}))
         if self.react is not None:

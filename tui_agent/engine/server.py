@@ -1,6 +1,7 @@
 """The server of a session: takes commands from the mailbox one at a time, checks them against the state, and runs them.
 
-Invariant: a command leads either to events with its id as `cause`, or to `command.rejected`. An exception in the engine
+Invariant: a command leads either to events with its id as `cause`, or to `command.rejected` (the width of program
+output, which is not recorded, leads to neither). An exception in the engine
 never ends the server.
 """
 
@@ -31,6 +32,7 @@ from tui_agent.engine.turns import Turns
 from tui_agent.engine.user_shell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.ports.environment import OutputWidthSetter
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol import commands
 from tui_agent.protocol.commands import Attachment, Command
@@ -185,6 +187,9 @@ class Engine:
                     self._turns.reserve()
                     self._running_plan = anyio.Event() if isinstance(command, commands.PlanRevert) else None
                 group.start_soon(self._move_head, command, plan)
+            case commands.SetOutputWidth(columns=columns):
+                if isinstance(self._parts.env, OutputWidthSetter):
+                    self._parts.env.output_columns = columns
             case commands.StopJob(job_id=job_id) if job_id is not None:
                 group.start_soon(self._jobs.stop, job_id, "user")
             case commands.StopJob():

@@ -327,3 +327,10 @@ class PrivateTempFinder(Protocol):
         files that sandboxed commands created. Paths that lead through a link are left out.
         """
         ...
+
+
+@runtime_checkable
+class OutputWidthSetter(Protocol):
+    """An environment that tells programs how many columns their output may use."""
+
+    output_columns: int

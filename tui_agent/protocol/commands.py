@@ -3,10 +3,10 @@
 The engine checks each command against the current state before running it.
 
 Invariant: plain data. The client's session object sets `id`; every event that a command leads to has this id as
-`cause`.
+`cause`. Only `SetOutputWidth` leads to no event.
 """
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -14,6 +14,9 @@ from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.events.policy import Reach
 from tui_agent.protocol.ids import AgentId, CallId, CommandId, JobId, RequestId
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName, RepoMapOptions
+
+MIN_OUTPUT_COLUMNS: Final = 20
+MAX_OUTPUT_COLUMNS: Final = 1_000
 
 
 class Attachment(FrozenModel):
@@ -233,6 +236,16 @@ class RunUserShell(CommandBase):
     hidden: bool = False
 
 
+class SetOutputWidth(CommandBase):
+    """Let programs that start from now on form their output for this many columns (`COLUMNS`).
+
+    This is not recorded: it describes the client's screen, and a replay shows the recorded output.
+    """
+
+    kind: Literal["set_output_width"] = "set_output_width"
+    columns: int = Field(ge=MIN_OUTPUT_COLUMNS, le=MAX_OUTPUT_COLUMNS)
+
+
 class StopJob(CommandBase):
     """Stop a background job and all its processes; without an id, all jobs."""
 
@@ -315,6 +328,7 @@ Command: TypeAlias = Annotated[
     | RestoreContext
     | PinContext
     | RunUserShell
+    | SetOutputWidth
     | StopJob
     | Rename
     | Revert

@@ -78,7 +78,7 @@ async def test_the_pane_says_what_the_session_was_about() -> None:
             "5/5 done",
             "42.2k of 200k, 21 %",
             "nothing",
-            "fork at event 88",
+            "└ fork at event 88  ",
             "2 tests fail",
         ):
             assert words in text

@@ -11,6 +11,7 @@ from textual.strip import Strip
 from tests.tui.app.driving import golden, open_app
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.commands import SetPolicy
+from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
@@ -198,6 +199,39 @@ async def test_the_pane_draws_no_more_rows_than_it_has_room_for() -> None:
         rows = trace_rows(many(50_000), {}, driven.app.looks, 38, 12, 0.0)
         text = ["".join(segment.text for segment in row) for row in rows]
         assert len(rows) <= 12 and "read file 99" in text[-1] and "turn 496" in text[1]
+
+
+async def test_without_known_costs_the_time_stands_at_the_edge() -> None:
+    async with open_app(golden("night_shift")[:8], size=(160, 45)) as driven:
+        driven.session.feed(
+            TurnStarted(turn=1),
+            IterationStarted(iteration=1, local_iteration=1),
+            TurnFinished(turn=1, reason="finished", duration_ms=7_000.0),
+        )
+        await driven.settle()
+        assert any(row.endswith("7.0 s") for row in driven.rows()[:20])
+        await driven.press("f3")
+        head = next(row for row in driven.rows() if row.startswith("    span"))
+        assert "time  0 s" in head and "cost" not in head
+
+
+async def test_a_compaction_between_turns_is_drawn_on_the_scale_of_the_turn_before_it() -> None:
+    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+        driven.session.feed(
+            ContextCompacted(
+                through_seq=1,
+                summary="",
+                removed_seqs=(),
+                turns=1,
+                before_tokens=9,
+                after_tokens=5,
+                trigger="user",
+            )
+        )
+        await driven.settle()
+        await driven.press("f3", "end")
+        head = next(row for row in driven.rows() if row.startswith("    span"))
+        assert "0 s" in head and "51 s" in head
 
 
 @pytest.mark.slow_variants

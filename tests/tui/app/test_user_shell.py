@@ -44,3 +44,15 @@ async def test_the_row_says_how_a_stopped_command_ended_and_keeps_what_it_printe
         assert text.count("make all") == 1
         assert "stopped after 4.0 s" in text and "one.o" in text
         assert driven.app.status.view.mood != "running"
+
+
+async def test_the_engine_learns_how_wide_output_is_shown_also_after_a_resize() -> None:
+    async with open_app(golden("night_shift"), size=(120, 40)) as driven:
+        assert driven.app.shape.main == 82
+        await driven.type("!ls")
+        await driven.press("enter")
+        assert driven.session.output_columns == 74
+        await _feed(driven, UserShellStarted(command="ls"), UserShellProgress(text="=" * 74 + "\n"))
+        assert "│ " + "=" * 74 in driven.text()
+        await driven.pilot.resize_terminal(80, 24)
+        await driven.until(lambda: driven.session.output_columns == 72)

@@ -287,6 +287,16 @@ def test_a_turn_ends_with_its_sums_and_what_can_be_done() -> None:
     assert made.text().endswith("$0.076   diff  undo")
     assert made.act_at(77) == "undo"
     assert "iterations" not in rows(s.turn_end(), 62)[0].text()
+    many = replace(
+        s.turn_end(), turn=12, duration_ms=171_000.0, iterations=31, files=201, added=41_421, removed=1
+    )
+    assert [row.text().strip() for row in rows(many, 82)] == [
+        "turn 12 · 2 min 51 s · 201 files +41421 −1               $0.076   diff  undo"
+    ]
+    assert [row.text().rstrip()[4:] for row in rows(many, 50)] == [
+        "turn 12 · 2 min 51 s     $0.076   diff  undo",
+        "201 files +41421 −1",
+    ]
     assert rows(s.turn_end(files=0), 82)[0].text().rstrip().endswith("$0.076")
 
 

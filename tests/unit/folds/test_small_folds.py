@@ -118,6 +118,29 @@ def test_an_iteration_says_what_it_called(verbs: tuple[str, ...], said: str) -> 
     assert view.spans[1].outcome == said
 
 
+def test_iterations_are_counted_within_a_turn_and_without_those_of_delegates() -> None:
+    def iteration(number: int) -> IterationStarted:
+        return IterationStarted(iteration=number, local_iteration=number)
+
+    view = told(
+        Trace(),
+        TurnStarted(turn=1),
+        STEP,
+        called("c1", "[Subtask]", "look"),
+        started("c1"),
+        ("h", SPAWNED),
+        ("h", IterationStarted(iteration=2, local_iteration=1, delegate_level=1)),
+        ("h", AgentFinished(success=True, summary="3", reason="completed")),
+        ITERATED,
+        iteration(3),
+        TurnFinished(turn=1, reason="finished", duration_ms=12.0),
+        TurnStarted(turn=2),
+        iteration(4),
+    )
+    names = [span.name for span in view.spans if span.kind in ("turn", "iteration")]
+    assert names == ["turn 1", "iteration 1", "iteration 2", "turn 2", "iteration 1"]
+
+
 def test_what_is_open_when_a_turn_ends_is_interrupted() -> None:
     view = told(
         Trace(),

@@ -58,6 +58,8 @@ class Trace:
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self.tree = SpanTree(keep)
         self.turn: Node | None = None
+        self.turn_iterations = 0
+        """Number of the turn's iterations so far, without those of delegates."""
         self.iterations: dict[AgentId, Node] = {}
         self.requests: dict[RequestId, Node] = {}
         self.tools: dict[CallId, Node] = {}
@@ -85,6 +87,7 @@ class Trace:
         copy = Trace()
         copy.tree, nodes = self.tree.copy([*filter(None, open_nodes), *self.subtasks.values()])
         copy.turn = None if self.turn is None else nodes[self.turn.index]
+        copy.turn_iterations = self.turn_iterations
         copy.iterations = {key: nodes[node.index] for key, node in self.iterations.items()}
         copy.requests = {key: nodes[node.index] for key, node in self.requests.items()}
         copy.tools = {key: nodes[node.index] for key, node in self.tools.items()}
@@ -137,6 +140,7 @@ def _on_turn_started(fold: Trace, ev: Envelope, payload: TurnStarted) -> None:
         fold.tree.end(fold.turn, ev, "interrupted")
     fold.tree.crash_time = None
     fold.turn = fold.tree.open("turn", f"turn {payload.turn}", ev, None)
+    fold.turn_iterations = 0
     for call_id, earlier_node in fold.unstarted_calls.items() if payload.is_continuation else ():
         fold.open_call(ev, call_id, earlier_node.name, earlier_node.verb).first_seq = earlier_node.first_seq
     fold.unstarted_calls.clear()
@@ -165,7 +169,8 @@ def _on_turn_finished(fold: Trace, ev: Envelope, payload: TurnFinished) -> None:
 @_HANDLERS.on(IterationStarted)
 def _on_iteration_started(fold: Trace, ev: Envelope, payload: IterationStarted) -> None:
     if ev.agent not in fold.subtasks:
-        node = fold.tree.open("iteration", f"iteration {payload.iteration}", ev, fold.turn)
+        fold.turn_iterations += 1
+        node = fold.tree.open("iteration", f"iteration {fold.turn_iterations}", ev, fold.turn)
         fold.iterations[ev.agent] = node
 
 

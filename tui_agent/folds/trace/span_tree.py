@@ -75,6 +75,7 @@ class SpanTree:
         self._denied = 0
         self._turns = 0
         self._longest = 0.0
+        self._has_costs = False
         self.crash_time: float | None = None
         """End of a crashed run: the latest end of the spans that are being closed; None without a crash."""
 
@@ -144,6 +145,7 @@ class SpanTree:
     def add_usage(self, node: Node, usage: Usage, cost: float | None) -> None:
         """Set the tokens and cost of a model span, and update the sums of its ancestors."""
         agent, above = node.agent, node
+        self._has_costs = self._has_costs or cost is not None
         own = True
         while True:
             own = own and (above.agent == agent or above is node)
@@ -204,7 +206,7 @@ class SpanTree:
         tree._spans, tree._count_all, tree._roots = self._spans.copy(), self._count_all, self._roots.copy()
         tree.revision, tree._view = self.revision, self._view
         tree._failed, tree._denied, tree.crash_time = self._failed, self._denied, self.crash_time
-        tree._turns, tree._longest = self._turns, self._longest
+        tree._turns, tree._longest, tree._has_costs = self._turns, self._longest, self._has_costs
         return tree, copied
 
     def _freeze(self) -> None:
@@ -241,6 +243,7 @@ class SpanTree:
                 self._denied,
                 self._turns,
                 self._longest,
+                self._has_costs,
             )
         return self._view
 

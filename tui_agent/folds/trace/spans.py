@@ -58,7 +58,8 @@ class TraceView:
     """All spans of a trace in order of start: a tuple or, in a very long session, a `PackedList`.
 
     `roots` are indices of `spans`. `failed` and `denied` count calls of models and tools. `turns` is the number of
-    roots that are turns, and `longest_ms` the longest duration of a finished root.
+    roots that are turns, and `longest_ms` the longest duration of a finished root. `has_costs` is True if the price of a
+    call is known.
     """
 
     spans: Sequence[Span]
@@ -68,3 +69,4 @@ class TraceView:
     denied: int = 0
     turns: int = 0
     longest_ms: float = 0.0
+    has_costs: bool = False

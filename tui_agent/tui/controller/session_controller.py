@@ -21,7 +21,14 @@ from tui_agent.folds.session.jobs import JobsView, mark_jobs_lost
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import Views
 from tui_agent.ports.session import AppSession
-from tui_agent.protocol.commands import Command, Interrupt, SetPolicy
+from tui_agent.protocol.commands import (
+    MAX_OUTPUT_COLUMNS,
+    MIN_OUTPUT_COLUMNS,
+    Command,
+    Interrupt,
+    SetOutputWidth,
+    SetPolicy,
+)
 from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.cli_client import Ask, CommandLine
@@ -46,6 +53,7 @@ from tui_agent.tui.panes.model_discovery import Server
 from tui_agent.tui.prompt.symbol_search import search_index
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.transcript.style import output_columns
 
 OVERLAYS = ("help", "todo", "trace", "context")
 """Actions whose keys also work while a sheet is open."""
@@ -95,6 +103,7 @@ class SessionController:
         )
         self._escaped_at = self._interrupted_at = self._interrupt_sent_at = -TWICE_S
         self._interrupted_work: tuple[object, ...] = ()
+        self._sent_output_width: tuple[AppSession, int] | None = None
         self._has_warned_unconfined = False
         self.halted_at = -2
         """Number of the newest event when the engine could not store an event and ended its turn; otherwise -2."""
@@ -207,7 +216,16 @@ class SessionController:
         if self.session is None:
             self.app.say("No session is open. /new starts one, /sessions lists the others.", "warning")
             return
+        self.send_output_width()
         self.session.submit(command)
+
+    def send_output_width(self) -> None:
+        """Tell the engine the width in which program output is shown, unless it knows that width."""
+        shown = output_columns(self.app.shape.main)
+        columns = min(max(shown, MIN_OUTPUT_COLUMNS), MAX_OUTPUT_COLUMNS)
+        if self.session is not None and self._sent_output_width != (self.session, columns):
+            self._sent_output_width = self.session, columns
+            self.session.submit(SetOutputWidth(columns=columns))
 
     # -- actions of the user ---------------------------------------------------------------------------------------
 

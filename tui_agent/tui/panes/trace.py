@@ -96,7 +96,7 @@ def _span_row(
         left.append(pen.part(f"{symbol} ", symbol_role))
         role = "t1" if running else "t3" if span.state == "queued" else "t2"
     name = label(span, folded=folded)
-    right = _measures(span, pen, width, now)
+    right = _measures(span, pen, width, now, costs=view.has_costs)
     name = fit(name, max(6, width - cells(left) - cells(right) - 4), symbols.ellipsis)
     left.append(pen.part(name, role, bold=span.kind == "turn", intent=f"span {span.index}"))
     is_root = span.kind == "turn" or not span.depth
@@ -105,9 +105,10 @@ def _span_row(
     return pen.line(width, left, right)
 
 
-def _measures(span: "Span", pen: Pen, width: int, now: float) -> list[Part]:
+def _measures(span: "Span", pen: Pen, width: int, now: float, *, costs: bool) -> list[Part]:
     time = pen.part(f" {duration(span, now)}".rjust(7), "t2" if is_group(span) else "t3")
     if width < COLUMNS_FROM:
         return [time]
     sent = "" if span.kind == "turn" else tokens(span, span.tokens_in)
-    return [pen.part(sent.rjust(6), "t3"), time, pen.part(format_cost(span.cost_usd).rjust(8), "t3")]
+    cost = [pen.part(format_cost(span.cost_usd).rjust(8), "t3")] if costs else []
+    return [pen.part(sent.rjust(6), "t3"), time, *cost]

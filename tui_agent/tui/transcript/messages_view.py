@@ -26,7 +26,7 @@ from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, literal_r
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
-from tui_agent.tui.transcript.style import NARROW, STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
+from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
 from tui_agent.units import format_bytes, format_cost, format_duration, format_line_changes, format_tokens
 
 WIDE: Final = 90
@@ -170,26 +170,32 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     dot = f" {look.symbols.dot} "
     tone = look.s("t3")
     facts = [f"turn {entry.turn}", format_duration(entry.duration_ms / 1000)]
-    if look.width >= NARROW:
-        facts.append(format_count(entry.iterations, "iteration"))
-    facts.append(format_count(entry.files, "file") if entry.files else "no files changed")
+    iterations = format_count(entry.iterations, "iteration")
     left: list[Run] = []
     if entry.reason != "finished":
         end_role = _END_ROLES.get(entry.reason, "warning")
         left += [Run(TURN_END_LABELS[entry.reason], look.s(end_role)), Run(dot, tone)]
-    left.append(Run(dot.join(facts), tone))
+    files = [Run(format_count(entry.files, "file") if entry.files else "no files changed", tone)]
     if entry.files:
         for words, role in format_line_changes(entry.added, entry.removed, look.symbols.minus):
-            left += [Run(" ", tone), Run(words, look.s(role))]
+            files += [Run(" ", tone), Run(words, look.s(role))]
     right = [Run(format_cost(entry.cost_usd), tone)] if entry.cost_usd is not None else []
     if entry.files:
         pressed = _pressable(look.available("diff", "undo"), look.s("t2"), tone)
         right += [*([Run("   ", tone)] if right and pressed else []), *pressed]
     room = look.right - TEXT_COLUMN - (width_of(right) + 2 if right else 0)
-    rows = [
-        look.both_sides([look.gutter(), *part], [] if number else right)
-        for number, part in enumerate(wrap(left, room, rest_room=look.full))
-    ]
+    for shown in ([*facts, iterations], facts):
+        runs = [*left, Run(dot.join(shown) + dot, tone), *files]
+        if width_of(runs) <= room:
+            rows = [look.both_sides([look.gutter(), *runs], right)]
+            break
+    else:
+        # The changed files have a row of their own, so that no number of theirs is separated from the others.
+        heads = wrap([*left, Run(dot.join(facts), tone)], room, rest_room=look.full)
+        rows = [
+            look.both_sides([look.gutter(), *part], [] if number else right)
+            for number, part in enumerate([*heads, *wrap(files, look.full)])
+        ]
     if entry.detail and entry.reason != "finished":
         rows += prose_rows(entry.detail, "t2", Body(look, text_preview))
     return rows

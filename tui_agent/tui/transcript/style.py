@@ -23,6 +23,11 @@ TEXT_LIMIT: Final = 100
 NARROW: Final = 70
 
 
+def output_columns(width: int) -> int:
+    """Return the number of columns for program output, beside its rail, in a transcript of this width."""
+    return width - MARGIN - TEXT_COLUMN - 2
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """Settings for drawing the transcript; `width` counts cells and includes the gutter and the right margin.

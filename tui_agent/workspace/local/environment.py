@@ -53,6 +53,8 @@ CHILD_ENVIRONMENT = {
 `safe.bareRepository` makes git use only repositories with a `.git`. Otherwise any folder could have the form of a bare
 repository, whose configuration can make git run programs.
 """
+DEFAULT_OUTPUT_COLUMNS = 80
+"""The width of program output until a client tells the width in which it shows the output."""
 OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
 """Programs that tui-agent itself uses, with fallback paths. The workspace is never searched for them."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
@@ -89,6 +91,7 @@ class LocalEnvironment:
         self._reaper = reaper or ReaperClient()
         self.limits_in_force = ProcessControl()
         """Resource limits that apply to the program started last."""
+        self.output_columns = DEFAULT_OUTPUT_COLUMNS
         self._closed = False
         self._confinement = confinement
 
@@ -232,7 +235,8 @@ class LocalEnvironment:
         base = os.environ if self._environ is None else self._environ
         env = {name: value for name, value in base.items() if name not in self._hidden}
         env["PATH"] = _search_path(base)
-        return {**env, **CHILD_ENVIRONMENT, **extra, "PWD": folder, MARKER: marker}
+        own = {"COLUMNS": str(self.output_columns), "PWD": folder, MARKER: marker}
+        return {**env, **CHILD_ENVIRONMENT, **extra, **own}
 
 
 def _search_path(base: Mapping[str, str]) -> str:

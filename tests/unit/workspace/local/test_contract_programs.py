@@ -59,6 +59,14 @@ async def test_children_find_utf8_no_pager_and_no_forced_locale(tmp_path):
     assert not {"API_KEY", "FORCE_COLOR", "LC_ALL", "LANG", "NO_COLOR"} & set(found)
 
 
+async def test_programs_form_their_output_for_the_width_that_was_told(tmp_path):
+    env = LocalEnvironment(tmp_path, environ={"PATH": os.environ["PATH"], "COLUMNS": "300"})
+    look = ExecSpec(argv=(sys.executable, "-c", "import shutil; print(shutil.get_terminal_size().columns)"))
+    assert (await env.exec(look, lambda data: None)).output == b"80\n"
+    env.output_columns = 114
+    assert (await env.exec(look, lambda data: None)).output == b"114\n"
+
+
 @pytest.mark.parametrize("name", ["python", "python3", "python3.11"])
 async def test_a_bare_python_is_this_one_where_the_system_has_none(tmp_path, name):
     env = LocalEnvironment(tmp_path, environ={"PATH": "/nowhere"})

@@ -13,7 +13,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import JsonRow, text_of
 from tui_agent.tui.screens.sessions.rendering import branch_mark, highlight
 from tui_agent.tui.screens.sessions.rows import Hit, Row, state_of
-from tui_agent.tui.text import clean, clean_line, fit, named
+from tui_agent.tui.text import clean, clean_line, fit, named, shorten_home
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts, FileCounts
 from tui_agent.tui.widgets.rows import Part, cells, part, state_mark, wrap
@@ -95,7 +95,9 @@ class SessionDetail:
         facts.gap()
         for line in wrap(session.name, facts.room):
             facts.line(self._highlight(line, bold=True))
-        facts.text(", ".join(filter(None, (_short_folder(session), session.model))), "t2")
+        facts.text(
+            ", ".join(filter(None, (clean_line(shorten_home(Path(session.workspace))), session.model))), "t2"
+        )
         self._draw_times(session, preview)
         if preview is None:
             facts.gap()
@@ -209,12 +211,18 @@ class SessionDetail:
         if not preview.branches:
             return
         self._facts.section("Branches")
-        self._draw_branch("main", session.started, *self._result(preview.tests, session.outcome))
-        for branch in preview.branches[:MAX_BRANCHES]:
+        branches, mark = preview.branches[:MAX_BRANCHES], branch_mark(self._facts.looks)
+        names = [
+            f"{mark}{'fork' if branch.kind == 'fork' else 'branch'} at event {branch.at_seq}"
+            for branch in branches
+        ]
+        widest = max(map(len, names))
+        own_result = self._result(preview.tests, session.outcome)
+        self._draw_branch("main".ljust(widest), session.started, *own_result)
+        for name, branch in zip(names, branches, strict=True):
             is_fork = branch.kind == "fork"
-            name = f"{'fork' if is_fork else 'branch'} at event {branch.at_seq}"
             result = self._result(branch.tests, branch.outcome) if is_fork else ("", "t2", "")
-            self._draw_branch(branch_mark(self._facts.looks) + name, branch.started, *result)
+            self._draw_branch(name.ljust(widest), branch.started, *result)
 
     def _result(self, tests: Mapping[str, int] | None, outcome: str) -> tuple[str, Role, str]:
         symbols = self._symbols
@@ -230,14 +238,9 @@ class SessionDetail:
         facts = self._facts
         facts.line(
             [
-                (fit(name, 19, self._symbols.ellipsis).ljust(19), facts.style()),
-                (time.strftime("%H:%M  ", time.localtime(started)), facts.style("t2")),
+                (name, facts.style()),
+                (time.strftime("  %H:%M  ", time.localtime(started)), facts.style("t2")),
                 (f"{symbol} ", facts.style(role)),
                 part(words, facts.style("t2")),
             ]
         )
-
-
-def _short_folder(session: Row) -> str:
-    home, folder = str(Path.home()), clean_line(session.workspace)
-    return "~" + folder[len(home) :] if folder == home or folder.startswith(home + "/") else folder

@@ -75,11 +75,14 @@ class Columns:
     bar: int
 
     @classmethod
-    def for_width(cls, width: int, *, long: bool) -> "Columns":
-        """Return the widths for a list of this width. `long` is True if a turn took a minute or more."""
+    def for_width(cls, width: int, *, long: bool, costs: bool) -> "Columns":
+        """Return the widths for a list of this width.
+
+        `long` is True if a turn took a minute or more, `costs` if there is a cost to show.
+        """
         tokens = 7 if width >= 72 else 0
         time = 12 if long else 9
-        cost = 9 if width >= 60 else 0
+        cost = 9 if width >= 60 and costs else 0
         measures = 2 * tokens + time + cost
         return cls(tokens, time, cost, width - measures - NAME_CELLS if width >= WATERFALL_FROM else 0)
 
@@ -189,7 +192,8 @@ class SpanList(ChoiceList[int]):
         newest = self.view.spans[self.view.roots[-1]] if self.view.roots else None
         running = newest is not None and newest.end is None
         elapsed_ms = (self.now - newest.start) * 1000 if newest is not None and running else 0.0
-        return Columns.for_width(self.size.width, long=max(elapsed_ms, self.view.longest_ms) >= LONG_S * 1000)
+        long = max(elapsed_ms, self.view.longest_ms) >= LONG_S * 1000
+        return Columns.for_width(self.size.width, long=long, costs=self.view.has_costs)
 
     def _measures(self, span: Span, columns: Columns, line: Pen) -> list[Part]:
         tokens_in, tokens_out, time, cost = columns.cells(
@@ -222,12 +226,18 @@ class SpanList(ChoiceList[int]):
         ]
 
     def scale(self) -> tuple[float, float]:
-        """Return the start and end time of the turn of the selected span, in seconds since the epoch."""
+        """Return the start and end time of the selected span's turn, in seconds since the epoch.
+
+        A span between two turns, such as a compaction, uses the scale of the turn before it.
+        """
         span = self.chosen_span
         if span is None:
             return 0.0, 1.0
         while span.parent is not None:
             span = self.view.spans[span.parent]
+        if span.kind != "turn":
+            before = (self.view.spans[index] for index in reversed(self.view.roots) if index < span.index)
+            span = next((root for root in before if root.kind == "turn"), span)
         return span.start, span.end if span.end is not None else self.now
 
     # -- moving ----------------------------------------------------------------------------------------------------
