@@ -136,7 +136,7 @@ def _fault_lines(records: Sequence[Record], folder: Path) -> Iterator[str]:
         for record in records
         if isinstance(record, Envelope) and isinstance(record.payload, ErrorRaised | ModelFailed)
     ]
-    yield "\n## Newest faults\n" if faults else "\nNo faults are recorded."
+    yield "\n## Newest errors\n" if faults else "\nNo errors are recorded."
     for fault in faults[-MAX_FAULTS:]:
         yield f"- {fault.kind}: {_shorten(fault.message)} {_shorten(fault.hint)}".rstrip()
         if isinstance(fault, ErrorRaised) and fault.detail:
@@ -157,7 +157,7 @@ def _screen_fault_lines(base: StartupContext, session: str) -> Iterator[str]:
         if f" {session} " in fault.split("\n")[0]
     ]
     if faults:
-        yield "\n## Newest faults of the screen\n"
+        yield "\n## Newest errors of the app's screen\n"
         for fault in faults[-MAX_FAULTS:]:
             yield "\n".join(f"    {line}" for line in _shorten(fault).strip().splitlines()) + "\n"
 

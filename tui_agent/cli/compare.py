@@ -52,7 +52,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "left", metavar="A", help=f"{RECORDING_HELP}; A@SEQ is the branch that ends at event SEQ"
     )
-    parser.add_argument("right", metavar="B", nargs="?", help="the second session, given like A")
+    parser.add_argument(
+        "right", metavar="B", nargs="?", help="the second session or branch, in the same form as A"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
         "--markdown", action="store_true", help="write Markdown to a new file in the current folder"

@@ -108,7 +108,9 @@ class ModelProfile(Table):
         None,
         description="none, minimal, low, medium, high or xhigh; an error if the provider does not support it.",
     )
-    context_window: int = Field(0, ge=0, description="Tokens; 0: taken from litellm's price map.")
+    context_window: int = Field(
+        0, ge=0, description="Size of the context window in tokens; 0: taken from litellm's price map."
+    )
     input_price: float | None = Field(None, ge=0, description="USD per million input tokens.")
     output_price: float | None = Field(None, ge=0, description="USD per million output tokens.")
     cached_price: float | None = Field(None, ge=0, description="USD per million tokens read from the cache.")

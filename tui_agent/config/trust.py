@@ -69,12 +69,12 @@ def save_decision(files: ProjectFiles, decision: Decision, paths: Paths) -> None
     if decision == "trusted" and files.fault:
         raise ConfigError(
             f"{files.folder} cannot be trusted: {files.fault}.",
-            hint="Only regular files can be trusted. Replace it with one, or remove it.",
+            hint="Only regular files can be trusted. Replace the file with a regular one, or remove it.",
         )
     if decision == "trusted" and (refused := refusal_of_files(files)):
         raise ConfigError(
             f"{files.folder} cannot be trusted: {refused}.",
-            hint=f"Remove it from {PROJECT_FOLDER}/config.toml, or continue without these files.",
+            hint=f"Remove the setting from {PROJECT_FOLDER}/config.toml, or continue without these files.",
         )
     listed = load_decisions(paths)
     _drop_copy(files.folder, listed.get(str(files.folder)), paths)
@@ -176,6 +176,6 @@ def current_trust_keys(cwd: Path) -> tuple[str, ...]:
         if project.files.fault:
             raise UsageError(
                 f"{project.files.folder} cannot be trusted: {project.files.fault}.",
-                hint="Only regular files can be trusted; replace it by one, or remove it.",
+                hint="Only regular files can be trusted. Replace the file with a regular one, or remove it.",
             )
     return tuple(project.files.key for project in found if project.files.files)

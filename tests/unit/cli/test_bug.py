@@ -109,5 +109,5 @@ def test_what_broke_on_the_screen_of_that_session_is_told(
     written.write_text("".join([*told, other]))
     assert main(["bug"]) == 0
     text = Path(capsys.readouterr().out.splitlines()[0]).read_text()
-    assert "## Newest faults of the screen" in text and "    KeyError: 'map' 6\n" in text
+    assert "## Newest errors of the app's screen" in text and "    KeyError: 'map' 6\n" in text
     assert text.count("KeyError") == 5 and "'other'" not in text

@@ -93,7 +93,7 @@ def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
     path = base.config.paths.user_config
     yield "configuration", ok(str(path) if path.exists() else f"no file (defaults): {path}")
     for path in base.config.ignored_files:
-        yield "trust", note(f"{path} is not used.", "To decide about it: tui-agent trust")
+        yield "trust", note(f"{path} is not used.", "To trust or ignore it: tui-agent trust")
     for name in CHECKS:
         yield run_check(name, base)
 
@@ -115,7 +115,10 @@ def version() -> CheckResult:
 def terminal() -> CheckResult:
     """Check that the app can be drawn on standard output."""
     if not sys.stdout.isatty():
-        return note("This is not a terminal.", "The app needs a terminal; run and demo --headless do not.")
+        return note(
+            "This is not a terminal.",
+            "The app needs a terminal; `tui-agent run` and `tui-agent demo --headless` do not.",
+        )
     columns, lines = shutil.get_terminal_size()
     colours = os.environ.get("COLORTERM") or os.environ.get("TERM", "unknown")
     if columns < 40 or lines < 8:

@@ -50,7 +50,10 @@ def configure(parser: Parser) -> None:
     """Add the verbs of `policy`."""
     verbs = Verbs(parser, EXAMPLES)
     check = verbs.add(
-        "check", check_command, "show what a command line does and what is decided", groups=OPTION_GROUPS
+        "check",
+        check_command,
+        "show what a command line does and what the policy decides about it",
+        groups=OPTION_GROUPS,
     )
     check.add_argument(
         "--policy", choices=POLICIES, default="ask", help="the policy profile to use (default: ask)"

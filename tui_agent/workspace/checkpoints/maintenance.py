@@ -91,7 +91,7 @@ async def verify_store(shadow: CheckpointStore, recreated: Sequence[str] = ()) -
         problems.append(f"the newest checkpoint {shadow.head[:12]} is missing")
     borrow_problem = await run_sync(describe_missing_folders, shadow.git.folder)
     if problems and borrow_problem:  # git would name every object
-        return [f"{borrow_problem}; to repair the store, move what is missing back"]
+        return [f"{borrow_problem}; to repair the store, move the missing folders back"]
     if recreated:
         verb = "was" if len(recreated) == 1 else "were"
         problems.append(f"{' and '.join(recreated)} {verb} missing and {verb} recreated; nothing was lost")

@@ -253,7 +253,9 @@ async def test_where_the_repository_that_it_borrows_from_is_gone_that_is_said_wi
     await taken(made)
     folder.rename(tmp_path / "moved")
     place = str(folder / ".git")
-    assert [place in line and "move what is missing back" in line for line in await made.verify()] == [True]
+    assert [place in line and "move the missing folders back" in line for line in await made.verify()] == [
+        True
+    ]
     assert await made.describe_borrowed() == ""
     for act in (
         made.checkout(made.head, tmp_path / "out"),
