@@ -162,7 +162,7 @@ class SecretFile:
     skip hidden or ignored files still read it.
     """
     committed_size_and_mtime: tuple[int, int] | None = None
-    """Size (bytes) and modification time (seconds) of the committed version, if the file was changed after the commit."""
+    """Size (bytes) and modification time (seconds) of the committed version, if the file was changed after that."""
 
 
 @dataclass(frozen=True, slots=True)

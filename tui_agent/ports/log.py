@@ -46,7 +46,7 @@ class Log(Protocol):
     def repair_file(self) -> LogRepaired | None:
         """Write the log file a second time if it was deleted.
 
-        Return an event about this, which the caller records, or None if the file is intact. Raises `StoreError`.
+        Return an event about the repair, which the caller records, or None if the file is intact. Raises `StoreError`.
         """
         ...
 
@@ -55,7 +55,7 @@ class Log(Protocol):
         ...
 
     def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
-        """Return the records of the current branch in order, without the deltas of finished requests.
+        """Return the records of the current branch in order, without the streamed pieces of finished answers.
 
         `stretches` (ranges of event numbers) selects another branch. `after` excludes records up to this seq. The
         result may be iterated in a thread as long as no record is appended to the branch.

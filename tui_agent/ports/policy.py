@@ -130,8 +130,8 @@ class Policy(Protocol):
     def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """Return the single files that commands delete by name, as input for `PolicyFacts.restorable_files`.
 
-        They are relative to the workspace. If the commands also move files, nothing is returned, because another file may
-        then have the name.
+        They are relative to the workspace. If the commands also move files, nothing is returned, because another file
+        may then have the name.
         """
         ...
 

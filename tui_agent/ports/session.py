@@ -12,7 +12,10 @@ from tui_agent.protocol.ids import CommandId, SessionId
 
 
 class Session(Protocol):
-    """A session whose engine runs in this process (headless, tests) or another (the app). Both pass one contract test."""
+    """A session whose engine runs in this process (headless, tests) or in another one (the app).
+
+    Both implementations pass the same contract test.
+    """
 
     @property
     def id(self) -> SessionId: ...
@@ -24,9 +27,8 @@ class Session(Protocol):
     def follow(self, after: int = -1) -> Follower:
         """Follow the log: history after event `after`, then new records.
 
-        An empty batch means that the session has ended.
-
-        History may omit the deltas of finished requests; it contains their complete answers.
+        History may lack the streamed pieces of finished answers, but has the complete answers. An empty batch means
+        that the session has ended.
         """
         ...
 

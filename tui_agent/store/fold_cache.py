@@ -131,10 +131,10 @@ def _matches_log(folder: Path, place: LinePosition) -> bool:
 
 
 def read_records_after(folder: Path, place: LinePosition, size: int) -> Iterator[Record] | None:
-    """Return the records after a position of the log up to byte `size`, without the deltas of finished requests.
+    """Return the records after a position of the log up to byte `size`.
 
-    Returns None if one of these records moved the session to an earlier event, because events of the cached state may
-    then be undone. Raises `OSError`.
+    The streamed pieces of finished answers are left out. Returns None if one of the records moved the session to an
+    earlier event, because events of the cached state may then be undone. Raises `OSError`.
     """
     ended: set[bytes] = set()
     for piece in read_chunk_range(folder, place.offset, size):

@@ -63,8 +63,8 @@ def read_records(
 ) -> list[Record]:
     """Return at most `limit` records with `seq` > `after`, in order. Raises `SessionNotFound`.
 
-    `skip_deltas` leaves out the deltas of finished requests; without them, folds give the same views except for the
-    `seq` and `time` of streamed entries. `current_branch_only` leaves out undone events, like
+    `skip_deltas` leaves out the streamed pieces of finished answers; without them, folds give the same views except for
+    the `seq` and `time` of streamed entries. `current_branch_only` leaves out undone events, like
     `folds.base.current_branch`. `size` limits the bytes read of the session's own log.
     """
     collected: list[Record] = []
@@ -87,7 +87,7 @@ def iterate_records(
     current_branch_only: bool = False,
     stretches: Sequence[Stretch] | None = None,
 ) -> Iterator[Record]:
-    """Yield the records with `seq` > `after`, without the deltas of finished requests.
+    """Yield the records with `seq` > `after`, without the streamed pieces of finished answers.
 
     `current_branch_only` yields only records of the current branch. `stretches` yields only those of another branch,
     given as ranges of event numbers. Records appended during the iteration may be included. Raises `SessionNotFound`.

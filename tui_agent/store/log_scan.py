@@ -135,7 +135,8 @@ def _decoded_seq(line: bytes) -> int | None:
 class RecordFilter:
     """A filter for records of a log.
 
-    It excludes deltas of the requests in `ended_requests`, and events outside the number ranges `stretches`.
+    It excludes the streamed pieces of answers to the requests in `ended_requests`, and events outside the number ranges
+    `stretches`.
     """
 
     ended_requests: frozenset[bytes] = frozenset()
@@ -163,7 +164,7 @@ def read_records_from(
 ) -> Iterator[Record]:
     """Yield the records of whole lines with `seq` > `after`, in order; damaged lines are skipped.
 
-    `skip_deltas` leaves out the deltas of finished requests, whose text is in the answer.
+    `skip_deltas` leaves out the streamed pieces of finished answers, because the answer's own event has the whole text.
     """
     record_filter = RecordFilter(find_ended_requests(data)) if skip_deltas else NO_FILTER
     return filter_records(data, blobs, record_filter, after)

@@ -154,7 +154,6 @@ class SessionLog:
 
     @property
     def is_closed(self) -> bool:
-        """True after `close` was called."""
         return self._closed
 
     def _open_file(self) -> None:
@@ -234,10 +233,8 @@ class SessionLog:
     def repair_file(self) -> LogRepaired | None:
         """Rewrite the log if its file was removed or replaced.
 
-        Return an event about this, which the caller records, or None.
-
-        Usually costs two stat calls. Nothing that was appended is lost. Raises `StoreError` on failure; the next call
-        tries once more.
+        Return an event about the repair, which the caller records, or None if the file is intact. Usually costs two
+        stat calls. Nothing that was appended is lost. Raises `StoreError` on failure; the next call tries once more.
         """
         if self._lock is None or self._closed or self.ops.is_current(self._fd, self.folder / EVENTS_FILE):
             return None
@@ -317,7 +314,7 @@ class SessionLog:
         """Return the records with `seq` > `after` on the current branch.
 
         With `stretches` (ranges of event numbers), return those on another branch. Reads the file and leaves out the
-        deltas of finished requests.
+        streamed pieces of finished answers.
         """
         if self._lock is not None:
             return iterate_records(
@@ -357,7 +354,6 @@ class SessionLog:
         return follower
 
     def remove_follower(self, follower: LogFollower) -> None:
-        """Remove a follower."""
         self._followers.discard(follower)
 
     def close(self) -> None:

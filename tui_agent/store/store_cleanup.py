@@ -99,10 +99,8 @@ def measure_path(path: Path) -> int:
 def remove_waste(store: SessionStore, item: Waste, detach: Detach | None = None) -> None:
     """Remove the files of one item that `find_waste` found.
 
-    Texts and unfinished files are removed only if still unused.
-
-    `detach` is passed to `SessionStore.remove`. Raises `OSError`, `StoreError`, and `SessionLocked` if the session is
-    in use by now.
+    Texts and unfinished files are removed only if they are still unused. `detach` is passed to `SessionStore.remove`.
+    Raises `OSError`, `StoreError`, and `SessionLocked` if the session is in use by now.
     """
     if item.kind in ("empty", "old"):
         store.remove(item.session, detach)

@@ -32,7 +32,6 @@ class RedirectReader:
         self._words = words
 
     def at_redirect(self) -> bool:
-        """Return True if a redirection begins at the current position."""
         return self._cursor.match(_START) is not None
 
     def read_all(self) -> tuple[Redirect, ...]:

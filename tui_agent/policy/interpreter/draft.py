@@ -72,7 +72,6 @@ class Draft:
     runs_next: bool = False
 
     def report(self) -> CommandReport:
-        """Return the finished report of the command."""
         if None in self.folders:
             self.doubt("folder", "it is not certain in which folder it runs")
         if Effect.RUNS in self.effects:

@@ -124,7 +124,7 @@ class Guards:
         return any(_lies_below(at.absolute, folder) for folder in self._data.readable)
 
     def _is_in_fork(self, at: Place, facts: PolicyFacts) -> bool:
-        """Return True if the path lies in a fork's workspace, which is a folder inside the product's own data folder."""
+        """Return True if the path lies in a fork's workspace: a folder inside the product's own data folder."""
         session, name = posixpath.split(posixpath.normpath(facts.workspace))
         return at.inside and name == OWN_WORKSPACE and posixpath.dirname(session) in self._own
 

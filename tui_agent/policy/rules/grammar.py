@@ -10,9 +10,9 @@
     connect HOST   a host by its full name; `*.example.org` for its subdomains, `10.0.0.0/8` for a network, `HOST:443`
     tool NAME      every call of a tool; `mcp_*` for several tools
 
-In PATH, `*` and `?` match within one name, and `**` matches any number of folders. In WORDS, `*` and `?` match within one
-word. An allow rule applies only to words and file names that are exactly known. An ask or deny rule already applies if
-it may match, in any letter case.
+In PATH, `*` and `?` match within one name, and `**` matches any number of folders. In WORDS, `*` and `?` match within
+one word. An allow rule applies only to words and file names that are exactly known. An ask or deny rule applies even if
+it only may match, in any letter case.
 Invariant: parsing `text` gives the same rule again; matching never raises.
 """
 

@@ -23,8 +23,10 @@ FaultKind: TypeAlias = Literal[
     "invalid_request",
     "script",
 ]
-"""`rate_limit`, `overloaded`, `server_error`, `transport`, `timeout`, `cut` and `empty` are transient and retried; the rest
-are not. `server_error` is an HTTP status of 500 or more; `transport` is a server that cannot be reached.
+"""Kind of a provider's error.
+
+`rate_limit`, `overloaded`, `server_error`, `transport`, `timeout`, `cut` and `empty` are transient and retried; the
+rest are not. `server_error` is an HTTP status of 500 or more; `transport` is a server that cannot be reached.
 """
 
 Purpose: TypeAlias = Literal["answer", "compaction"]

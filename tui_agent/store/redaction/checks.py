@@ -55,7 +55,11 @@ def is_mailgun_key(candidate: Candidate) -> bool:
 
 
 def is_option_value(candidate: Candidate) -> bool:
-    """Return True for a password or key as an option's value. Within a word (`single-token text`) it needs a digit."""
+    """Return True for a password or key as an option's value.
+
+    After a letter or digit the option may be just the end of a word (`single-token text`). Then the value needs a
+    digit.
+    """
     return is_chosen(candidate) and (has_digit(candidate.value) or not candidate.nearest(1).isalnum())
 
 
@@ -80,7 +84,10 @@ def is_login_argument(candidate: Candidate) -> bool:
 
 
 def is_told(candidate: Candidate) -> bool:
-    """Return True for a password in prose: letters with digits or special characters, but not a common word with a number."""
+    """Return True for a password in prose.
+
+    It has letters with digits or special characters, and is not a common word with a number.
+    """
     value = candidate.value.rstrip(".,!?:;)")
     if has_shape(value, "algorithm", "not-told"):
         return False
@@ -116,7 +123,7 @@ def is_default_text(candidate: Candidate) -> bool:
 
 
 def is_signing_key(candidate: Candidate) -> bool:
-    """Return True for a secret text that is not a name, with or without a number at its end."""
+    """Return True for a secret text that is not a name (also not a name with a number at its end)."""
     return is_secret_text(candidate.value) and not has_shape(candidate.value, "plain-name")
 
 

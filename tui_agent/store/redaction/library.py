@@ -15,7 +15,10 @@ from tui_agent.store.redaction.rule import OPTIONS, Rule
 
 _EXAMPLES = re.compile(r"(?m)^(?:not_)?examples = \[\n(?: .*\n)*\]\n")
 _COUNTED, _COUNTS = b"token", b'tokens":'
-"""A keyword, and a text in which it is ignored, because every event about a model's usage contains the text."""
+"""A keyword, and a text in which the search ignores that keyword.
+
+Every event about a model's usage contains this text.
+"""
 _MAX_HITS = 100
 """Number of hits after which the words already found are removed from the search."""
 

@@ -1,7 +1,7 @@
 """The redactor: finds the secrets in a text and covers them.
 
-Invariant: linear in the text, and cheap without secrets: a rule's pattern runs only on a text that has one of its keywords.
-Everything that is not a secret stays byte for byte the same.
+Invariant: linear in the text, and cheap without secrets: a rule's pattern runs only on a text that has one of its
+keywords. Everything that is not a secret stays byte for byte the same.
 """
 
 import re
@@ -79,7 +79,7 @@ class Redactor:
         in_order = sorted(spelled.items(), key=lambda secret: (-len(secret[0]), secret[0]))
         self._secrets = [(value.encode("utf-8", "surrogateescape"), name) for value, name in in_order]
         self._clean: set[str] = set()
-        """Cache of short texts without secrets, such as the names of tools, models and files, which recur in every event."""
+        """Cache of short texts without secrets, such as the names of tools and files, which recur in every event."""
 
     def suspects(self, raw: bytes) -> bool:
         """Return False only if JSON or other UTF-8 text has no secret. True means that it must be examined."""
@@ -156,7 +156,9 @@ class Redactor:
                 yield replace(hit, start=hit.start + first, end=hit.end + last)
 
     def json(self, value: "JsonValue") -> "JsonValue":
-        """Return a JSON value with every string redacted. A string under a key such as `password` is covered completely."""
+        """Return a JSON value with every string redacted. A string under a key such as `password` is covered as a
+        whole.
+        """
         if isinstance(value, str):
             return self.redact_text(value)
         if isinstance(value, list):

@@ -119,7 +119,10 @@ def entropy(value: str) -> float:
 
 
 def _is_secret_name(candidate: Candidate) -> bool:
-    """Return True unless the group `name` is only a part of another word: `pass` in `compass` is not a secret's name."""
+    """Return True unless the group `name` is only a part of another word.
+
+    For example, `pass` in `compass` is not a secret's name.
+    """
     start, end = candidate.span_of("name")
     if start < 0:
         return True

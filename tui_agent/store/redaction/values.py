@@ -14,12 +14,10 @@ _HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def has_digit(value: str) -> bool:
-    """Return True if a value has a digit."""
     return any(char.isdigit() for char in value)
 
 
 def has_both_cases(value: str) -> bool:
-    """Return True if a value has lower-case and upper-case letters."""
     return value != value.lower() and value != value.upper()
 
 

@@ -1,7 +1,7 @@
 """The reader of printf formats.
 
-Invariant: accepts only conversions that print their arguments. `%n` sets the variable that an argument names, which may run
-code.
+Invariant: accepts only conversions that print their arguments. `%n` sets the variable that an argument names, which may
+run code.
 """
 
 import re
