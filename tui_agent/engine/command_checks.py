@@ -1,4 +1,4 @@
-"""Checks that decide whether a command can run now. Pure functions of the folded state.
+"""Checks that decide whether a command can run now. Pure functions of the session's state.
 
 Invariant: while a turn runs, commands that would disturb it are refused. Commands that read, answer or stop are always
 allowed.

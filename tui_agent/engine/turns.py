@@ -94,7 +94,7 @@ class Turns:
         return self._scope is not None
 
     def reserve(self) -> None:
-        """Reserve the turn before its task starts, so that no second turn can start."""
+        """Reserve the next turn before its task starts, so that no second turn can start."""
         self._checkpointing.stop_maintenance()
         self._scope = anyio.CancelScope()
         self._done = anyio.Event()

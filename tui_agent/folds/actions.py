@@ -317,7 +317,7 @@ class HistoryEntry:
 
 
 class ActionHistory:
-    """A fold of events into actions and observations."""
+    """Builds the history of actions and observations from a log's events, one event at a time."""
 
     def __init__(self) -> None:
         self.entries: list[HistoryEntry] = []

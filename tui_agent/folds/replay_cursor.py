@@ -17,7 +17,7 @@ KEYFRAME_INTERVAL = 500
 
 
 def views_at(records: Sequence[Record], seq: int) -> Views:
-    """Return the views after event `seq`, folded from all records of a log."""
+    """Return the views after event `seq`, computed from all records of a log."""
     views, past_records = Views(), [record for record in records if record.seq <= seq]
     for record in past_records:
         if isinstance(record, Envelope):
@@ -33,18 +33,18 @@ class ReplayCursor:
     def __init__(self, records: Sequence[Record] = (), *, interval: int = KEYFRAME_INTERVAL) -> None:
         self.records: list[Record] = list(records)
         self.folded_count = 0
-        """Number of events folded so far by all calls. Tests use it to measure the cost of a move."""
+        """Number of events that all calls have applied so far. Tests use it to measure the cost of a move."""
         self._span = interval
         self._keyframes: list[tuple[int, Views]] = []
-        """The keyframes in order, each as (number of records folded, views).
+        """The keyframes in order, each as (number of records applied, views).
 
-        A move of the cursor copies the views before it folds more records.
+        A move of the cursor copies the views before it applies more records.
         """
         self._builder = Views()
         self._built = 0
         self._views = Views()
         self._position = 0
-        """Number of records folded into `_views`."""
+        """Number of records that were applied to `_views`."""
 
     def __len__(self) -> int:
         return len(self.records)
@@ -65,7 +65,7 @@ class ReplayCursor:
         return self._builder.metrics.view().cost_usd
 
     def build_keyframes(self, count: int = KEYFRAME_INTERVAL) -> bool:
-        """Fold up to `count` more records into keyframes; return True while there are more."""
+        """Apply up to `count` more records to build keyframes. Return True while there are more records."""
         for record in self.records[self._built : self._built + count]:
             self._built += 1
             self.folded_count += 1

@@ -75,7 +75,7 @@ class RemoteFollower:
         return ()
 
     async def _read_history(self, folder: Path | None) -> Sequence[Record]:
-        """Return the next records of the log file while the cursor is before the first record in memory."""
+        """Return the next records from the log file, as long as the cursor is before the first record in memory."""
         if folder is None or self.cursor >= self._source.first_seq_in_memory - 1:
             self._history = None
             return ()

@@ -30,7 +30,7 @@ MAX_ENDED_JOBS = 24
 MAX_KEPT_BYTES = 1_000_000
 """Maximum bytes of a job's newest output in memory and in `job.finished`."""
 FIRST_OUTPUT_WAIT_S = 1.0
-"""Seconds that `start` waits for the first output or an immediate end."""
+"""Seconds that `start` waits for the first output of a new job, or for its immediate end."""
 TAIL_BYTES = 24_000
 """Bytes at the end of the output that are searched for signs of a refusal by the sandbox."""
 MAX_WAIT_S = 60.0

@@ -31,7 +31,7 @@ _MARGIN = 256
 
 @dataclass(frozen=True, slots=True)
 class RecordableResult:
-    """A result as it is recorded: shortened content, full output and artifact."""
+    """A tool's result as it is recorded: shortened content, full output and artifact."""
 
     content: tuple[Content, ...]
     full_output: LongText | None = None
@@ -41,7 +41,7 @@ class RecordableResult:
 
 
 def result_limit(window: int, *, seen: bool = False) -> int:
-    """Return the maximum bytes of a result: an eighth of the window, or a quarter if `seen` (a file read)."""
+    """Return the maximum bytes of a tool's result: an eighth of the window, or a quarter if `seen` (a file read)."""
     maximum, share = (MAX_READ_BYTES, 4) if seen else (MAX_RESULT_BYTES, 8)
     return max(MIN_RESULT_BYTES, min(maximum, window * _CHARS_PER_TOKEN // share)) if window else maximum
 

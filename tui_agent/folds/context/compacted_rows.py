@@ -71,7 +71,7 @@ class CompactedView:
 
 
 class CountedTokens:
-    """A fold of the token counts of the main agent's messages."""
+    """Collects the token counts of the main agent's messages from events."""
 
     def __init__(self) -> None:
         self._tokens: dict[int, list[int]] = {}
@@ -93,13 +93,16 @@ class CountedTokens:
         return True
 
     def tokens_of(self, seq: int, index: int) -> int | None:
-        """Return the tokens of message number `index` among those of this event; None if it was not sent."""
+        """Return the number of tokens of a message; None if the message was not sent.
+
+        `index` is the message's position among the messages of the event `seq`.
+        """
         counts = self._tokens.get(seq, ())
         return round(counts[index] * self._ratio) if index < len(counts) else None
 
 
 class CallNames:
-    """A fold that stores each call's name as the transcript shows it: `read src/app.py`."""
+    """Collects from events the name of each call as the transcript shows it, e.g. `read src/app.py`."""
 
     def __init__(self) -> None:
         self._names: dict[CallId, str] = {}

@@ -43,7 +43,7 @@ TAKES = (
     UserMessageReceived,
     UserSteered,
 )
-"""Payload classes that this fold handles."""
+"""The classes of event payloads that `Ledger` handles. It ignores all other events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,10 @@ _CACHE_BLOCK_TOKENS = 1_024
 
 
 class Ledger:
-    """A fold of the manifests of the main agent's requests, and of the sources of its messages."""
+    """Builds the ledger of the context from the events of the main agent.
+
+    It uses the manifests of requests, and the events that are the sources of messages.
+    """
 
     def __init__(self) -> None:
         self._new_sources: dict[int, _Source] = {}

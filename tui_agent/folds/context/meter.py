@@ -131,7 +131,7 @@ TAKES = (
     SettingsChanged,
     SessionStarted,
 )
-"""Payload classes that this fold handles."""
+"""The classes of event payloads that `ContextMeter` handles. It ignores all other events."""
 
 
 @dataclass(slots=True)
@@ -161,7 +161,7 @@ class MeterState:
 
 
 class ContextMeter:
-    """A fold of the main agent's manifests and the provider's token counts into the fill level of the context.
+    """Computes the fill level of the context from the main agent's manifests and the provider's token counts.
 
     It continues from `state`, if given.
     """

@@ -122,10 +122,10 @@ class History:
 
 
 class ModelMessages:
-    """A fold of one agent's events into its history. It continues from `history`, if given.
+    """Builds the history that one agent's model sees from the agent's events. It continues from `history`, if given.
 
-    Messages that arrive while calls run (`user.steered`, a shell command) wait at the end of the view; the
-    next `model.requested` moves them into place.
+    Messages that arrive while calls run (`user.steered`, a shell command) wait at the end of the view; the next
+    `model.requested` moves them into place.
     """
 
     def __init__(self, agent: AgentId = MAIN_AGENT, history: History | None = None) -> None:

@@ -18,7 +18,7 @@ _MIN_TOKENS: Final = 100
 
 
 class Calibration:
-    """A fold that compares the token counts of providers with ours, for the requests of all agents.
+    """Compares the token counts of providers with ours, for the requests of all agents.
 
     The ratio is an exponential moving average of the provider's count divided by ours. It starts at 1 and stays between
     0.4 and 2.5, so that a single odd count cannot spoil it.

@@ -119,7 +119,7 @@ class _Turn:
 
 
 class TurnSummaries:
-    """A fold of the records of one branch into summaries of its turns."""
+    """Builds the summaries of turns from the records of one branch."""
 
     def __init__(self) -> None:
         self._turns: list[_Turn] = []

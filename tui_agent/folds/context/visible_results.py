@@ -81,7 +81,7 @@ class _VisibleResults:
 
 
 class VisibleResults:
-    """A fold that counts the tool results which models see in full.
+    """Counts the tool results that models see in full.
 
     It follows the removal and restoration of results, and moves of the head.
     """

@@ -91,7 +91,7 @@ UNKNOWN_WINDOW: Final = InferredWindow()
 
 
 class InferredWindows:
-    """A fold of the requests of all agents, which infers each model's window from accepted and refused requests."""
+    """Infers each model's window from the accepted and refused requests of all agents."""
 
     def __init__(self, known: Mapping[str, InferredWindow] | None = None) -> None:
         self.known: dict[str, InferredWindow] = dict(known or {})

@@ -51,11 +51,11 @@ TAKES = (
     ModelResponded,
     ModelFailed,
 )
-"""Payload classes that this fold handles."""
+"""The classes of event payloads that `AgentsTree` handles. It ignores all other events."""
 
 
 class AgentsTree:
-    """A fold of the states, calls and costs of all agents, in order of appearance."""
+    """Builds the tree of agents with their states, calls and costs, in order of appearance."""
 
     def __init__(self) -> None:
         self._agents: dict[AgentId, AgentNode] = {}

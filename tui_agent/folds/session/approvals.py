@@ -21,11 +21,11 @@ class ApprovalsView:
 
 
 TAKES = (PermissionRequested, PermissionDecided, ToolFinished, QuestionAsked, QuestionAnswered, TurnFinished)
-"""Payload classes that this fold handles."""
+"""The classes of event payloads that `Approvals` handles. It ignores all other events."""
 
 
 class Approvals:
-    """A fold of requests, decisions, questions and answers. A second request for a call replaces the first."""
+    """Tracks the open permission requests and questions. A second request for a call replaces the first."""
 
     def __init__(self) -> None:
         self._permissions: dict[CallId, PermissionRequested] = {}

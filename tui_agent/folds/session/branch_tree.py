@@ -75,7 +75,7 @@ def outcome_of(figures: MetricsView) -> Outcome:
 
 
 class TurnResultFold:
-    """A fold of the events from one message up to the next."""
+    """Computes the result of a message from the events up to the next message."""
 
     def __init__(self, seq: int, at: float, text: LongText) -> None:
         self._seq, self._at, self._text = seq, at, text_preview(text)
@@ -194,7 +194,7 @@ class _OpenBranch:
 
 
 class Tree:
-    """A fold of all records of a log, on any branch, into the tree of branches.
+    """Builds the tree of branches from all records of a log, on any branch.
 
     Messages up to the event `after` are left out.
     """

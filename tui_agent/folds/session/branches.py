@@ -75,7 +75,7 @@ def is_on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
 
 @dataclass(slots=True)
 class BranchesState:
-    """The complete state of the fold `Branches`, for a snapshot.
+    """The complete state of `Branches`, for a snapshot.
 
     `prompts` has (seq, parent) of each user message and of each turn that continued without a message, on all branches.
     """
@@ -86,7 +86,7 @@ class BranchesState:
 
 
 class Branches:
-    """A fold of `session.head_moved`, and of the prompts that can be undone. It continues from `state`, if given."""
+    """Tracks the moves of the head and the prompts that can be undone. It continues from `state`, if given."""
 
     def __init__(self, state: BranchesState | None = None) -> None:
         self.state = state or BranchesState()

@@ -60,11 +60,11 @@ class FilesChangedView:
 
 
 TAKES = (FileChanged, TurnStarted)
-"""Payload classes that this fold handles."""
+"""The classes of event payloads that `FilesChanged` handles. It ignores all other events."""
 
 
 class FilesChanged:
-    """A fold of `file.changed` events into the files that were changed on the current branch."""
+    """Collects the files that were changed on the current branch, from `file.changed` events."""
 
     def __init__(self) -> None:
         self._files: dict[str, ChangedFile] = {}
@@ -127,7 +127,10 @@ class FileState(NamedTuple):
 
 
 class ModifiedFiles:
-    """A fold of `file.changed` events, and of restored checkpoints, which write no `file.changed` events."""
+    """Tracks the state of each changed file from `file.changed` events and restored checkpoints.
+
+    A restored checkpoint may have no `file.changed` events of its own.
+    """
 
     def __init__(self) -> None:
         self._originals: dict[str, str | None] = {}

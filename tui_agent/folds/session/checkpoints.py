@@ -47,7 +47,7 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """A fold of `checkpoint.taken`, `checkpoint.restored` and the changes between them."""
+    """Collects the checkpoints from `checkpoint.taken` and `checkpoint.restored`, with the changes between them."""
 
     def __init__(self) -> None:
         self._branches = Branches()

@@ -14,7 +14,7 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 
 @dataclass(slots=True)
 class Commits:
-    """A fold of `checkpoint.taken` and `checkpoint.restored`: the seq and commit of each, oldest first."""
+    """Collects the seq and the commit of each `checkpoint.taken` and `checkpoint.restored`, oldest first."""
 
     seqs: list[int] = field(default_factory=list)
     commits: list[str] = field(default_factory=list)

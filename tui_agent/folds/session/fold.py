@@ -1,4 +1,4 @@
-"""The fold that builds a `SessionStateView`.
+"""The state of a session, built from events one at a time, and shown as a `SessionStateView`.
 
 Invariant: the state after a log's last event is the state from which the engine continues, in this run or the next.
 """
@@ -51,7 +51,7 @@ _PLAIN_FIELDS = tuple(
 
 
 class SessionState:
-    """A fold of events into the session's state. It continues from `draft`, if given."""
+    """Builds the session's state from events, one event at a time. It continues from `draft`, if given."""
 
     def __init__(self, draft: Draft | None = None) -> None:
         self.draft = draft or Draft()

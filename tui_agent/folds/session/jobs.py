@@ -81,11 +81,14 @@ class JobsView:
 
 
 TAKES = (JobStarted, JobProgress, JobFinished, RunStarted)
-"""Payload classes that this fold handles."""
+"""The classes of event payloads that `Jobs` handles. It ignores all other events."""
 
 
 class Jobs:
-    """A fold of `job.*`. A job still open when a new run starts is lost: its process ended with the earlier run."""
+    """Collects the background jobs from `job.*` events.
+
+    A job that is still open when a new run starts is lost: its process ended with the earlier run.
+    """
 
     def __init__(self) -> None:
         self._jobs: dict[JobId, JobView] = {}

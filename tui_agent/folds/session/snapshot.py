@@ -1,7 +1,7 @@
-"""Snapshots of an engine's folds between two turns, as JSON, so that the log need not be folded again.
+"""Snapshots of an engine's folds between two turns, as JSON, so that the log need not be read from the start.
 
-Invariant: derived data: if a snapshot cannot be read, the log is folded instead. Folding on from a snapshot gives the
-same state as folding the whole log.
+Invariant: derived data: if a snapshot cannot be read, the whole log is folded instead. A snapshot and the events after
+it give the same state as the whole log.
 """
 
 from dataclasses import dataclass, fields

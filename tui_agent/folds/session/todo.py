@@ -17,11 +17,11 @@ class TodoView:
 
 
 TAKES = (TodoUpdated,)
-"""Payload classes that this fold handles."""
+"""The classes of event payloads that `Todo` handles. It ignores all other events."""
 
 
 class Todo:
-    """A fold of `todo.updated` of the main agent; delegates have their own lists."""
+    """Builds the todo list of the main agent from `todo.updated` events. Delegates have lists of their own."""
 
     def __init__(self, items: tuple[TodoItem, ...] = ()) -> None:
         self._view = _build_view(items)

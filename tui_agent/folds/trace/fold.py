@@ -1,4 +1,4 @@
-"""The fold behind the trace: events open and close spans (turns, iterations, model calls, tool calls).
+"""The trace, built from events that open and close spans (turns, iterations, model calls, tool calls).
 
 Invariant: `apply` costs O(depth); unchanged spans are the same objects in the next view.
 """
@@ -49,7 +49,7 @@ _TURN_STATES: dict[TurnEnd, SpanState] = {
 
 
 class Trace:
-    """A fold of a session's events into spans.
+    """Builds the spans of the trace from a session's events.
 
     A delegate's model calls and tools are children of the span of its subtask. Spans of old turns, before the newest
     `keep`, are packed.

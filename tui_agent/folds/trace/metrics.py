@@ -125,7 +125,10 @@ class MetricsView:
 
 
 class Metrics:
-    """A fold of all events of a log into figures. It includes abandoned branches, because they cost money too."""
+    """Computes the figures of a session from all events of its log.
+
+    Abandoned branches are included, because they cost money too.
+    """
 
     def __init__(self) -> None:
         self.sums = MetricsView()

@@ -48,7 +48,7 @@ class PartRow:
 
 
 class Parts:
-    """A fold of the log into one row for each message part."""
+    """Builds one row for each message part from the events of a log."""
 
     def __init__(self) -> None:
         self.rows: list[PartRow] = []

@@ -1,1 +1,1 @@
-"""The fold behind the chat: the entries that the chat shows, in order."""
+"""The transcript: the entries that the chat shows, built from events."""

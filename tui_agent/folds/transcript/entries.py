@@ -148,7 +148,7 @@ class NoticeEntry(EntryBase):
 
     @property
     def is_summary(self) -> bool:
-        """True if the blocks are a long summary, which the chat shows folded."""
+        """True if the blocks are a long summary, which the chat shows collapsed."""
         return self.kind == "compaction" or (self.kind == "context" and bool(self.blocks))
 
 

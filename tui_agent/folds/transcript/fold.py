@@ -19,7 +19,7 @@ _ALL_HANDLERS = Handlers.join(MESSAGE_HANDLERS, TOOL_HANDLERS, NOTICE_HANDLERS, 
 
 
 class Transcript:
-    """A fold of everything that the chat shows. A delegate's work is shown on the row of the call that started it.
+    """Builds the entries that the chat shows from events. A delegate's work is part of the call that started it.
 
     Entries before the newest `keep` are packed: slower to read, but with a tenth of the memory.
     """
