@@ -125,7 +125,7 @@ def shorten_home(path: Path) -> str:
 
 
 def named(text: str) -> str:
-    """Show a command, path or host on one line with invisible characters revealed, because the user decides by it."""
+    """Show a command, path or host that the user decides about on one line, with invisible characters revealed."""
     return clean_line(text, reveal=True)
 
 

@@ -104,7 +104,7 @@ class Approval(ApprovalRows):
             self._decide(self.chosen)
 
     def close_field(self) -> None:
-        """Close the text field and return to the answers. After a rule was edited, restore the selection."""
+        """Close the text field; after a rule was edited, select the answer that was selected before."""
         if self.chosen == "a":
             self.chosen = self.chosen_before_edit
         self.rule, self.everywhere = None, False

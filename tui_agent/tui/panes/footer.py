@@ -38,7 +38,7 @@ class Footer(LinePane):
         return [pen.line(width, left, help_parts)]
 
     def _visible_hints(self, room: int) -> list[KeyHint]:
-        """Return the hints that fit. The last hint is left out first, but keys that close something come last."""
+        """Return the hints that fit; hints for keys that close something are the last to be left out."""
         shown = [hint for hint in self.keys if hint.action != "help"]
         while shown and hints_width(shown) > room:
             shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
