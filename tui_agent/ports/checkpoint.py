@@ -108,17 +108,15 @@ class Checkpoints(Protocol):
         ...
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
-        """Continue from the commit `known`.
+        """Continue from the commit `known`, the newest commit in the log.
 
-        If `known` is empty or lost, take a first checkpoint and return it as a baseline.
-
-        `known` is the newest commit in the log. With `unchanged` (the session changed nothing after `known`), the
-        baseline replaces a lost commit. May be called a second time after an error.
+        If `known` is empty or lost, take a first checkpoint and return it as a baseline. With `unchanged` (the session
+        changed nothing after `known`), the baseline replaces a lost commit. May be called a second time after an error.
         """
         ...
 
     def take_notices(self) -> tuple[str, ...]:
-        """Return new sentences for the user about the store, such as lost checkpoints. Each is returned only once."""
+        """Return new sentences for the user, such as about lost checkpoints. Each is returned only once."""
         ...
 
     async def find_changes(
@@ -161,9 +159,9 @@ class Checkpoints(Protocol):
         ...
 
     async def run_maintenance(self) -> bool:
-        """Copy borrowed objects into the store and pack it. Return True if anything was done.
+        """Copy git objects that the checkpoints share with the user's repository into their own store, and pack it.
 
-        Call this while idle. Any other call, or cancellation, stops the maintenance.
+        Return True if anything was done. Call this while idle. Any other call, or cancellation, stops the maintenance.
         """
         ...
 

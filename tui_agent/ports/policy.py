@@ -31,7 +31,7 @@ class PolicyFacts:
     sandboxed: bool = False
     """True if commands run in a sandbox: they write only the workspace, have no network and cannot read `secrets`."""
     private_temp_paths: frozenset[str] = frozenset()
-    """Absolute paths in temporary folders where a sandboxed command finds only what such commands created."""
+    """Absolute paths in temporary folders, at which a sandboxed command finds only what sandboxed commands created."""
     restorable_files: frozenset[str] = frozenset()
     """Absolute paths of files that the newest checkpoint holds unchanged, so that `/undo` can restore them."""
     secrets: tuple[SecretFile, ...] = ()

@@ -74,8 +74,9 @@ class RepoMaps(Protocol):
         ...
 
     def take_late_map(self) -> RenderedMap | None:
-        """Return the map that `render_within` did not wait for, or None while it is not ready. Each is returned
-        once.
+        """Return the map that `render_within` did not wait for, or None while it is not ready.
+
+        Each map is returned once.
         """
         ...
 

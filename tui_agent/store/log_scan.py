@@ -203,7 +203,8 @@ def filter_lines(
 def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) -> frozenset[bytes]:
     """Return the ids of all requests with a readable answer or final failure.
 
-    A request whose answer is on a damaged line is not included: only its deltas still have the text.
+    A request whose answer is on a damaged line is not included, because only the streamed pieces of that answer are
+    left.
     """
     request_ids = {
         request

@@ -71,7 +71,10 @@ UNREACHED: Final = State({}, ())
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The states after a part of a script succeeded and after it failed, and the bound on its output."""
+    """The states of the shell after a part of a script succeeded and after it failed.
+
+    `output` is a value that covers everything that this part may print.
+    """
 
     success: State
     failure: State

@@ -11,8 +11,8 @@
     tool NAME      every call of a tool; `mcp_*` for several tools
 
 In PATH, `*` and `?` match within one name, and `**` matches any number of folders. In WORDS, `*` and `?` match within
-one word. An allow rule applies only to words and file names that are exactly known. An ask or deny rule applies even if
-it only may match, in any letter case.
+one word. An allow rule applies only to words and file names that are exactly known. An ask or deny rule applies as
+soon as it may match, in any letter case.
 Invariant: parsing `text` gives the same rule again; matching never raises.
 """
 

@@ -156,8 +156,9 @@ class Redactor:
                 yield replace(hit, start=hit.start + first, end=hit.end + last)
 
     def json(self, value: "JsonValue") -> "JsonValue":
-        """Return a JSON value with every string redacted. A string under a key such as `password` is covered as a
-        whole.
+        """Return a JSON value with every string redacted.
+
+        A string under a key such as `password` is covered as a whole.
         """
         if isinstance(value, str):
             return self.redact_text(value)

@@ -45,10 +45,9 @@ def _known_shape(name: str) -> str:
 class Rule(BaseModel):
     """A redaction rule for one kind of secret.
 
-    The group `secret` of a match (or `secret2`, or the whole match) is covered.
-
-    `keywords` are in lower case; every text that the pattern matches contains one of them. A keyword after `^` must
-    begin a word. In `examples` the secret is between `[[` and `]]`; `{{a-z0-9 20}}` is replaced by 20 such characters.
+    The group `secret` of a match (or `secret2`, or the whole match) is covered. `keywords` are in lower case; every
+    text that the pattern matches contains one of them. A keyword after `^` must begin a word. In `examples` the secret
+    is between `[[` and `]]`; `{{a-z0-9 20}}` is replaced by 20 such characters.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
