@@ -159,7 +159,7 @@ class Checkpoints(Protocol):
         ...
 
     async def run_maintenance(self) -> bool:
-        """Copy git objects that the checkpoints share with the user's repository into their own store, and pack it.
+        """Copy git objects that the checkpoints borrow from other repositories into their own store, and pack it.
 
         Return True if anything was done. Call this while idle. Any other call, or cancellation, stops the maintenance.
         """
