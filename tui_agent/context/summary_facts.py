@@ -162,7 +162,7 @@ def _task(facts: Facts, text: Text) -> str:
 
 
 def _user_messages(facts: Facts, text: Text) -> SummaryBlock:
-    """Return the block with the user's later messages, except those that stay in the history."""
+    """Return the summary's block of user messages after the task, except those that stay in the history."""
     own = [message for message in list(user_messages(facts))[1:] if message.seq <= facts.through]
     texts = [text_of_content(message.content, text).strip() for message in own]
     pinned = [message.seq in facts.pinned for message in own]

@@ -129,7 +129,7 @@ def _best_first(scores: Mapping[str, float]) -> list[str]:
 def named_first(
     order: Sequence[Ranked], mentions: Sequence[NamedFile], find_lines: LineFinder
 ) -> list[Ranked]:
-    """Return the files with those that the question names first."""
+    """Return the files in a new order: files that the question names come first."""
     if not mentions:
         return list(order)
     places = {file.path: index for index, file in enumerate(order)}
