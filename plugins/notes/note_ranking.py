@@ -219,5 +219,5 @@ def _shares_prefix(word: str, term: str) -> bool:
 
 
 def _without_e(word: str) -> str:
-    """Replace ae, oe, ue by a, o, u: `groesse` then equals `Größe` after `strip_accents`."""
+    """Replace ae, oe, ue by a, o, u, so that `groesse` equals `Größe` without accents."""
     return word.replace("ae", "a").replace("oe", "o").replace("ue", "u")

@@ -138,7 +138,7 @@ def _vitest(output: str) -> TestCounts:
 
 
 def _summary_line(pattern: str, failure: str, output: str) -> TestCounts:
-    """Read counts such as `1 failed, 2 passed` from the output's last line that matches `pattern`.
+    """Read counts such as `1 failed, 2 passed` from the last line of the output that matches `pattern`.
 
     `failure` is the pattern of a line with the name of a failed test.
     """
@@ -186,7 +186,10 @@ _READERS: dict[str, Callable[[str], TestCounts]] = {
 
 
 def _count_words(words: str, text: str) -> Counter[str]:
-    """Return the number before each word in a text such as `1 failed, 2 passed`. `words` is a regex alternation."""
+    """Return the number before each word in a text such as `1 failed, 2 passed`.
+
+    `words` is a regular expression of alternatives, e.g. `passed|failed`.
+    """
     return Counter({word: int(count) for count, word in re.findall(rf"(?<!\d)(\d++) ({words})\b", text)})
 
 

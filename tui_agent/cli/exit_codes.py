@@ -47,7 +47,7 @@ _TURN_ENDS = {
 
 
 def of_turn_end(reason: str) -> Exit:
-    """Return the exit status for a `TurnFinished.reason`; `FAILED` for an unknown one."""
+    """Return the exit status for a `TurnFinished.reason`; `FAILED` for an unknown reason."""
     return _TURN_ENDS.get(reason, Exit.FAILED)
 
 

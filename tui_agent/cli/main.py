@@ -128,7 +128,7 @@ def innermost_error(error: BaseException) -> BaseException:
 
 
 def report(error: BaseException, *, debug: bool) -> None:
-    """Print the error on standard error, but nothing for a `BrokenPipeError`."""
+    """Print an error on standard error; print nothing for a `BrokenPipeError`."""
     if isinstance(error, BrokenPipeError):
         drop_output()  # The reader of standard output is gone.
     elif isinstance(error, KeyboardInterrupt):
@@ -142,7 +142,7 @@ def report(error: BaseException, *, debug: bool) -> None:
 
 
 def is_output_fault(error: BaseException) -> bool:
-    """Return True if writing to standard output failed: the OSError then has no file name."""
+    """Return True if the error came from writing to standard output: the OSError then has no file name."""
     return isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT_FAULTS
 
 
@@ -154,7 +154,7 @@ def drop_output() -> None:
 
 
 def format_error(error: BaseException) -> str:
-    """Return one line with the error and what to do about it."""
+    """Return one line with an error and the advice on what to do about it."""
     if isinstance(error, TuiAgentError):
         text = str(error)
     elif is_output_fault(error):
@@ -209,7 +209,7 @@ def position_of_command(words: list[str], options_with_value: set[str]) -> int |
 
 
 def reject_mistyped_command(name: str) -> None:
-    """Raise a `UsageError` if `name` is one word and similar to a command."""
+    """Raise a `UsageError` if `name` is a single word that resembles a command's name."""
     close = difflib.get_close_matches(name, VERBS, n=1, cutoff=0.75)
     if close and " " not in name:
         raise UsageError(

@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print standard input without its secrets, or list the secrets."""
+    """Print standard input without its secrets, or with `--explain` a list of the secrets."""
     redactor = load_context(arguments).redactor
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]

@@ -121,7 +121,7 @@ def _end_label(reason: str) -> str:
 
 
 def kinds(metrics: MetricsView) -> str:
-    """Format the eight most frequent kinds of events with their counts, and the total of the others."""
+    """Format the eight most frequent kinds of events with their counts, and the total of all others."""
     commonest = sorted(metrics.kinds.items(), key=lambda pair: (-pair[1], pair[0]))
     rest = sum(count for _, count in commonest[8:])
     counts = [f"{kind} {count}" for kind, count in commonest[:8]]

@@ -203,7 +203,9 @@ def _parse_toml(text: str, path: Path) -> Tree:
 
 
 def _fill_model_names(tree: Tree) -> Tree:
-    """Add a model name to profiles that only override another layer's profile, so that they pass validation."""
+    """Add a model name to profiles that only change settings of another layer's profile, so that validation accepts
+    them.
+    """
     models = tree.get("models")
     if not isinstance(models, dict):
         return tree

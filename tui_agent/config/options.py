@@ -24,7 +24,7 @@ class SessionOptions:
     session: str | None = None
     """Id of the session to open or create."""
     continue_latest: bool = False
-    """Open the newest session of this workspace, or a new one if there is none."""
+    """True to open the newest session of this workspace, or a new session if there is none."""
     carry_from: str | None = None
     """Start with a short summary of another session's turns (its id, the start of its id, or `latest`)."""
     context_mode: str | None = None
@@ -46,13 +46,15 @@ class SessionOptions:
     steer: str = ""
     """In a demo: the message that the app sends while the agent works."""
     typed_keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Variables and keys typed for this run only; kept in memory and used before all others."""
+    """Values of variables and API keys that the user typed for this run; kept in memory only and used before all
+    others.
+    """
     interactive: bool = True
     """True if someone can answer questions. If False, calls that need approval are denied."""
     trusted_once: tuple[str, ...] = ()
     """Hashes (`ProjectFiles.key`) of the project files that are trusted for this run only."""
     ignore_project: bool = False
-    """Run without undecided project files instead of asking about them."""
+    """True to run without project files that the user has not decided about, instead of asking."""
     cwd_given: bool = False
     """True if `cwd` was given explicitly. A session whose own workspace no longer exists then continues there."""
 

@@ -34,7 +34,7 @@ class Provider:
     base_url_env: str = ""
     litellm: str = ""
     suggested_models: tuple[str, ...] = ()
-    """Names of the models to offer first if the user has a key and chose no model."""
+    """Names of the models to offer first to a user who has a key and chose no model."""
 
     @property
     def map_name(self) -> str:

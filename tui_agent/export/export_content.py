@@ -76,7 +76,7 @@ class ExportContent:
         yield from outside_changes
 
     def changes_of(self, call_id: CallId) -> list[ExportedChange]:
-        """Return the file changes made by a tool call."""
+        """Return the file changes that a tool call made."""
         return [change for change in self.changes if change.call_id == call_id]
 
 

@@ -69,7 +69,7 @@ class LoadedPlugins(Offers):
 
     @property
     def failed(self) -> list[PluginFailed]:
-        """Events of the plugins that failed, with the reason."""
+        """The `plugin.failed` events of the plugins that could not be loaded, with the reasons."""
         return [event for event in self.events if isinstance(event, PluginFailed)]
 
 

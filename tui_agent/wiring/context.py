@@ -47,7 +47,7 @@ class ContextComposition:
 
     @property
     def knowledge(self) -> Knowledge:
-        """The lookup services for mentions and tools."""
+        """The services that look up symbols and skills for mentions and tools."""
         return Knowledge(symbols=self._maps.find_definitions, skills=self._skills)
 
     def middlewares(

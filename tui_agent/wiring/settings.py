@@ -12,7 +12,10 @@ CLIENTS_WITH_MODEL_CHOICE = ("app", "web", "editor")
 
 
 def build_settings(base: StartupContext, models: ModelFactory) -> SessionSettings:
-    """Return the settings of a new session. Raises `ConfigError` for an unusable model if the client cannot change it."""
+    """Return the settings of a new session.
+
+    Raises `ConfigError` for an unusable model, unless the user can choose another model in the client.
+    """
     config = base.config
     model = models.no_model()
     if config.model or config.base_url:
@@ -41,8 +44,8 @@ def _resolve(
 def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Recorder) -> None:
     """Apply the model and the context mode that the fork was created with.
 
-    A model on the command line takes precedence. Raises `ConfigError` for an unusable model if the client cannot
-    change it.
+    A model on the command line takes precedence. Raises `ConfigError` for an unusable model, unless the user can choose
+    another model in the client.
     """
     change, known = recorder.state.fork_changes, recorder.state.settings
     if change is None or known is None:

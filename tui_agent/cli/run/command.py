@@ -164,7 +164,7 @@ def continue_session(options: SessionOptions) -> int:
 async def run_one_turn(
     options: SessionOptions, begin: TurnStart, show: Show, coda: AfterTurn | None = None
 ) -> Outcome:
-    """Open the session, run one turn and close the session.
+    """Open the session that `options` select, run one turn and close the session.
 
     Raises `ConfigError` if no model is set or there is no trust decision about the project's files, and `StoreError` if
     the log cannot be written.
@@ -196,7 +196,7 @@ async def run_one_turn(
 async def use_session(
     options: SessionOptions, base: StartupContext, act: Callable[[LocalSession], Awaitable[ResultT]]
 ) -> ResultT:
-    """Open the session, call `act` with it, close the session and return the result of `act`.
+    """Open the session that `options` select, call `act` with it, close it and return the result of `act`.
 
     Raises the engine's error if the engine fails.
     """

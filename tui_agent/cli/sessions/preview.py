@@ -98,7 +98,7 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
 
 
 def summary_json(summary: SessionSummary) -> dict[str, object]:
-    """Return the fields that `sessions list` and `sessions preview` have in common."""
+    """Return the JSON fields that `sessions list` and `sessions preview` have in common."""
     return {
         "title": summary.title,
         "workspace": summary.workspace,

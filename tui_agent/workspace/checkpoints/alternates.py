@@ -17,7 +17,9 @@ def alternates_file(store: Path) -> Path:
 
 
 def find_missing_folders(store: Path) -> list[Path]:
-    """Return the object folders that the store borrows from, directly or indirectly, but that no longer exist."""
+    """Return the object folders from which the checkpoint store borrows, directly or indirectly, but that no longer
+    exist.
+    """
     missing: list[Path] = []
     folders = [store / "objects"]
     for _ in range(MAX_DEPTH):

@@ -28,7 +28,7 @@ class FileOperations:
     """File operations that change the workspace, replaceable so that tests can make each one fail."""
 
     def link(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
-        """Create a second name for a file or a link; never overwrites."""
+        """Create a second name (a hard link) for a file or a symbolic link; never overwrites."""
         os.link(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd, follow_symlinks=False)
 
     def rename(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
@@ -98,14 +98,14 @@ class StagingFolder:
         self._lock_fd: int | None = None
 
     def open(self) -> None:
-        """Create the folder, and lock it until this process ends or `clear` is called."""
+        """Create the staging folder, and lock it until this process ends or `clear` is called."""
         with self._files.folder([]) as root:
             self._operations.mkdir(self._name, root)
             os.chmod(self._name, 0o700, dir_fd=root)
         self.lock()
 
     def lock(self) -> bool:
-        """Lock the folder; return False if another process is using it."""
+        """Lock the staging folder; return False if another process is using it."""
         try:
             with self._files.folder([]) as root:
                 fd = os.open(self._name, FOLDER_FLAGS, dir_fd=root)
@@ -128,7 +128,7 @@ class StagingFolder:
             self._lock_fd = None
 
     def stage(self, number: int, content: bytes, bits: int, *, link: bool) -> None:
-        """Create a staged file or link, to be moved later."""
+        """Write a new file or link into the staging folder, under the number that a later `Move` refers to."""
         with self._files.folder([self._name]) as stage:
             if link:
                 self._operations.symlink(content, f"{number}.new", stage)
@@ -234,7 +234,7 @@ class StagingFolder:
         return SAVED_PREFIX + self._name.rsplit("-", 1)[-1]
 
     def clear(self) -> None:
-        """Remove the folder and its content, starting with the journal. Raises OSError."""
+        """Remove the staging folder and its content, starting with the journal. Raises OSError."""
         try:
             with self._files.folder([self._name]) as stage:
                 with os.scandir(stage) as entries:

@@ -274,7 +274,7 @@ def examine_candidates(
 
 
 def unsaveable_reason(shadow: CheckpointStore, path: str, nested: dict[str, bool], *, tracked: bool) -> str:
-    """Return the reason why a path is never saved, or an empty string if it can be saved."""
+    """Return the reason why no checkpoint may contain a path, or an empty string if it may."""
     parts = path.split("/")
     if path.endswith("/"):
         return "Repositories in the workspace are not saved"

@@ -206,11 +206,14 @@ class Git:
     async def run_line(
         self, *args: str, stdin: bytes = b"", index: Path | None = None, author: str = "agent"
     ) -> str:
-        """Run git and return the single line it prints."""
+        """Run git and return the single line that it prints."""
         return (await self(*args, stdin=stdin, index=index, author=author)).decode("utf-8", "replace").strip()
 
     async def read_contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """Return the bytes of the objects in `sizes` (id to size). Raises `CheckpointError` if a size is wrong."""
+        """Return the content of git objects by id. `sizes` maps the ids to the expected sizes in bytes.
+
+        Raises `CheckpointError` if a size is wrong.
+        """
         if not sizes:
             return {}
         out = await self("cat-file", "--batch", stdin="".join(f"{name}\n" for name in sizes).encode())

@@ -123,7 +123,9 @@ async def describe_borrowed(shadow: CheckpointStore) -> str:
 
 
 def clear_locks(store: Path) -> None:
-    """Remove the locks and unfinished files of a killed git. The caller must hold the session's lock."""
+    """Remove the locks and unfinished files that a killed git left in the store. The caller must hold the session's
+    lock.
+    """
     for leftover in (*store.glob("*.lock"), *store.glob("draft-*"), *store.glob("refs/**/*.lock")):
         leftover.unlink(missing_ok=True)
     clear_drafts(store)

@@ -120,7 +120,10 @@ class PreparedRestore:
 async def prepare_restore(
     shadow: CheckpointStore, source: str, named: Collection[str] = ()
 ) -> PreparedRestore:
-    """Plan a restore to the checkpoint `source`, but change nothing. Paths that are `named` and saved are included."""
+    """Plan a restore to the checkpoint `source`, but change nothing.
+
+    `named` are paths to restore in addition to the changed ones; they are ignored if no checkpoint contains them.
+    """
     await shadow.find_tree(source)
     result = await shadow.git.run("merge-base", source, shadow.head)
     if result.code:

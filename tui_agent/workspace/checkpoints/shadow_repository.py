@@ -49,11 +49,11 @@ class LineChange(NamedTuple):
 
 
 class GitCheckpoints:
-    """Checkpoints of the folder `workspace` in the git store `store`. `git` is the program, looked up in `PATH` if not
-    given.
+    """Checkpoints of the folder `workspace` in the git store `store`.
 
-    `sessions` is the folder of all sessions, which the workspace must not contain. Calls run one at a time. The caller
-    must hold the session's lock, because only one process may use a store.
+    `git` is the git program, looked up in `PATH` if not given. `sessions` is the folder of all sessions, which the
+    workspace must not contain. Calls run one at a time. The caller must hold the session's lock, because only one
+    process may use a store.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class GitCheckpoints:
             return await store_setup.resume_checkpoint(shadow, known)
 
     def take_notices(self) -> tuple[str, ...]:
-        """Return sentences for the user about automatic actions on the store since the last call."""
+        """Return sentences for the user about interrupted restores and damage that were repaired since the last call."""
         sentences = tuple(self._shadow.notices)
         self._shadow.notices.clear()
         return sentences
@@ -150,7 +150,10 @@ class GitCheckpoints:
     async def find_changes(
         self, paths: Sequence[str] | None = None, *, extra_paths: Sequence[str] = ()
     ) -> WorkspaceChanges:
-        """Return the changes since the newest checkpoint at `paths` (None: anywhere, and at ignored `extra_paths`)."""
+        """Return the changes since the newest checkpoint at `paths`.
+
+        If `paths` is None, search the whole workspace, and the `extra_paths` even if git ignores them.
+        """
         async with self._exclusive() as shadow:
             return await find_changes(shadow, paths, extra_paths)
 
@@ -312,7 +315,7 @@ class GitCheckpoints:
             return await run_sync(measure_folder, shadow.git.folder)
 
     async def aclose(self) -> None:
-        """Cancel maintenance and wait for the running call."""
+        """Cancel maintenance, and wait for the call that is running."""
         if self._upkeep_scope is not None:
             self._upkeep_scope.cancel()
         async with self._lock:

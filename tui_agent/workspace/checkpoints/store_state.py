@@ -103,7 +103,7 @@ class CheckpointStore:
         return await run_sync(_parse_entries, out)
 
     def was_unsaved(self, path: str) -> bool:
-        """Return True if a file that no checkpoint contains existed at this path before."""
+        """Return True if a file existed at this path that no checkpoint contains."""
         parts = path.split("/")
         return path in self.unsaved_paths or any(
             "/".join(parts[:end]) + "/" in self.unsaved_paths for end in range(1, len(parts))
@@ -184,7 +184,7 @@ def write_file(store: Path, path: Path, content: bytes) -> None:
 
 
 def disk_error(place: Path, fault: OSError) -> CheckpointError:
-    """Return the error for a file operation on the checkpoint store that failed."""
+    """Return the error to raise when a file operation on the checkpoint store has failed."""
     return CheckpointError(
         f"The checkpoint store {place} could not be used: {fault.strerror or fault}.",
         hint="Check the disk's free space and the folder's permissions. The workspace was not changed.",
@@ -203,7 +203,7 @@ def measure_folder(folder: Path) -> int:
 
 @contextlib.asynccontextmanager
 async def undo_on_error(undo: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """If the block fails or is cancelled, run `undo` without interruption, then re-raise."""
+    """If the `with` block fails or is cancelled, run `undo` without interruption, then re-raise."""
     try:
         yield
     except BaseException:

@@ -95,7 +95,7 @@ reftable remotes replay revert safe sequence showbranch sideband ssh trace2 trai
 """Sections that git reads but that have no key in the list of harmless keys."""
 
 OPEN_SECTIONS = frozenset({"advice", "color", "column", "gui"})
-"""Sections in which every key is harmless."""
+"""Sections of a git configuration in which every setting is harmless."""
 _SWITCH = "(?i:|true|false|yes|no|on|off|0|1)"
 _OFF = "(?i:|false|no|off|0)"
 _LFS_SKIP = r"(?: --skip)?"
@@ -131,13 +131,13 @@ _VALUES = {
     "submodule.recurse": _OFF,
     "tag.sort": _SORT,
 }
-"""Maps keys that are harmless only with certain values to patterns of the harmless values."""
+"""Git settings that are harmless only with certain values, each with a pattern for these values."""
 VALUES: Mapping[str, re.Pattern[str]] = {key: re.compile(value) for key, value in _VALUES.items()}
 VALUES_OF_SECTIONS: Mapping[str, re.Pattern[str]] = {
     "fsck": re.compile("error|warn|ignore"),
     "pager": re.compile(_SWITCH),
 }
-"""Maps sections whose keys are all harmless only with certain values to patterns of the harmless values."""
+"""Sections in which every setting is harmless only with certain values, each with a pattern for these values."""
 
 
 def _parse_listed() -> Mapping[str, frozenset[str]]:
@@ -148,7 +148,7 @@ def _parse_listed() -> Mapping[str, frozenset[str]]:
 
 _LISTED = _parse_listed()
 KEYS = frozenset(f"{section}.{name}" for section, names in _LISTED.items() for name in names)
-"""Keys that are harmless with any value, e.g. `branch.*.merge`, where `*` is a subsection."""
+"""Git settings that are harmless with any value, e.g. `branch.*.merge`, where `*` is a subsection."""
 SECTIONS = (
     OPEN_SECTIONS
     | frozenset(_OTHER_SECTIONS.split())
@@ -157,7 +157,7 @@ SECTIONS = (
     | frozenset(key.partition(".")[0] for key in VALUES)
     | {"alias"}
 )
-"""Sections that git or one of its filters reads; all others belong to other tools."""
+"""Sections of a git configuration that git or one of its filters reads; all others belong to other tools."""
 
 COMMANDS = frozenset(
     """add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap checkout

@@ -97,7 +97,10 @@ class RepositoryCheck:
         self._check_objects(f"{folder}/objects", homes)
 
     def find_submodules(self, folder: str) -> tuple[str, ...]:
-        """Return the folders of the submodules' repositories below `modules`. Their names may contain slashes."""
+        """Return the git folders of a repository's submodules, which are below its folder `modules`.
+
+        The names of submodules may contain slashes.
+        """
         repositories: list[str] = []
         pending = [f"{folder}/modules"]
         while pending:
@@ -148,7 +151,7 @@ MAX_MATCHES = 200
 """Maximum number of folders that one pattern may match."""
 MAX_REPOSITORIES = 200
 _HOOK = "post-index-change"
-"""The only hook that a read-only git command runs."""
+"""Name of the only hook that a read-only git command runs."""
 _TRUSTED_FOLDER = re.compile(r"(?im)^[ \t]*+directory[ \t]*+=(.*)$")
 """Regular expression for a line of the setting `safe.directory`."""
 _IGNORED_REVISIONS = ".git-blame-ignore-revs"
@@ -188,7 +191,7 @@ def _accepts_work_tree(path: str, repository: Repository | None) -> bool:
 
 
 def _is_trusted_by_user(work_tree: str) -> bool:
-    """Return True if the user's own configuration lets git use another user's repository."""
+    """Return True if the user's git configuration lets git use this repository of another user."""
     home = os.path.expanduser("~")  # noqa: PTH111
     config_home = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     trusted: set[str] = set()
@@ -256,7 +259,7 @@ class _Check:
         return tuple(dict.fromkeys(tops))
 
     def _check_folder(self, folder: str, tops: Sequence[str], homes: Sequence[str]) -> tuple[str, ...]:
-        """Check one git folder of a repository. Return the work trees set in its configuration."""
+        """Check one git folder of a repository. Return the work trees that its configuration sets."""
         self._parts.check(folder, homes)
         configured = tuple(path for path in list_work_trees(folder) if _is_work_tree(path, folder))
         bases = dict.fromkeys((*tops, *configured, folder))

@@ -41,7 +41,7 @@ class HookCommand:
         self._variables = variables
 
     async def ask(self, event: JsonMap, time_limit_s: float) -> HookReply:
-        """Run the command to its end. Cancelling ends the command and its processes too."""
+        """Run the hook's command to its end and return its reply. Cancelling ends the command and its processes."""
         spec = ExecSpec(
             script=self._command,
             env=self._variables,

@@ -39,12 +39,14 @@ IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
 """Maximum number of descriptors that tui-agent sends with one order to start a command."""
 MIN_DESCRIPTOR = 64
-"""Descriptors are first duplicated to numbers from here on, then to the numbers that the command expects."""
+"""Lowest number to which received descriptors are duplicated first, before they get the numbers that the command
+expects.
+"""
 _LENGTH_BYTES = 4
 
 
 def main() -> None:
-    """Serve the socket on descriptor 0 until it is closed and every warden has ended."""
+    """Serve tui-agent through the socket on descriptor 0, until it is closed and every warden has ended."""
     options = json.loads(sys.argv[1])
     for signal_number in IGNORED_SIGNALS:
         signal.signal(signal_number, signal.SIG_IGN)
@@ -76,7 +78,7 @@ class ChildNotifier:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def clear(self) -> None:
-        """Discard pending notifications."""
+        """Discard the notifications about ended children that are waiting in the pipe."""
         with suppress(BlockingIOError):
             while os.read(self.read, 512):
                 pass
@@ -96,7 +98,7 @@ class Reaper:
         self._killed = 0
 
     def run(self) -> None:
-        """Serve until the socket is closed and no process is left."""
+        """Start commands for tui-agent until the socket is closed and no process is left."""
         while self._open or self._wardens or self._has_strays:
             poll = select.poll()
             poll.register(self._wakes.read, select.POLLIN)

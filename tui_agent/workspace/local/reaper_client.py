@@ -82,7 +82,7 @@ class Child:
         return None
 
     async def wait(self) -> None:
-        """Wait until the command itself has ended. Its other processes may continue."""
+        """Wait until the command itself has ended. Processes that it started may continue."""
         while self.code is None and not self.is_gone:
             await self._receive_more()
 
@@ -97,7 +97,7 @@ class Child:
         self._send_line("kill")
 
     def close(self) -> None:
-        """Close the socket; remaining processes are killed."""
+        """Close the socket to the command's warden, which then kills the remaining processes."""
         self._line.close()
 
     async def _receive_more(self) -> None:

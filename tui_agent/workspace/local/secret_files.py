@@ -20,7 +20,7 @@ from tui_agent.workspace.git.git_content import GitContent
 from tui_agent.workspace.local.ignore_files import CONTROL_NAMES, IgnoreFiles, parent_folders
 
 MAX_FOLDERS = 5_000
-"""Maximum number of folders that are read, in breadth-first order."""
+"""Maximum number of folders that one scan reads, in breadth-first order."""
 MAX_FILES = 200
 """Maximum number of secret files that are returned."""
 MAX_LINKS = 5_000

@@ -23,7 +23,7 @@ _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
 """Mode of a new file before the umask, the same as if the command had created it."""
 _LONG_AGO = (0, 0)
-"""Times of files created here, so that no program considers them newer than its own files."""
+"""Time given to files created by this module: so long ago that no program considers them newer than its own files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _may_be_opened(bounds: Bounds, path: str) -> bool:
 
 
 def _is_harmless(bounds: Bounds, folder: str) -> bool:
-    """Return True if nothing at or below a folder is guarded or gives access to a service."""
+    """Return True if nothing at or below a folder is guarded (must never be written) or gives access to a service."""
     protected = (
         bounds.root,
         bounds.home,

@@ -151,7 +151,7 @@ def _read_only_paths(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) ->
 
 
 def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
-    """Yield the user's own files in the home folder: names without a leading dot.
+    """Yield the entries of the home folder whose names do not start with a dot: the user's own files.
 
     Folders that contain the workspace or programs are left out.
     """
@@ -179,7 +179,7 @@ def find_existing(paths: Iterable[str]) -> Iterator[str]:
 def _visible_paths(
     root: str, words: Sequence[str], env: Mapping[str, str], own: Sequence[str]
 ) -> Iterator[str]:
-    """Yield paths in private folders that stay visible: those that programs need, and those on the command line."""
+    """Yield paths that stay visible inside private folders: those that programs need, and those on the command line."""
     needed = [sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])]
     for entry in env.get("PATH", "").split(os.pathsep):
         parent = Path(entry).parent
