@@ -215,7 +215,6 @@ _LOOKALIKES: Final = {pair[0]: pair[1] for pair in _LOOKALIKE_PAIRS.split()}
 
 
 def _latin_lookalike(character: str) -> str:
-    """Return the Latin letter that a letter of another script looks like; empty if there is none."""
     if character in _LOOKALIKES:
         return _LOOKALIKES[character]
     if "\uff21" <= character <= "\uff5a" or "\U0001d400" <= character <= "\U0001d7ff":

@@ -188,7 +188,6 @@ def _read_from(path: Path, end: int) -> bytes:
 
 
 def _read_reported(path: Path) -> tuple[set[int], set[str]]:
-    """Return the bad lines and the side files that the log's `log.repaired` events list."""
     bad_lines, side_files = set[int](), set[str]()
     for line in _file_lines(path):
         if b'"log.repaired"' in line:

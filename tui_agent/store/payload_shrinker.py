@@ -200,7 +200,6 @@ def cut_text(text: str) -> str:
 
 @cache
 def _long_fields(model: type[FrozenModel]) -> frozenset[str]:
-    """Return the fields of a model whose text may be a blob (`BlobText`)."""
     return frozenset(
         name for name, field in model.model_fields.items() if BlobText in _alternatives(field.annotation)
     )

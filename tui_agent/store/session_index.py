@@ -221,7 +221,6 @@ class SessionIndex:
         return None
 
     def _refresh_if_free(self, states: Sequence[LogState]) -> bool:
-        """Update the index; return False if another process is already updating it."""
         try:
             self.refresh(states)
         except sqlite3.OperationalError:

@@ -175,7 +175,6 @@ def _inherited_workspace(parents: Sequence[HistoryPart]) -> str:
 
 
 def _moved_workspace(path: Path, stretches: Sequence[Stretch] | None) -> str:
-    """Return the folder to which a parent session had moved by the time of the fork, or an empty string."""
     moves = _search_backwards(path, WorkspaceMoved, stretches)
     return next((move.workspace for move in moves), "")
 

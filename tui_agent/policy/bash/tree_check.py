@@ -128,7 +128,6 @@ def _word_spans(node: "Node") -> list[Span]:
 
 
 def _joined(nodes: "Iterator[Node] | list[Node]") -> list[Span]:
-    """Return the spans of the words that these nodes form; adjacent nodes form one word."""
     spans: list[Span] = []
     for node in nodes:
         start, end = node.start_byte, node.end_byte

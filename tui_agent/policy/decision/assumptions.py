@@ -45,7 +45,6 @@ def _settle(effect: RunEffect, command: CommandReport, facts: PolicyFacts) -> Co
 
 
 def _in_workspace(effect: RunEffect, path: str, facts: PolicyFacts) -> str | None:
-    """Return the path, relative to the workspace, of a folder in which a command runs, or None if it lies outside."""
     return place(from_workspace(effect, path), facts).relative
 
 
@@ -84,6 +83,5 @@ def _leads_to(pattern: str, name: str) -> bool:
 
 
 def _leads_below(pattern: str, folder: str) -> bool:
-    """Return True if a shell pattern may match a path below a folder."""
     below = (*split_pattern(folder, literal=True), "**", "*")
     return paths_overlap(split_pattern(pattern), below, dotted=True)

@@ -169,7 +169,6 @@ def _has_in_order(rule: str, command: CommandReport) -> bool:
 
 @lru_cache(maxsize=16)
 def _names_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
-    """Compile a search for the names of programs as whole words, with or without a path; None if there are no names."""
     found = "|".join(re.escape(name.rpartition("/")[2]) for name in names if name)
     return re.compile(rf"(?<![\w.+@-])(?:{found})(?![\w.+@:-])", re.IGNORECASE) if found else None
 

@@ -87,7 +87,6 @@ def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts
 
 
 def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
-    """Return True if a folder was not searched for project files that decide what programs do."""
     unscanned = any(name == "" or f"{folder}/".startswith(f"{name}/") for name in facts.unscanned)
     return unscanned or not _INSTALLED.isdisjoint(folder.split("/"))
 

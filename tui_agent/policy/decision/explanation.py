@@ -88,7 +88,6 @@ def _explain_command(effect: RunEffect, title: str, command: CommandReport) -> I
 
 
 def _rest(left: Sequence[CommandEffects]) -> CommandEffects:
-    """Return one row that sums up the rows for which there is no room."""
     named = classes.ranked({name for row in left for name in row.classes})
     word = "deletes" if _SERIOUS.intersection(named) else "may do"
     effect = CommandEffect(verb=word, target="more (see the full command above)", risky=True)

@@ -73,7 +73,6 @@ class MentionedFileJudge:
             yield from self._filled_folder(command, cwd)
 
     def _judge_unnamed(self, command: CommandReport) -> Iterator[Finding]:
-        """Ask if rules restrict files and the command may use files that no argument names."""
         reads = self.rules.against(*_READS) and reads_unnamed(command)
         if reads or (self.rules.against(*_CHANGES) and changes_unnamed(command)):
             why = f"tui-agent cannot tell which files {command.name or 'it'} uses, and your rules restrict some files"

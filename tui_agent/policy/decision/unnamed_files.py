@@ -70,7 +70,6 @@ def _uses_unnamed(command: CommandReport, effects: Collection[Effect], actions: 
 
 
 def _has_changing_word(command: CommandReport) -> bool:
-    """Return True if a word of the command makes its program change project files (`--fix`)."""
     words = {first for word in command.words for first in word.text.split(maxsplit=1)[:1]}
     return "--check" not in words and not words.isdisjoint(word_list("changing"))
 

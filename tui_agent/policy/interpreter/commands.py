@@ -295,7 +295,6 @@ def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Valu
 
 
 def _note_shown(draft: Draft, call: ParsedCall) -> None:
-    """Note in the draft the environment variables that the command shows."""
     if draft.name in _SHOW_ALL and not call.words:
         draft.show_secret("all variables")
     # A test prints its words only in an error about one that is not a number.
@@ -305,7 +304,6 @@ def _note_shown(draft: Draft, call: ParsedCall) -> None:
 
 
 def _read_arguments(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> ArgumentReading:
-    """Interpret a call of find, fd, xargs or test, and note the result in the draft."""
     name = stdin.known is not None and _ONE_NAME.fullmatch(stdin.text)
     piped = stdin if name or stdin.certainty is Certainty.BOUNDED else None
     parsed = tuple((option.spelling, option.word) for option in call.options)

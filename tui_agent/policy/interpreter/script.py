@@ -69,7 +69,6 @@ class ScriptWalker:
     def _walk_next(
         self, before: Outcome, connector: syntax.Connector, pipeline: syntax.Pipeline, stdin: Value
     ) -> Outcome:
-        """Interpret the next pipeline of a list, after the outcome of the previous ones."""
         starts = {"&&": before.success, "||": before.failure}
         after = self._walk_pipeline(pipeline, starts.get(connector, before.any), stdin)
         success, failure = after.success, after.failure
@@ -243,7 +242,6 @@ def _takes_line(condition: syntax.Script) -> bool:
 
 
 def _simple_source(pipeline: syntax.Pipeline) -> str:
-    """Return the source of a pipeline that is a single simple command, else ""."""
     command = pipeline.commands[0]
     if len(pipeline.commands) > 1 or pipeline.negated or not isinstance(command, syntax.SimpleCommand):
         return ""

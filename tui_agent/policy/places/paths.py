@@ -300,7 +300,6 @@ class _NamePatterns:
         self._by_count = {count: re.compile("|".join(found)) for count, found in by_count.items()}
 
     def matches(self, path: str) -> bool:
-        """Return True if the end of the path matches one of the patterns."""
         names = path.split("/")
         return any(pattern.match("/".join(names[-count:])) for count, pattern in self._by_count.items())
 

@@ -135,7 +135,6 @@ class _Expression:
         return union_names([*alternatives, names]) if closed else outer
 
     def _read_test(self, word: Value, names: Names, depth: int) -> Names:
-        """Parse a bracket, a test or an action; return the file names for which it may be true."""
         if word.known == "(" and depth < _MAX_DEPTH:
             return self._read_expression(names, depth + 1)
         return self._read_primary(word, names)
@@ -200,7 +199,6 @@ class _Expression:
         return [FileUse(name.text, "delete", name.certainty) for name in self._findable(start, names)]
 
     def _findable(self, start: Value, names: Names) -> list[Value]:
-        """Return values for the paths that find may find: those below `start`, and `start` itself if it matches."""
         itself = [replace(start, source="{}")] if self._finds_start(start, names) else []
         return [*found_names.names_below(start, names), *itself]
 

@@ -63,7 +63,6 @@ class ScriptScanner(ABC):
         return found
 
     def _doubt_about(self, word: str, otherwise: str = "") -> str:
-        """Return the doubt about a name or character of the script that is not known to be harmless."""
         reason: str = self._words["reasons"].get(word, otherwise or self._words["unknown"])
         return reason
 
