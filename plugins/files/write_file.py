@@ -23,7 +23,7 @@ class WriteFileArgs(api.FrozenModel):
 
 
 class ResolvedWrite(WriteFileArgs):
-    """The arguments of write_file, completed with `exists` before the policy judges the call."""
+    """The arguments of write_file with `exists`, which says if the file exists; set before the policy judges the call."""
 
     exists: bool
 

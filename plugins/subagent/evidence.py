@@ -197,7 +197,6 @@ def _lines_text(raw: Mapping[str, object]) -> str:
 
 
 def _normalise_range(lines: str) -> str:
-    """Return a range of lines as `10` or `10-24`; empty if `lines` has no number."""
     match = _LINES.search(lines)
     if match is None or not int(match[1]):
         return ""

@@ -61,7 +61,7 @@ def flatten_settings(value: object, key: str = "") -> list[tuple[str, object]]:
 
 
 def show_config(arguments: argparse.Namespace) -> int:
-    """Print the effective settings."""
+    """Print the effective settings and the layer that set each of them."""
     config = load_context(arguments, interactive=True).config
     settings = [
         (key, value, config.origin(key)) for key, value in flatten_settings(config.model_dump(mode="json"))

@@ -55,7 +55,6 @@ def _save_top_values(path: Path, values: Mapping[str, str | list[str]]) -> None:
 
 
 def _toml_line(key: str, value: str | list[str]) -> str:
-    """Return the TOML line that sets a key. Strings and lists in JSON are valid TOML."""
     return f"{key} = {json.dumps(value, ensure_ascii=False)}"
 
 

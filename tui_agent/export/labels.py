@@ -120,7 +120,7 @@ def attachment_names(entry: UserEntry, texts: Texts) -> list[str]:
 
 
 def mention_labels(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
-    """Return, for each mention in a message, its name and a description of what was sent to the model."""
+    """Return, for each mention (e.g. `@src/app.py`) in a message, its name and what was sent to the model for it."""
     return [
         (
             texts.clean_text(mention_name(mention)),

@@ -192,7 +192,6 @@ def _describe(error: BaseException) -> str:
 
 
 def _error_location(error: BaseException, path: Path | None) -> str:
-    """Return the last line of the plugin's own code in the traceback, as `file:line`."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno or 0}"
     place = ""

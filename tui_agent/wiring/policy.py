@@ -68,7 +68,6 @@ class ReloadingPolicy(RulePolicy):
 
 
 def _file_stamp(path: Path) -> tuple[int, int, int] | None:
-    """Return values that change whenever the file at `path` changes, or None if there is no file."""
     try:
         status = path.stat()
     except OSError:

@@ -189,7 +189,6 @@ def _fork_changes(folder: Path) -> tuple[str, ...]:
 
 
 def _forks_by_branch(members: Mapping[str, Member]) -> dict[tuple[str, int], list[Member]]:
-    """Return the forks of each branch, by (session id, branch index)."""
     forks: dict[tuple[str, int], list[Member]] = {}
     for member in members.values():
         origin = member.relative.origin

@@ -121,7 +121,6 @@ def _log(page_rows: Sequence[Row]) -> Safe:
 
 
 def _height(row: Row) -> str:
-    """Return the CSS class for the approximate height of a row, which the browser needs before it has drawn the row."""
     return " h3" if row.weight > 600 else " h2" if row.weight > 160 else ""
 
 
@@ -172,7 +171,6 @@ def _files(story: ExportContent, page_rows: Sequence[Row]) -> list[Safe]:
 
 
 def _scrubber(page_rows: Sequence[Row], story: ExportContent) -> Safe:
-    """Return bars that show the length of each row, and a slider that moves from row to row."""
     bars = []
     for number, row in enumerate(page_rows):
         height = min(TICK_ROOM, 3 + round(2.2 * math.log2(1 + row.weight / 12)))

@@ -136,7 +136,6 @@ def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile,
 
 
 def _describe_file(file: SecretFile) -> str:
-    """Return the name of a file; for a link with another name than its target, both names."""
     name, real = file.name.rstrip("/"), Path(file.path).name
     return name if Path(name).name == real else f"{real} (through the link {name})"
 

@@ -112,7 +112,6 @@ def _find_system_program(name: str) -> str | None:
 
 
 def _try_sandbox(machine: bubblewrap.Machine, private: bubblewrap.PrivateFolders, calls: bytes | None) -> str:
-    """Run a command in a sandbox. Return the error, or an empty string if the sandbox works."""
     no_mounts = Mounts((), (), (), (), ())
     true = _find_system_program("true") or "/bin/true"
     try:

@@ -33,7 +33,6 @@ def rename_new(root: str, names: Iterable[str], more: Callable[[], Iterable[str]
 
 
 def _rename(path: str) -> str:
-    """Rename a file or folder, and return a sentence that says to which name or why not."""
     free = next(free for number in count() if not os.path.lexists(free := f"{path}{SUFFIX}{number or ''}"))
     try:
         os.rename(path, free)  # noqa: PTH104 - a link is renamed, not followed

@@ -87,7 +87,6 @@ def _looks_at_changes(script: str) -> bool:
 
 
 def _listed_files(text: str, masked: Sequence[SecretFile]) -> list[str]:
-    """Return the names of masked files that the output lists by their full name or last path component."""
     listed = [file.name.rstrip("/") for file in masked if _find_listed(text, [file.name.rstrip("/")])]
     by_last_name = {
         file.name.rstrip("/").rpartition("/")[2]: file.name.rstrip("/") for file in reversed(masked)
@@ -100,7 +99,7 @@ def _listed_files(text: str, masked: Sequence[SecretFile]) -> list[str]:
 
 
 def _find_listed(text: str, names: Sequence[str]) -> set[str]:
-    """Return the names that the output lists: at the end of a line, or in single quotes."""
+    """Return the subset of `names` that the output lists: at the end of a line, or in single quotes."""
     mentioned = {name for name in names if name in text}
     return {
         name
