@@ -5,24 +5,25 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
+COMPILED := $(VENV)/.compiled
 SOURCES := tui_agent plugins tests benchmarks
-WORKERS ?= 3
+WORKERS ?= 4
 # Bytecode is kept whatever the caller set: each worker, and each program that a test starts, would compile all anew.
 export PYTHONDONTWRITEBYTECODE =
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 ARGS ?=
 
-.PHONY: run test test-all bench check fmt soak mutants wheel lock install clean help
+.PHONY: run test test-all compile bench check fmt soak mutants wheel lock install clean help
 
 run: $(RUNTIME) ## install what is needed and open the app (ARGS="…" goes to it)
 	@$(BIN)/tui-agent $(ARGS)
 
-test: $(DEV) ## run the unit, engine and app tests and eight end-to-end ones (eight minutes)
+test: $(COMPILED) ## run the unit, engine and app tests and eight end-to-end ones (eight minutes)
 	@echo "Running the unit, engine and app tests and eight end-to-end ones (about eight minutes on two cores)."
 	@echo "\`make test-all\` adds the slow and the other end-to-end tests."
 	@$(PYTEST) --hypothesis-profile dev -m "not soak and not slow and (not e2e or smoke)" $(ARGS)
 
-test-all: $(DEV) ## run all tests, as CI does (seventeen minutes)
+test-all: $(COMPILED) ## run all tests, as CI does (seventeen minutes)
 	@echo "Running all tests (about seventeen minutes on two cores)."
 	@$(PYTEST) --hypothesis-profile ci $(ARGS)
 
@@ -53,6 +54,8 @@ wheel: $(DEV) ## build dist/*.whl
 lock: ## resolve pyproject.toml again (needs uv)
 	@requirements/lock.sh
 
+compile: $(COMPILED) ## the bytecode of the program and its tests, as the first `make test` does
+
 install: $(DEV) ## everything for developing
 
 clean: ## remove what these rules made
@@ -60,6 +63,14 @@ clean: ## remove what these rules made
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+# Each worker of the first `make test` would compile all of it, at the same time as the others.
+$(COMPILED): $(DEV)
+	@echo "Compiling the program and its tests."
+	@$(BIN)/python -m compileall -q -j 2 tui_agent plugins || true
+	@$(BIN)/python -m pytest --collect-only -qq tests/unit >/dev/null 2>&1 & \
+		$(BIN)/python -m pytest --collect-only -qq tests --ignore tests/unit >/dev/null 2>&1; wait
+	@touch $@
 
 $(RUNTIME): requirements/lock.txt pyproject.toml requirements/install.sh
 	@requirements/install.sh requirements/lock.txt

@@ -22,8 +22,15 @@ for name in [name for name in os.environ if name.startswith(CALLERS_OWN)]:
     del os.environ[name]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Mark what only `make test-all` runs, before `-m` selects, and order what is left for the workers."""
+    mark_slow_variants(items)
+    yield
+    items[:] = order_for_workers(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def mark_slow_variants(items: list[pytest.Item]) -> None:
     """Mark each variant of a `slow_variants` test but the first `slow`."""
     seen: set[str] = set()
     for item in items:
@@ -33,6 +40,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if test in seen:
             item.add_marker(pytest.mark.slow)
         seen.add(test)
+
+
+def order_for_workers(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Return the tests with the slow and the end-to-end ones first in each worker's share.
+
+    `--dist worksteal` gives each worker an equal run of the list. A worker that is done takes over the end of
+    another's, so that only short tests are left when the workers finish.
+    """
+    ordered: list[pytest.Item] = []
+    for worker in range(workers):
+        share = items[len(items) * worker // workers : len(items) * (worker + 1) // workers]
+        ordered += sorted(
+            share, key=lambda item: not (item.get_closest_marker("slow") or item.get_closest_marker("e2e"))
+        )
+    return ordered
 
 
 GC_THRESHOLDS = (20_000, 20, 20)

@@ -68,12 +68,14 @@ class Use(NamedTuple):
     method: str
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
+def modules() -> Iterator[tuple[str, str]]:
+    """Yield the name and the source of each module that imports `re`."""
     for folder in ("tui_agent", "plugins"):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            if re.search(r"^(?:import re|from re import)\b", path.read_text(), re.MULTILINE):
+            text = path.read_text()
+            if "import re" in text and re.search(r"^(?:import re|from re import)\b", text, re.MULTILINE):
                 name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-                yield name, ast.parse(path.read_text())
+                yield name, text
 
 
 @cache
@@ -81,10 +83,10 @@ def uses() -> tuple[list[Use], list[str]]:
     """Return all uses of patterns, and the calls of `re` whose pattern is not a constant."""
     known: list[Use] = []
     dynamic: list[str] = []
-    for name, tree in modules():
+    for name, text in modules():
         module = importlib.import_module(name)
         methods: dict[str, set[str]] = {}
-        for node in ast.walk(tree):
+        for node in ast.walk(ast.parse(text)):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             method, owner = node.func.attr, node.func.value

@@ -69,6 +69,7 @@ async def _filled_after(tmp_path: Path, number: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 async def test_a_disk_that_fills_up_after_any_event_loses_nothing_that_was_stored(tmp_path: Path) -> None:
     number = 1

@@ -58,6 +58,7 @@ async def _turn_interrupted_after(tmp_path: Path, number: int) -> tuple[int, Ben
     return whole, bench
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_an_interrupt_after_any_event_ends_the_turn_and_the_next_one_works(tmp_path: Path) -> None:
     whole, bench = await _turn_interrupted_after(tmp_path, 100_000)

@@ -46,6 +46,7 @@ async def _recorded(tmp_path: Path) -> list[bytes]:
     return (tmp_path / "sessions" / "ses_whole" / "events.jsonl").read_bytes().splitlines(keepends=True)
 
 
+@pytest.mark.slow
 async def test_after_a_crash_at_any_event_the_history_is_legal_and_the_next_turn_runs(tmp_path: Path) -> None:
     lines = await _recorded(tmp_path)
     for cut in range(1, len(lines) + 1):

@@ -122,6 +122,7 @@ def test_what_is_covered_in_a_whole_text_is_covered_in_pieces(line: str, before:
         assert not [at for at in range(len(VALUE) - 3) if VALUE[at : at + 4] in log], log
 
 
+@pytest.mark.slow
 def test_of_the_places_of_the_corpus_few_are_missed_in_pieces() -> None:
     missed: list[str] = []
     for place in every("shapes", "code", "files"):

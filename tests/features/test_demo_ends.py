@@ -41,6 +41,7 @@ async def test_a_refused_call_ends_the_demo_in_good_order_and_for_good(options: 
         assert "Next:" in answer and "Fixed" not in answer
 
 
+@pytest.mark.slow
 async def test_a_refused_last_step_does_not_end_the_demo_early(options: SessionOptions) -> None:
     reason, answer = await _said(replace(options, policy="accept-edits"), DEMO.prompt)
     assert reason == "finished" and answer.startswith("**Fixed.**")

@@ -1,5 +1,6 @@
 """Golden logs for tests: real logs from tests/golden, decoded as any reader decodes them."""
 
+from functools import cache
 from pathlib import Path
 
 from tui_agent.protocol.envelope import Record
@@ -10,9 +11,14 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 
 
 def golden(name: str) -> list[Record]:
-    """All records of a golden log, in order."""
+    """Return all records of a golden log, in order."""
+    return list(_records(name))
+
+
+@cache
+def _records(name: str) -> tuple[Record, ...]:
     data = (GOLDEN / f"{name}.jsonl").read_bytes()
-    return list(read_records_from(data, golden_blobs(name)))
+    return tuple(read_records_from(data, golden_blobs(name)))
 
 
 def golden_blobs(name: str) -> BlobStore:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,10 +23,14 @@ ENVIRON = {"HOME": str(NOWHERE), "TERM": "xterm-256color", "COLORTERM": "truecol
 
 
 def golden(name: str) -> list[Record]:
-    """The records of a golden log."""
+    """Return the records of a golden log, without the texts that are in its blobs."""
+    return list(_records(name))
+
+
+@cache
+def _records(name: str) -> tuple[Record, ...]:
     lines = (GOLDEN / f"{name}.jsonl").read_bytes().splitlines()
-    records = [decode_line(line) for line in lines]
-    return [record for record in records if record is not None]
+    return tuple(record for record in map(decode_line, lines) if record is not None)
 
 
 async def no_program(*words: str) -> tuple[int, str]:

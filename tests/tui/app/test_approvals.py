@@ -491,6 +491,7 @@ async def test_of_what_is_done_elsewhere_it_says_that_undo_does_not_reach_it() -
         assert "/undo cannot reverse effects on other machines" in driven.text()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("key", ["y", "s", "a", "n", "enter", "e"])
 @pytest.mark.parametrize("size", [(120, 40), (40, 8)])
 async def test_no_key_answers_while_the_policies_are_shown_instead_of_the_request(

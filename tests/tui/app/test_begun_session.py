@@ -67,6 +67,7 @@ async def _whole(driven: Driven, session: _LongSession) -> None:
     await driven.settle()
 
 
+@pytest.mark.slow
 async def test_its_end_is_shown_with_its_title_and_a_message_is_sent_before_the_rest_is_read() -> None:
     session = _LongSession()
     async with open_app(session=session) as driven:

@@ -90,6 +90,7 @@ async def test_fifty_escs_interrupt_once_and_open_nothing() -> None:
         assert driven.app.prompt.editor.text == "half a thought"
 
 
+@pytest.mark.slow
 async def test_ten_thousand_notices_leave_one_and_one_timer() -> None:
     async with open_app(golden("night_shift")) as driven:
         timers = len(driven.app._timers)
@@ -187,6 +188,7 @@ async def test_a_message_taken_back_keeps_what_is_typed() -> None:
         assert driven.app.prompt.editor.text == "later\nmine"
 
 
+@pytest.mark.slow
 async def test_ten_thousand_queued_messages_are_counted_and_the_newest_comes_back() -> None:
     async with open_app(golden("night_shift")) as driven:
         queued = [UserQueued(queue_id=RequestId(f"q{at}"), text=f"later {at}") for at in range(10_000)]

@@ -61,8 +61,7 @@ def test_state_meter_branches_and_todo_are_those_of_the_whole(name: str) -> None
 
 def test_there_are_none_where_kept_and_newest_do_not_meet_or_the_head_was_moved() -> None:
     records = current_branch(golden("night_shift"))
-    ends = [at for at in range(1, len(records)) if kept_of(records[:at]) is not None]
-    at = ends[-1]
+    at = next(at for at in reversed(range(1, len(records))) if kept_of(records[:at]) is not None)
     last = records[at - 1]
     assert isinstance(last, Envelope)
 

@@ -26,8 +26,12 @@ Make = Callable[..., AbstractAsyncContextManager[Rig]]
 OPENAI = partial(http_rig, "chat", LiteLLMClient, "openai/m")
 ANTHROPIC = partial(http_rig, "anthropic", LiteLLMClient, "anthropic/claude-sonnet-4-5")
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-"""litellm's own calls; ours are not on this path."""
+pytestmark = [
+    pytest.mark.slow,  # to import litellm takes as long as hundreds of other tests
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning"
+    ),  # litellm's own calls; ours are not on this path
+]
 
 both = pytest.mark.parametrize("make", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
 
@@ -54,7 +58,6 @@ READ = ("call_a", "read_file", '{"path": "a.py"}')
 READ_AGAIN = ("call_b", "read_file", '{"path": "a.py"}')
 
 
-@pytest.mark.slow
 @both
 async def test_text_comes_out_whole_with_the_providers_usage(make: Make) -> None:
     async with make(Reply(text="Hello there, wörld ✓")) as rig:
@@ -278,7 +281,6 @@ async def test_a_fault_has_one_outcome(case: Case) -> None:
     case.check(outcome)
 
 
-@pytest.mark.slow
 def test_importing_litellm_loads_no_dotenv_and_prints_nothing(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("OPENAI_API_BASE=http://127.0.0.1:1\nPLANTED=1\n")
     code = (

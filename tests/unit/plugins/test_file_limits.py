@@ -116,7 +116,7 @@ async def test_a_file_that_is_longer_than_it_says_is_refused_once_it_is() -> Non
     await env.aclose()
 
 
-@pytest.mark.slow_variants
+@pytest.mark.slow
 async def test_many_entries_are_cut_with_a_note(bench: Bench) -> None:
     (bench.folder / "many").mkdir()
     for number in range(5_000):

@@ -233,6 +233,7 @@ async def test_fifty_megabytes_are_contained(bench):
     assert said.startswith("[exit 0]\n0123456789\n") and said.endswith("\n0123456789\n012345")
 
 
+@pytest.mark.slow
 async def test_above_the_cap_the_rest_is_counted(bench):
     result = await bench.run(
         "run_command", command="head -c 59999993 /dev/zero | tr '\\0' x; echo; printf ended."

@@ -1,5 +1,7 @@
 """A rule that allows a program allows no file with secrets: not one that a word names, nor one below a folder that is sent."""
 
+import pytest
+
 from tests.stubs.rows import rows
 from tests.unit.policy.judging import WORKSPACE
 from tui_agent.policy.catalog.catalog import PROGRAMS, built_in_catalog
@@ -76,6 +78,7 @@ def test_what_uses_none_of_them_needs_no_question(script: str) -> None:
     assert decide(script, secrets=SECRETS) == "allow"
 
 
+@pytest.mark.slow
 def test_no_program_of_the_catalog_is_given_a_file_with_secrets_by_a_rule_that_allows_it() -> None:
     catalog = built_in_catalog()
     paths = (path.relative_to(PROGRAMS).with_suffix("") for path in PROGRAMS.rglob("*.toml"))

@@ -45,6 +45,7 @@ def test_look_alikes_stay_as_they_are() -> None:
     assert not [text for text in texts("look_alikes.txt") if REDACTOR.redact_text(text) != text]
 
 
+@pytest.mark.slow
 def test_our_own_code_and_pages_stay_as_they_are() -> None:
     root = Path(__file__).resolve().parents[3]
     files = sorted((root / "tui_agent").rglob("*.py"))

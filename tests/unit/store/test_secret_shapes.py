@@ -6,6 +6,8 @@ import string
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.stubs.rows import rows
 from tui_agent.store.redaction.redactor import Redactor
 
@@ -74,6 +76,7 @@ def filled(text: str, made: random.Random) -> tuple[str, list[str]]:
     return TAG.sub(put, text), values
 
 
+@pytest.mark.slow
 @rows("place", every("shapes", "code", "files"))
 def test_a_secret_is_found_in_every_place(place: str) -> None:
     for seed in range(6):

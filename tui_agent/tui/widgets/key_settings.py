@@ -192,8 +192,13 @@ def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator
     for scope in dict.fromkeys(action.scope for action in actions):
         scopes = {scope, *BESIDE.get(scope, ())}
         present = [action for action in actions if action.scope in scopes or action.name in EVERYWHERE]
+        if not any(action.name in given for action in present):
+            continue
         for first, other in combinations(present, 2):
-            if not {first.name, other.name} & given.keys() or scope not in (first.scope, other.scope):
+            if (first.name not in given and other.name not in given) or scope not in (
+                first.scope,
+                other.scope,
+            ):
                 continue
             shared = set(first.keys) & set(other.keys)
             if shared and not set(BY_NAME[first.name].keys) & set(BY_NAME[other.name].keys):
