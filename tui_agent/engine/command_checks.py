@@ -38,6 +38,7 @@ _LATER: dict[type[Command], str] = {
     commands.Redo: _UNDO,
     commands.RestoreContext: _CONTEXT,
     commands.Revert: _UNDO,
+    commands.RevertHunk: _UNDO,
     commands.RunUserShell: "You can run your next command when it has ended.",
     commands.Undo: _UNDO,
     commands.WriteGuide: "You can write AGENTS.md when it has ended.",

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
@@ -49,9 +50,13 @@ _HEAD_MOVES = {
     "revert": "reverting",
     "undo": "undoing",
     "redo": "redoing",
+    "revert_hunk": "reverting",
     "plan_revert": "checking the files",
 }
 """Maps each command that moves the head to the reason shown with the state `running`."""
+HeadMoveCommand: TypeAlias = (
+    commands.Revert | commands.RevertHunk | commands.Undo | commands.Redo | commands.PlanRevert
+)
 
 
 class Engine:
@@ -121,9 +126,7 @@ class Engine:
 
     def _carry_out(self, command: Command, group: TaskGroup) -> None:
         state = self._parts.recorder.state
-        waits_for_plan = self._running_plan is not None and isinstance(
-            command, commands.Revert | commands.Undo | commands.Redo | commands.PlanRevert
-        )
+        waits_for_plan = self._running_plan is not None and isinstance(command, HeadMoveCommand)
         running = self._turns.is_running and not waits_for_plan
         reason = check_command(command, state, running, self._decisions, self._answers)
         if reason is not None:
@@ -181,7 +184,7 @@ class Engine:
                 begin_user_shell(self._parts, command)
                 self._turns.reserve()
                 group.start_soon(self._serve_user_shell, command, group)
-            case commands.Revert() | commands.Undo() | commands.Redo() | commands.PlanRevert():
+            case _ if isinstance(command, HeadMoveCommand):
                 plan = self._running_plan
                 if plan is None:
                     self._turns.reserve()
@@ -381,11 +384,7 @@ class Engine:
             except CheckpointError as fault:
                 self._checkpointing.report_fault(fault)
 
-    async def _move_head(
-        self,
-        command: commands.Revert | commands.Undo | commands.Redo | commands.PlanRevert,
-        plan: anyio.Event | None,
-    ) -> None:
+    async def _move_head(self, command: HeadMoveCommand, plan: anyio.Event | None) -> None:
         if plan is not None:
             await plan.wait()
             if self._turns.is_running:
@@ -398,6 +397,8 @@ class Engine:
             with self._turns.scope:
                 if isinstance(command, commands.PlanRevert):
                     await self._rewind.plan(command)
+                elif isinstance(command, commands.RevertHunk):
+                    await self._rewind.revert_hunk(command)
                 else:
                     await self._rewind.run(command)
                     kept_jobs = [job.job_id for job in self._parts.recorder.state.jobs]

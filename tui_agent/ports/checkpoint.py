@@ -143,6 +143,13 @@ class Checkpoints(Protocol):
         """Store these changes as the newest checkpoint and return its commit."""
         ...
 
+    async def save_version(self, path: str, content: bytes | None) -> str:
+        """Store the newest checkpoint with another content of one file (None: without it), and return its commit.
+
+        The newest checkpoint stays the same. Raises `CheckpointError` if `path` is a link.
+        """
+        ...
+
     async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
         """Return the plan that restores the checkpoint `source`. Changes nothing.
 

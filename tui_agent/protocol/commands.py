@@ -280,6 +280,20 @@ class PlanRevert(CommandBase):
     to_seq: int
 
 
+class RevertHunk(CommandBase):
+    """Revert one hunk of a recorded change to a file. Rejected if the hunk's lines changed since.
+
+    `before` and `after` are the digests of the file's recorded contents (None: no file), `hunk` is the index of the
+    hunk in their diff. `Redo` restores the hunk.
+    """
+
+    kind: Literal["revert_hunk"] = "revert_hunk"
+    path: str
+    before: str | None
+    after: str | None
+    hunk: int
+
+
 class Undo(CommandBase):
     """Undo the newest turn and its file changes. A second `Undo` undoes the turn before, and so on."""
 
@@ -333,6 +347,7 @@ Command: TypeAlias = Annotated[
     | Rename
     | Revert
     | PlanRevert
+    | RevertHunk
     | Undo
     | Redo
     | Close,

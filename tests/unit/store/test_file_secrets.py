@@ -98,7 +98,7 @@ async def test_a_write_that_only_changes_a_secret_is_a_change_and_the_agent_know
     assert [one.path for one in files.view().files] == [".env.local"]
     (end,) = net_file_changes(events[1:], log.blobs.find)
     assert (end.before, end.after, end.hunks) == (sha(first), sha(second), "")
-    assert end.note == "the stored content is the same"
+    assert end.note == "only secrets changed, which are not stored"
     held = b"".join(path.read_bytes() for path in log.folder.rglob("*") if path.is_file())
     assert ISSUED[:-1].encode() not in held and VALUE.encode() not in held
 

@@ -5,18 +5,21 @@ undone. The plan is recorded before a file is changed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from anyio import to_thread
 
 from tui_agent.engine.checkpoints.attribution import file_changed_event
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
+from tui_agent.engine.checkpoints.file_hunk import content_without, find_hunk
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls, close_requests
 from tui_agent.engine.settings import record_setting
-from tui_agent.errors import UsageError
+from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.folds.session.branches import Reason, is_on_branch, stretches
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.checkpoint import Checkpoints, RestorePlan, RestoreResult
-from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
+from tui_agent.protocol.commands import PlanRevert, Redo, Revert, RevertHunk, Undo
 from tui_agent.protocol.events.files import (
     MAX_PATHS_IN_EVENT,
     CheckpointPlanned,
@@ -66,7 +69,7 @@ class Target:
 
 
 class Rewind:
-    """Runs the commands `Revert`, `Undo` and `Redo`. No turn may run meanwhile."""
+    """Runs the commands `Revert`, `RevertHunk`, `Undo` and `Redo`. No turn may run meanwhile."""
 
     def __init__(self, parts: EngineParts, checkpointing: CheckpointRecorder) -> None:
         self._recorder = parts.recorder
@@ -87,11 +90,36 @@ class Rewind:
             await self._checkpointing.checkpoint_workspace()
             restored = await self._restore(self._checkpointing.store, target)
         if target.conversation:
-            self._move(target, restored is not None)
+            self._move(target, files=restored is not None, from_seq=self._recorder.state.seq)
         if restored is not None:
             self._record_restored(target, restored)
         self._record_checkpoint(previous_commit)
         await self._recorder.commit()
+
+    async def revert_hunk(self, command: RevertHunk) -> None:
+        """Revert one hunk of a file. Raises `UsageError` or `CheckpointError` without having changed anything."""
+        store, recorder = self._checkpointing.store, self._recorder
+        if store is None:
+            raise UsageError(f"{command.path} cannot be reverted: {self._checkpointing.unavailable_reason}")
+        hunk = await to_thread.run_sync(find_hunk, self._blobs, command)
+        close_calls(recorder, why=TURN_ENDED_FIRST)
+        await self._checkpointing.checkpoint_workspace()
+        previous_commit = recorder.state.commit
+        content = await to_thread.run_sync(content_without, command, hunk, await _read(store, command.path))
+        commit = await store.save_version(command.path, content)
+        start = recorder.state.seq
+        target = Target(start, "hunk", True, True, commit, ())
+        restored = await self._restore(store, target)
+        if restored is None or restored.paths != (command.path,):
+            raise UsageError(f"{command.path} changed in the meantime.", hint="Nothing was reverted.")
+        for file in restored.files:
+            recorder.append(file_changed_event(self._blobs, file, "human", None))
+        target = replace(target, to_seq=recorder.state.seq)
+        await recorder.fold_branch_at(target.to_seq)
+        self._move(target, files=True, from_seq=start)
+        self._record_restored(target, restored)
+        self._record_checkpoint(previous_commit)
+        await recorder.commit()
 
     async def plan(self, command: PlanRevert) -> None:
         """Record which files a revert to `command.to_seq` would change, without changing them."""
@@ -155,13 +183,13 @@ class Rewind:
         await self._recorder.commit()
         return await store.restore(plan, target.overwrite)
 
-    def _move(self, target: Target, files: bool) -> None:
+    def _move(self, target: Target, *, files: bool, from_seq: int) -> None:
         recorder = self._recorder
         before = recorder.state
         recorder.append(
             SessionHeadMoved(
                 to_seq=target.to_seq,
-                from_seq=before.seq,
+                from_seq=from_seq,
                 reason=target.reason,
                 files=files,
                 parts=before.parts,
@@ -244,3 +272,11 @@ class Rewind:
         commit = "" if store is None else store.head or previous_commit
         if commit and commit != recorder.state.commit:
             recorder.append(CheckpointTaken(part=recorder.state.parts - 1, commit=commit, author="human"))
+
+
+async def _read(store: Checkpoints, path: str) -> bytes | None:
+    """Return a file of the newest checkpoint; None if it is not there."""
+    try:
+        return await store.read_file(store.head, path)
+    except CheckpointError:
+        return None

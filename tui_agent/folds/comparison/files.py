@@ -9,6 +9,7 @@ from typing import Final
 
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
+from tui_agent.folds.session.checkpoints import PathChange
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged
@@ -54,7 +55,9 @@ def _compare_contents(file: ChangedFile, text: Callable[[str], bytes | None]) ->
 
 
 def diff_contents(
-    file: ChangedFile | FileChanged, text: Callable[[str], bytes | None], clean: Callable[[str], str] = str
+    file: ChangedFile | FileChanged | PathChange,
+    text: Callable[[str], bytes | None],
+    clean: Callable[[str], str] = str,
 ) -> tuple[LineDiff | None, str]:
     """Return the diff of a file's contents (None: not comparable), and the reason if the diff has no hunks.
 
@@ -71,10 +74,10 @@ def diff_contents(
     return diff, "" if diff.text else _describe_empty_diff(file)
 
 
-def _describe_empty_diff(file: ChangedFile | FileChanged) -> str:
+def _describe_empty_diff(file: ChangedFile | FileChanged | PathChange) -> str:
     if file.disk_sha256_before is None:
         return "created, empty"
     if file.disk_sha256_after is None:
         return "removed, was empty"
     is_same_file = file.disk_sha256_before == file.disk_sha256_after
-    return "only its permissions changed" if is_same_file else "the stored content is the same"
+    return "only its permissions changed" if is_same_file else "only secrets changed, which are not stored"

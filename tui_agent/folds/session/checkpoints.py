@@ -15,7 +15,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 @dataclass(frozen=True, slots=True)
 class PathChange:
-    """A change to one path since the previous checkpoint. Contents are blob digests; None if there was no file."""
+    """A change to one path since the previous checkpoint. The fields are those of `ChangedFile`."""
 
     path: str
     author: Author
@@ -23,6 +23,8 @@ class PathChange:
     removed: int = 0
     before: str | None = None
     after: str | None = None
+    disk_sha256_before: str | None = None
+    disk_sha256_after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +81,16 @@ class Checkpoints:
         return moved
 
     def _add_change(self, change: FileChanged) -> None:
-        known = self._changed.get(change.path) or PathChange(change.path, change.author, before=change.before)
+        known = self._changed.get(change.path) or PathChange(
+            change.path, change.author, before=change.before, disk_sha256_before=change.disk_sha256_before
+        )
         self._changed[change.path] = replace(
             known,
             author=change.author,
             added=known.added + change.added,
             removed=known.removed + change.removed,
             after=change.after,
+            disk_sha256_after=change.disk_sha256_after,
         )
 
     def _add(

@@ -66,6 +66,7 @@ _HEAD_MOVES = {
     "revert": "Reverted to {event}. /redo restores the newer state.",
     "redo": "Redid everything up to {event}.",
     "branch": "Switched to another branch, at {event}. /redo switches back.",
+    "hunk": "Reverted one change of a file. /redo restores it.",
 }
 
 

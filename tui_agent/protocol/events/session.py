@@ -79,12 +79,14 @@ class SessionHeadMoved(Payload):
     The envelope's `parent` of this event is `to_seq` itself. `from_seq` is the previous end of the branch, so that the
     move can be undone. `parts`, `turn`, `iteration` and `agents` (delegates started) are the session's counts so far,
     so that no number is used twice. `files` is True if the workspace is restored too (`checkpoint.restored` follows).
+    With the reason `hunk`, only a file changed: `to_seq` is the `file.changed` just before, and `from_seq` the event
+    before that change.
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
     to_seq: int
     from_seq: int
-    reason: Literal["revert", "undo", "redo", "branch"]
+    reason: Literal["revert", "undo", "redo", "branch", "hunk"]
     files: bool = False
     parts: int = 0
     turn: int = 0

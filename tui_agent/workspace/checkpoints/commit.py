@@ -15,7 +15,7 @@ from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import WorkspaceChanges
 from tui_agent.workspace.checkpoints.file_modes import Modes
 from tui_agent.workspace.checkpoints.git_runner import join_paths
-from tui_agent.workspace.checkpoints.rooted_files import FileState
+from tui_agent.workspace.checkpoints.rooted_files import LINK, PLAIN, FileState
 from tui_agent.workspace.checkpoints.store_state import KEPT_PREFIX, MAIN_REF, CheckpointStore, Entry
 from tui_agent.workspace.checkpoints.unsaved_files import format_commit_lines, format_left_lines
 
@@ -95,6 +95,40 @@ async def _add(
         half = len(paths) // 2
         await _add(shadow, draft, paths[:half], states)
         await _add(shadow, draft, paths[half:], states)
+
+
+async def commit_version(shadow: CheckpointStore, path: str, content: bytes | None) -> str:
+    """Commit the newest checkpoint with another content of one file (None: without it), without moving the head."""
+    entry, modes = await _newest_version(shadow, path)
+    if entry.git_mode == LINK:
+        raise CheckpointError(f"{path} is a link.", hint="Nothing was changed.")
+    with shadow.draft() as draft:
+        if content is None:
+            await shadow.git(
+                "update-index", "--force-remove", "-z", "--stdin", stdin=join_paths([path]), index=draft
+            )
+            modes = shadow.modes.with_changes({}, [path])
+        else:
+            oid = await shadow.git.run_line("hash-object", "-w", "--stdin", stdin=content)
+            cached = f"{entry.git_mode:o},{oid},{path}"
+            await shadow.git("update-index", "--add", "--cacheinfo", cached, index=draft)
+            bits = modes.bits(path, entry.git_mode)
+            modes = shadow.modes.with_changes({path: (entry.git_mode, bits)}, [])
+            shadow.growth_bytes += len(content)
+        tree = await shadow.git.run_line("write-tree", "--missing-ok", index=draft)
+        lines = modes.lines_since(shadow.modes)
+        return await commit_tree(
+            shadow, tree, shadow.head, author="agent", message="One change reverted", lines=lines
+        )
+
+
+async def _newest_version(shadow: CheckpointStore, path: str) -> tuple[Entry, Modes]:
+    """Return the newest entry of a path, which may be removed now, and the permission bits at that time."""
+    if path in shadow.tracked:
+        return shadow.tracked[path], shadow.modes
+    removal = await shadow.git.run_line("log", "-1", "--format=%H", shadow.head, "--", path)
+    entry = await shadow.read_entry(f"{removal}^", path) if removal else None
+    return (entry, await shadow.read_modes(f"{removal}^")) if entry else (Entry(PLAIN, ""), shadow.modes)
 
 
 def _is_same_file(first: FileState, second: FileState) -> bool:

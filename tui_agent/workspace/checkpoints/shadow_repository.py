@@ -171,6 +171,11 @@ class GitCheckpoints:
                 shadow, changes, message=message, author=author, part=part
             )
 
+    async def save_version(self, path: str, content: bytes | None) -> str:
+        """Store the newest checkpoint with another content of one file (None: without it); return its commit."""
+        async with self._exclusive() as shadow:
+            return await commit_module.commit_version(shadow, path, content)
+
     async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
         """Plan a restore to the checkpoint `source`, always including `named_paths`."""
         async with self._exclusive() as shadow:

@@ -1,0 +1,159 @@
+"""Reverting one hunk of a recorded change: recorded, undoable, and never over lines that the user changed since."""
+
+from pathlib import Path
+
+from tests.engine.harness import Bench, say
+from tests.engine.test_rewind import files, go, shell, told, turn, write
+from tui_agent.protocol.commands import Redo, RevertHunk, SubmitPrompt, Undo
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointRestoring, FileChanged
+from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
+from tui_agent.protocol.messages import UserMessage
+
+LINES = [f"line {number}" for number in range(1, 31)]
+OLD = "".join(f"{line}\n" for line in LINES)
+NEW = OLD.replace("line 3\n", "LINE 3\n").replace("line 20\n", "LINE 20\n")
+ONLY_FIRST = OLD.replace("line 3\n", "LINE 3\n")
+
+
+def rewrite(text: str, path: str = "a.txt") -> object:
+    """An answer that overwrites a file by a command."""
+    return shell(f"printf '{text}' > {path}".replace("\n", "\\\\n"))
+
+
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "workspace" / "a.txt"
+
+
+def hunk(bench: Bench, index: int, path: str = "a.txt") -> RevertHunk:
+    """The command for one hunk of the newest change of a file by the agent or its commands."""
+    changes = [one for one in bench.of(FileChanged) if isinstance(one, FileChanged)]
+    change = next(one for one in reversed(changes) if one.path == path and one.author != "human")
+    return RevertHunk(path=path, before=change.before, after=change.after, hunk=index)
+
+
+async def reject(bench: Bench, command: RevertHunk) -> tuple[str, str]:
+    """Submit a command that is rejected; the reason and the hint."""
+    count = bench.kinds().count("command.rejected")
+    bench.submit(command)
+    await bench.until("command.rejected", count + 1)
+    found = bench.of(CommandRejected)[-1]
+    assert isinstance(found, CommandRejected)
+    return found.reason, found.hint
+
+
+async def begin(bench: Bench, tmp_path: Path) -> None:
+    place(tmp_path).write_text(OLD)
+    await turn(bench, "change it")
+    assert place(tmp_path).read_text() == NEW
+
+
+async def test_one_hunk_is_reverted_recorded_and_restored_by_redo(tmp_path: Path) -> None:
+    async with told(tmp_path, rewrite(NEW), say("Done.")) as bench:
+        await begin(bench, tmp_path)
+        seq = bench.recorder.state.seq
+        await go(bench, hunk(bench, 1))
+        assert place(tmp_path).read_text() == ONLY_FIRST
+        kinds = [event.payload.kind for event in bench.events if event.seq > seq]
+        assert [kind for kind in kinds if kind != "agent.state_changed"] == [
+            "checkpoint.restoring", "file.changed", "session.head_moved", "checkpoint.restored",
+        ]  # fmt: skip
+        moved, restored = bench.of(SessionHeadMoved)[-1], bench.of(CheckpointRestored)[-1]
+        assert isinstance(moved, SessionHeadMoved) and isinstance(restored, CheckpointRestored)
+        assert (moved.reason, moved.files) == ("hunk", True)
+        assert (restored.paths, restored.skipped_paths) == (("a.txt",), ())
+        assert isinstance(bench.of(CheckpointRestoring)[-1], CheckpointRestoring)
+        await go(bench, Redo())
+        assert place(tmp_path).read_text() == NEW
+        assert len([one for one in bench.recorder.messages() if isinstance(one, UserMessage)]) == 1
+
+
+async def test_undo_after_a_reverted_hunk_undoes_the_whole_turn_without_asking(tmp_path: Path) -> None:
+    async with told(tmp_path, rewrite(NEW), say("Done.")) as bench:
+        await begin(bench, tmp_path)
+        await go(bench, hunk(bench, 0))
+        await go(bench, Undo())
+        assert place(tmp_path).read_text() == OLD
+        await go(bench, Redo())
+        assert place(tmp_path).read_text() == NEW.replace("LINE 3", "line 3")
+
+
+async def test_the_users_later_lines_stay_and_redo_asks_about_them(tmp_path: Path) -> None:
+    async with told(tmp_path, rewrite(NEW), say("Done.")) as bench:
+        await begin(bench, tmp_path)
+        place(tmp_path).write_text("mine\n" + NEW)
+        await go(bench, hunk(bench, 1))
+        assert place(tmp_path).read_text() == "mine\n" + ONLY_FIRST
+        place(tmp_path).write_text("mine too\n" + ONLY_FIRST)
+        await go(bench, Redo())
+        assert place(tmp_path).read_text() == "mine too\n" + ONLY_FIRST
+        restored = bench.of(CheckpointRestored)[-1]
+        assert isinstance(restored, CheckpointRestored) and restored.skipped_paths == ("a.txt",)
+
+
+async def test_a_hunk_whose_lines_or_context_changed_is_refused_by_name(tmp_path: Path) -> None:
+    async with told(tmp_path, rewrite(NEW), say("Done.")) as bench:
+        await begin(bench, tmp_path)
+        for line in ("LINE 20", "line 18"):
+            mine = NEW.replace(line, "mine")
+            place(tmp_path).write_text(mine)
+            assert await reject(bench, hunk(bench, 1)) == (
+                "a.txt was changed since, at or near line 17.",
+                "Nothing was reverted. Your version is kept.",
+            )
+            assert place(tmp_path).read_text() == mine
+        place(tmp_path).unlink()
+        assert await reject(bench, hunk(bench, 1)) == ("a.txt no longer exists.", "Nothing was reverted.")
+        assert await reject(bench, hunk(bench, 7)) == (
+            "a.txt cannot be reverted in part: there is no such change.", "Nothing was changed.",
+        )  # fmt: skip
+        assert not bench.of(SessionHeadMoved)
+
+
+async def test_the_hunk_of_a_created_file_removes_it_and_of_a_removed_one_brings_it_back(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "workspace"
+    async with told(tmp_path, shell("rm run.sh; echo one > new/b.txt"), say("Done.")) as bench:
+        (root / "new").mkdir()
+        (root / "run.sh").write_text("#!/bin/sh\n")
+        (root / "run.sh").chmod(0o750)
+        await turn(bench, "go")
+        assert files(tmp_path) == {"new/b.txt": "one\n"}
+        await go(bench, hunk(bench, 0, "new/b.txt"))
+        await go(bench, hunk(bench, 0, "run.sh"))
+        assert files(tmp_path) == {"run.sh": "#!/bin/sh\n"}
+        assert (root / "run.sh").stat().st_mode & 0o777 == 0o750
+
+
+async def test_secrets_binary_files_and_links_are_refused(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    script = "printf 'x\\\\0y' > a.bin; echo other > keys.txt; rm t.txt; ln -s keys.txt t.txt; printf '\\\\351y\\\\n' > l.txt"
+    async with told(tmp_path, shell(script), say("Done.")) as bench:
+        (root / "a.bin").write_bytes(b"x\0")
+        (root / "l.txt").write_bytes(b"\xe8x\n")
+        (root / "keys.txt").write_text("password = 'hunter2hunter2xyzQ9'\nghp_" + "a1B2" * 9 + "\n")
+        (root / "t.txt").write_text("text\n")
+        await turn(bench, "go")
+        reasons = {
+            path: (await reject(bench, hunk(bench, 0, path)))[0]
+            for path in ("a.bin", "keys.txt", "l.txt", "t.txt")
+        }
+    inexact = "cannot be reverted in part: these lines hold a secret or are not UTF-8 text."
+    assert reasons == {
+        "a.bin": "a.bin cannot be reverted in part: binary file.",
+        "keys.txt": f"keys.txt {inexact}",
+        "l.txt": f"l.txt {inexact}",
+        "t.txt": "t.txt is a link.",
+    }
+
+
+async def test_no_hunk_is_reverted_while_a_turn_runs(tmp_path: Path) -> None:
+    async with told(tmp_path, rewrite(NEW), say("Done."), write("b.txt", "two"), shell("sleep 30")) as bench:
+        await begin(bench, tmp_path)
+        command = hunk(bench, 1)
+        count = bench.kinds().count("turn.started")
+        bench.submit(SubmitPrompt(text="more"))
+        await bench.until("turn.started", count + 1)
+        assert await reject(bench, command) == (
+            "A turn is running. You can undo or redo when it has ended.", "Esc stops it.",
+        )  # fmt: skip

@@ -1,0 +1,56 @@
+"""Reverting one hunk of a recorded file change in the file as it is now.
+
+Invariant: only lines that are still as recorded change; text that was not stored as it was is never written.
+"""
+
+from tui_agent.errors import BlobNotFound, UsageError
+from tui_agent.folds.comparison.files import diff_contents
+from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.text.hunks import first_line, hunk_sides, revert_hunk, split_hunks
+from tui_agent.ports.log import Blobs
+from tui_agent.protocol.commands import RevertHunk
+
+_INEXACT = ("[redacted: ", "\ufffd")
+"""Marks of lines that were not stored as they were: they hold a secret, or are not UTF-8."""
+
+
+def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
+    """Return the hunk that the command names. Raises `UsageError` if it cannot be reverted."""
+
+    def read(digest: str) -> bytes | None:
+        try:
+            return blobs.read(digest)
+        except BlobNotFound:
+            return None
+
+    diff, note = diff_contents(ChangedFile(command.path, command.before, command.after), read)
+    hunks = [] if diff is None else split_hunks(diff.text)
+    if not 0 <= command.hunk < len(hunks):
+        reason = note if diff is None else "there is no such change"
+        raise UsageError(f"{command.path} cannot be reverted in part: {reason}.", hint="Nothing was changed.")
+    hunk = hunks[command.hunk]
+    if any(mark in line for line in hunk_sides(hunk)[0] for mark in _INEXACT):
+        raise UsageError(
+            f"{command.path} cannot be reverted in part: these lines hold a secret or are not UTF-8 text.",
+            hint="/revert restores the whole file.",
+        )
+    return hunk
+
+
+def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> bytes | None:
+    """Return the file's content with the hunk reverted; None if the file goes. Raises `UsageError` at a conflict.
+
+    `current` is the file's present content, None if there is no file.
+    """
+    path = command.path
+    if current is None and command.after is not None:
+        raise UsageError(f"{path} no longer exists.", hint="Nothing was reverted.")
+    if current is not None and command.after is None:
+        raise UsageError(f"{path} exists again.", hint="Nothing was reverted. Your file is kept.")
+    text = revert_hunk((current or b"").decode("utf-8", "surrogateescape"), hunk)
+    if text is None:
+        raise UsageError(
+            f"{path} was changed since, at or near line {first_line(hunk)}.",
+            hint="Nothing was reverted. Your version is kept.",
+        )
+    return None if command.before is None and not text else text.encode("utf-8", "surrogateescape")
