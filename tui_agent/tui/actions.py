@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 When: TypeAlias = Literal["always", "idle", "running"]
 Scope: TypeAlias = Literal[
     "app", "prompt", "menu", "transcript", "chat", "find", "start",
-    "approval", "reason", "rule", "question", "confirm", "trust", "policy", "provider", "list", "viewer", "context",
+    "approval", "reason", "rule", "question", "confirm", "trust", "policy", "provider", "list", "viewer", "diff", "context",
     "trace", "replay", "compare", "tree", "checkpoints", "jobs", "map", "map_find", "fork", "sessions", "sessions_find",
     "sheet", "page", "rows", "field",
 ]  # fmt: skip
@@ -131,7 +131,7 @@ _SLASH: Final[tuple[Action, ...]] = (
     _a("context", "show what fills the context", "Show", slash="/context", keys=("f4",)),
     _a("map", "show the repository map: ranked files, with reasons", "Show", slash="/map", args="[QUESTION]", keys=("f5",)),
     _a("sidebar", "show or hide the side panes", "Show", keys=("f6",)),
-    _a("diff", "show the session's changes to files", "Show", slash="/diff", args="[path]"),
+    _a("diff", "show the changes to files, of the session or of one turn", "Show", slash="/diff", args="[path|turn N]"),
     _a("cost", "show spending; an amount sets the limit", "Show", slash="/cost", args="[USD]"),
     _a("tools", "list the agent's tools", "Show", slash="/tools"),
     _a("plugins", "list plugins, and what each provides", "Show", slash="/plugins"),
@@ -344,6 +344,9 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("view_line", "scroll down one line", "Viewer", keys=("enter",), scope="viewer"),
     _a("view_page", "scroll down one page", "Viewer", keys=("space",), scope="viewer"),
     _a("view_ends", "go to the beginning or the end", "Viewer", keys=("home", "end", "g", "shift+g"), scope="viewer", choices=2),
+    _a("diff_file", "go to the previous or next file", "Changes", keys=("p", "n"), scope="diff", footer="file", rank=1, choices=2),
+    _a("diff_hunk", "go to the previous or next change", "Changes", keys=("left", "right", "shift+tab", "tab"), scope="diff", footer="change", rank=2, choices=2),
+    _a("diff_revert", "revert the chosen change (asks first)", "Changes", keys=("r",), scope="diff", footer="revert it", rank=3),
     _a("context_summarise", "summarise old turns now", "Context", keys=("s",), scope="context", footer="summarise", rank=1),
     _a("context_put_away", "restore or pin messages that were shortened or summarised", "Context", keys=("l",), scope="context", footer="restore", rank=2),
     _a("context_map", "show the repository map", "Context", keys=("m",), scope="context", footer="map", rank=3),

@@ -10,8 +10,11 @@ from typing import Protocol
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings import Config, ModelProfile
+from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.session.checkpoints import PathChange
 from tui_agent.folds.session.jobs import JobsView
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.text.line_diff import LineDiff
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 from tui_agent.folds.views import Views
 from tui_agent.ports.session import AppSession
@@ -68,7 +71,8 @@ class ReaderPort(Protocol):
     """Reads texts and events of the open session that its views do not contain."""
 
     async def read_text(self, text: LongText) -> str: ...
-    async def events_between(self, first: int, last: int, most: int) -> list[Record]: ...
+    async def compare(self, file: ChangedFile | PathChange) -> tuple[LineDiff | None, str]: ...
+    async def events_between(self, first: int, last: int, most: int = ...) -> list[Record]: ...
     async def last_answer(self) -> str: ...
     async def models_here(self) -> list[JsonRow]: ...
 

@@ -166,6 +166,11 @@ def fit(text: str, cells: int, ellipsis: str = "…") -> str:
     return take(text, room)[0].rstrip() + ellipsis
 
 
+def as_sentence(phrase: str) -> str:
+    """Return a phrase as a sentence: with a capital letter and a full stop."""
+    return f"{phrase[:1].upper()}{phrase[1:]}."
+
+
 def pad(text: str, cells: int) -> str:
     """Pad a cleaned line with spaces to `cells` cells; return a longer line unchanged."""
     return text + " " * (cells - width(text))

@@ -9,6 +9,7 @@ from tui_agent.tui.commands.handlers import HANDLERS
 from tui_agent.tui.controller.chat import ChatWidget
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import Confirm
+from tui_agent.tui.modals.diff import DiffSheet
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.policy import PolicySheet
@@ -40,7 +41,8 @@ TAKERS: dict[Scope, tuple[type[KeyActions], ...]] = {
     "question": (Question,),
     "trace": (TraceScreen,),
     "list": (Picker,),
-    "viewer": (Viewer, ContextSheet),
+    "viewer": (Viewer, ContextSheet, DiffSheet),
+    "diff": (DiffSheet,),
     "context": (ContextSheet,),
     "start": (Start,),
     "chat": (ChatWidget,),

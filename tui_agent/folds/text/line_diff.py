@@ -73,7 +73,12 @@ def diff_lines(before: str, after: str, context: int = CONTEXT_LINES) -> LineDif
 
 def count_changes(before: str, after: str) -> tuple[int, int]:
     """Return the numbers of (added, removed) lines, as `diff_lines` counts them."""
-    return _count_lines(find_changes(split_lines(before), split_lines(after)))
+    return count_line_changes(split_lines(before), split_lines(after))
+
+
+def count_line_changes(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+    """Return the numbers of (added, removed) lines between two lists of lines."""
+    return _count_lines(find_changes(before, after))
 
 
 def _count_lines(all_changes: Sequence[Change]) -> tuple[int, int]:

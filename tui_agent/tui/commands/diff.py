@@ -1,88 +1,52 @@
-"""The command /diff: the files changed by the session, each compared with its content before the session.
+"""The command /diff: the files changed by the session or by one turn, each compared with its content before."""
 
-Invariant: the counts are those of the diffs shown; undone changes are left out.
-"""
+import re
+from collections.abc import Sequence
 
-from tui_agent.folds.session.changed_files import ChangedFile
-from tui_agent.protocol.unicode_text import format_count
+from tui_agent.folds.base import fold
+from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
+from tui_agent.folds.transcript.entries import TurnEntry
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.block_rows import FileComparison, compare_contents, diff_strips
-from tui_agent.tui.modals.viewer import show, warn_newest_only
-from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import Part, part
-from tui_agent.units import format_line_changes
+from tui_agent.tui.modals.diff import DiffSheet
+
+_TURN = re.compile(r"turn (\d+)")
 
 
 def show_diff(context: AppContext, argument: str) -> None:
-    """Show the changed files in a sheet; `argument` selects a file by its path or a part of its path."""
-    comparisons: dict[str, FileComparison] = {}
-    files = _matching_files(context, argument)
-
-    def draw(facts: Facts) -> None:
-        warn_newest_only(context, facts)
-        if not files and not facts.rows:
-            text = f"No changed file matches {argument}." if argument else "No files changed in this session."
-            facts.text(text, "t3")
-        for index, file in enumerate(files):
-            if index:
-                facts.gap()
-            _draw_file(facts, file, comparisons.get(file.path))
-
-    viewer = show(context, "Changes", draw, right=_count(files))
-
-    async def read() -> None:
-        right = viewer.right = _count(files)
-        comparisons.clear()
-        for file in files:
-            comparisons[file.path] = await compare_contents(context, file.before, file.after)
-            viewer.plain = "\n".join(
-                f"--- {path}\n{comparison.text or comparison.note}"
-                for path, comparison in comparisons.items()
-            )
-            if len(comparisons) == len(files):
-                viewer.right = f"{right} {_totals(context, comparisons)}".rstrip()
-            viewer.redraw()
-
-    async def read_all() -> None:
-        nonlocal files
-        await read()
-        if context.sessions.load_progress:
-            await context.sessions.wait_until_whole()
-            files = _matching_files(context, argument)
-            await read()
-            viewer.redraw()
-
-    if files or context.sessions.load_progress:
-        context.worker(read_all(), "diff")
-
-
-def _matching_files(context: AppContext, argument: str) -> list[ChangedFile]:
-    return [file for file in context.views.files.view().files if argument in file.path]
-
-
-def _count(files: list[ChangedFile]) -> str:
-    return format_count(len(files), "file") if files else ""
-
-
-def _totals(context: AppContext, comparisons: dict[str, FileComparison]) -> str:
-    added = sum(comparison.added for comparison in comparisons.values())
-    removed = sum(comparison.removed for comparison in comparisons.values())
-    return " ".join(
-        words for words, _ in format_line_changes(added, removed, context.app.looks.symbols.minus)
-    )
-
-
-def _draw_file(facts: Facts, file: ChangedFile, comparison: FileComparison | None) -> None:
-    kind = "  created" if file.before is None else "  removed" if file.after is None else ""
-    head: list[Part] = [part(file.path, facts.style(bold=True)), ("  ", facts.style())]
-    if comparison is None:
-        facts.line([*head, (kind, facts.style("t3"))])
-        facts.text("reading …", "t3")
+    """Show the changed files; `argument` is a path, a part of a path, or `turn N` for the changes of one turn."""
+    if found := _TURN.fullmatch(argument):
+        _show_turn(context, int(found[1]))
         return
-    changes = format_line_changes(comparison.added, comparison.removed, facts.looks.symbols.minus)
-    head += [(f" {words}", facts.style(role)) for words, role in changes]
-    facts.line([*head, (kind, facts.style("t3"))])
-    if comparison.note:
-        facts.text("Only its permissions changed." if file.only_mode_changed else comparison.note, "t3")
-    else:
-        facts.rows += diff_strips(file.path, comparison.text, facts.looks, facts.width)
+
+    async def read() -> Sequence[ChangedFile]:
+        return [file for file in context.views.files.view().files if argument in file.path]
+
+    empty = f"No changed file matches {argument}." if argument else "No files changed in this session."
+    context.app.push_screen(DiffSheet(context, "Changes", read, empty=empty))
+
+
+def _show_turn(context: AppContext, turn: int) -> None:
+    async def read() -> Sequence[ChangedFile]:
+        return fold(FilesChanged(), await _events_of(context, turn)).files
+
+    empty = f"No files changed in turn {turn}."
+    context.app.push_screen(DiffSheet(context, f"Changes in turn {turn}", read, empty=empty))
+
+
+async def _events_of(context: AppContext, turn: int) -> list[Envelope]:
+    """Return the events of a turn on the current branch; none if there is no such turn."""
+    ends = [entry for entry in context.views.transcript.view().entries if isinstance(entry, TurnEntry)]
+    index = next((index for index, entry in enumerate(ends) if entry.turn == turn), None)
+    first = 0 if not index else ends[index - 1].seq + 1
+    last = context.views.seq if index is None else ends[index].seq
+    events = [
+        record for record in await context.reader.events_between(first, last) if isinstance(record, Envelope)
+    ]
+    starts = [
+        number
+        for number, event in enumerate(events)
+        if isinstance(event.payload, TurnStarted) and event.payload.turn == turn
+    ]
+    return events[starts[-1] :] if starts else []

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from textual import events
 
-from tui_agent.folds.transcript.entries import Entry, NoticeEntry, TranscriptView, UserEntry
+from tui_agent.folds.transcript.entries import Entry, NoticeEntry, TranscriptView, TurnEntry, UserEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
@@ -148,8 +148,10 @@ class ChatWidget(TranscriptWidget):
     def on_entry_action(self, message: EntryAction) -> None:
         message.stop()
         entry = next((entry for entry in self.chat.entries if entry.id == message.entry_id), None)
-        before = str(entry.seq - 1) if isinstance(entry, UserEntry) else ""
-        self.chat.app.do(message.action, before)
+        argument = str(entry.seq - 1) if isinstance(entry, UserEntry) else ""
+        if message.action == "diff" and isinstance(entry, TurnEntry):
+            argument = f"turn {entry.turn}"
+        self.chat.app.do(message.action, argument)
 
     def on_link_clicked(self, message: LinkClicked) -> None:
         message.stop()

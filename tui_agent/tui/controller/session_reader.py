@@ -1,8 +1,15 @@
 """Reader for the parts of the session that are needed on demand: long texts, events, the last answer, models."""
 
+import asyncio
+import contextlib
+import sys
 from collections.abc import Callable
 
 from tui_agent.errors import BlobNotFound
+from tui_agent.folds.comparison.files import diff_contents
+from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.session.checkpoints import PathChange
+from tui_agent.folds.text.line_diff import LineDiff
 from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Record
@@ -42,7 +49,16 @@ class SessionReader:
                 return await self.read_text(entry.text)
         return ""
 
-    async def events_between(self, first: int, last: int, most: int) -> list[Record]:
+    async def compare(self, file: ChangedFile | PathChange) -> tuple[LineDiff | None, str]:
+        """Return the diff of a file's recorded contents, and a note if it has no hunks: see `diff_contents`."""
+        contents: dict[str, bytes] = {}
+        for digest in (file.before, file.after):
+            if digest is not None and self._context.session is not None:
+                with contextlib.suppress(BlobNotFound):
+                    contents[digest] = await self._context.session.read_blob(digest)
+        return await asyncio.to_thread(diff_contents, file, contents.get)
+
+    async def events_between(self, first: int, last: int, most: int = sys.maxsize) -> list[Record]:
         """Return at most `most` of the records with the sequence numbers from `first` to `last`, both included."""
         session, views = self._context.session, self._context.views
         records: list[Record] = []

@@ -3,18 +3,15 @@
 Invariant: nothing is left out, shortened or invisible; long lines wrap, and continuation rows are indented.
 """
 
-import asyncio
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from pydantic import JsonValue
 from textual.strip import Strip
 
-from tui_agent.errors import BlobNotFound
-from tui_agent.folds.text.line_diff import diff_lines
+from tui_agent.folds.text.hunks import split_hunks
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -28,7 +25,6 @@ from tui_agent.protocol.display import (
     TextBlock,
     TreeBlock,
 )
-from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.exact_command import command_rows, mark_trailing_blanks
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.palette import Looks
@@ -42,7 +38,6 @@ from tui_agent.units import format_bytes
 
 MAX_COLOURED_LINE: Final = 3000
 """Maximum line length, in characters, for which a diff is drawn with code colours."""
-MAX_COMPARED_BYTES: Final = 400_000
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
 """A function that returns a preview of a long text, and later passes the full text to the given callback."""
 Line: TypeAlias = list[tuple[str, Role]]
@@ -93,12 +88,25 @@ class PreviewTexts:
 
 def diff_strips(path: str, diff: str, looks: Looks, width: int) -> list[Strip]:
     """Draw a unified diff with code colours, `width` cells wide, without the transcript's gutter."""
+    return [strip for strips in hunk_strips(path, diff, looks, width) for strip in strips]
+
+
+def hunk_strips(path: str, diff: str, looks: Looks, width: int) -> list[list[Strip]]:
+    """Draw a unified diff as `diff_strips` does; return the rows of each hunk."""
     shown = mark_trailing_blanks(clean(diff, reveal=True))
     if any(len(line) > MAX_COLOURED_LINE for line in shown.split("\n")):
-        return _plain_diff(shown, looks, width)
+        return [_plain_diff(hunk, looks, width) for hunk in split_hunks(shown) or [shown]]
     look = Look(looks.palette, looks.symbols, width + TEXT_COLUMN + MARGIN)
-    rows = diff_rows(parse_diff(shown, reveal=False), path, look)
-    return [strip_of(row.runs, row.ground, look.width).crop(TEXT_COLUMN, TEXT_COLUMN + width) for row in rows]
+    lines = parse_diff(shown, reveal=False)
+    hunks: list[list[Strip]] = [[]]
+    number = -1
+    for row in diff_rows(lines, path, look):
+        number += not row.joined
+        if lines[number].sign == "@" and not row.joined:
+            hunks.append([])
+        strip = strip_of(row.runs, row.ground, look.width)
+        hunks[-1].append(strip.crop(TEXT_COLUMN, TEXT_COLUMN + width))
+    return hunks
 
 
 def _plain_diff(diff: str, looks: Looks, width: int) -> list[Strip]:
@@ -171,37 +179,3 @@ def _token_role(token: re.Match[str]) -> Role:
     if text[0] in " {}[],:":
         return "t2"
     return "keyword" if text in ("true", "false", "null") else "number"
-
-
-@dataclass(frozen=True, slots=True)
-class FileComparison:
-    """Comparison of a file's content before and after: a diff and line counts, or a note if there is no diff."""
-
-    text: str = ""
-    added: int = 0
-    removed: int = 0
-    note: str = ""
-
-
-async def compare_contents(context: AppContext, old: str | None, new: str | None) -> FileComparison:
-    """Compare two contents of a file, given by their digests in the open session's store; None means no file."""
-    try:
-        before = await _read_content(context, old)
-        after = await _read_content(context, new)
-    except BlobNotFound:
-        return FileComparison(note="Cannot compare: the recorded content is missing.")
-    if len(before) > MAX_COMPARED_BYTES or len(after) > MAX_COMPARED_BYTES:
-        return FileComparison(note="Too large to compare here.")
-    if "\0" in before or "\0" in after:
-        return FileComparison(note="A binary file.")
-    diff = await asyncio.to_thread(diff_lines, before, after)
-    if not diff.text:
-        more = " A secret may differ: secrets are not recorded." if "[redacted: " in before else ""
-        return FileComparison(note=f"The content is unchanged.{more}")
-    return FileComparison(diff.text, diff.added, diff.removed)
-
-
-async def _read_content(context: AppContext, digest: str | None) -> str:
-    if digest is None or context.session is None:
-        return ""
-    return (await context.session.read_blob(digest)).decode("utf-8", "replace")

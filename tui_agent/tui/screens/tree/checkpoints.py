@@ -12,13 +12,14 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui_agent.folds.session.checkpoints import Checkpoint, PathChange
+from tui_agent.folds.text.line_diff import LineDiff
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.block_rows import FileComparison, compare_contents, diff_strips
+from tui_agent.tui.modals.block_rows import diff_strips
 from tui_agent.tui.screens.page import Page
-from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.text import as_sentence, clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.facts import Facts, FileCounts
 from tui_agent.tui.widgets.rows import Part, cells, list_pen, part, row
@@ -59,7 +60,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         super().__init__(context)
         self.all: list[Checkpoint] = []
         self.filter: Filter = "all"
-        self._diffs: dict[tuple[str | None, str | None], FileComparison] = {}
+        self._diffs: dict[tuple[str | None, str | None], tuple[LineDiff | None, str]] = {}
         self.listing.empty_text = "reading …"
         self.listing.key = lambda checkpoint: checkpoint.seq
         self.head.columns = lambda width: _columns(width, self.looks_of())
@@ -128,18 +129,19 @@ class CheckpointsScreen(Page[Checkpoint]):
             self.start_worker(self._compare(unread), "diff")
 
     def _draw_diff(self, facts: Facts, file: PathChange) -> None:
-        diff = self._diffs.get(_blobs(file))
-        if diff is None or not _has_content(file):
+        found = self._diffs.get(_blobs(file))
+        if found is None or not _has_content(file):
             return
         facts.section(file.path)
-        if diff.note:
-            facts.text(diff.note, "t3")
+        diff, note = found
+        if diff is None or note:
+            facts.text(as_sentence(note), "t3")
         else:
             facts.add_strips(diff_strips(file.path, diff.text, self.looks_of(), facts.width - 3))
 
     async def _compare(self, files: Sequence[PathChange]) -> None:
         for file in files:
-            self._diffs[_blobs(file)] = await compare_contents(self.context, file.before, file.after)
+            self._diffs[_blobs(file)] = await self.context.reader.compare(file)
         self.show_detail()
 
     # -- actions ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,237 @@
+"""The sheet of changes: of the session or of one turn, from file to file by key, and one change reverted by key."""
+
+import hashlib
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.commands import Command, RevertHunk
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.files import Author, CheckpointRestored, FileChanged
+from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.tui.modals.confirm import Confirm
+from tui_agent.tui.modals.diff import FILES_AT_ONCE, DiffSheet
+from tui_agent.tui.transcript.messages import EntryAction
+
+OLD = "".join(f"line {number}\n" for number in range(1, 31))
+NEW = OLD.replace("line 3\n", "LINE 3\n").replace("line 20\n", "LINE 20\n")
+
+
+def change(
+    session: FakeSession, path: str, before: bytes | None, after: bytes | None, author: Author = "agent"
+) -> FileChanged:
+    """A recorded change, with its contents in the session."""
+    digests = [None if data is None else hashlib.sha256(data).hexdigest() for data in (before, after)]
+    session.blobs.update(
+        {
+            digest: data
+            for digest, data in zip(digests, (before, after), strict=True)
+            if digest and data is not None
+        }
+    )
+    return FileChanged(
+        path=path, before=digests[0], after=digests[1], before_size=len(before or b""), after_size=len(after or b""),
+        mode=None if after is None else 0o644, author=author, added=1, removed=1,
+    )  # fmt: skip
+
+
+def turn(driven: Driven, number: int, *changes: Payload) -> None:
+    """One turn with these changes."""
+    driven.session.feed(
+        UserMessageReceived(text=f"message {number}"),
+        TurnStarted(turn=number),
+        *changes,
+        TurnFinished(turn=number, reason="finished", duration_ms=5.0),
+    )
+
+
+async def read(driven: Driven) -> DiffSheet:
+    """The open sheet, once everything is compared."""
+    sheet = driven.app.screen
+    assert isinstance(sheet, DiffSheet)
+    await driven.until(lambda: "reading" not in driven.text())
+    return sheet
+
+
+async def show(driven: Driven, argument: str = "") -> DiffSheet:
+    await driven.type(f"/diff {argument}".rstrip())
+    await driven.press("enter")
+    return await read(driven)
+
+
+def chosen(sheet: DiffSheet) -> tuple[str, int]:
+    stop = sheet._stops[sheet._index]
+    return stop.file.path, stop.hunk
+
+
+def top_row(driven: Driven, sheet: DiffSheet) -> str:
+    """The text of the first visible row below the title."""
+    strip = sheet._body.strips[sheet._body.scroll_offset.y]
+    return "".join(segment.text for segment in strip).strip()
+
+
+async def three_files(driven: Driven) -> None:
+    session = driven.session
+    long = "".join(f"{number}\n" for number in range(60)).encode()
+    turn(
+        driven, 1, change(session, "a.txt", OLD.encode(), NEW.encode()), change(session, "b.txt", None, long)
+    )
+    turn(
+        driven,
+        2,
+        change(session, "a.txt", NEW.encode(), NEW.replace("line 30", "x").encode()),
+        change(session, "c.txt", long, None),
+    )
+    await driven.settle()
+
+
+async def test_the_diff_of_a_turns_row_shows_the_changes_of_that_turn() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        await three_files(driven)
+        controller = driven.app.controller
+        assert controller is not None and controller.chat.widget is not None
+        first, second = (entry for entry in controller.chat.entries if entry.id.startswith("turn."))
+        controller.chat.widget.post_message(EntryAction(second.id, "diff"))
+        await driven.pilot.pause()
+        sheet = await read(driven)
+        assert "Changes in turn 2" in driven.text()
+        assert [file.path for file in sheet._files] == ["a.txt", "c.txt"]
+        assert sheet.right == "2 files +1 −61"
+        await driven.press("escape")
+        controller.chat.widget.post_message(EntryAction(first.id, "diff"))
+        await driven.pilot.pause()
+        sheet = await read(driven)
+        assert [file.path for file in sheet._files] == ["a.txt", "b.txt"]
+        assert sheet.right == "2 files +62 −2"
+        await driven.press("escape")
+        sheet = await show(driven)
+        assert [file.path for file in sheet._files] == ["a.txt", "b.txt", "c.txt"]
+
+
+async def test_a_turn_that_does_not_exist_or_changed_nothing_says_so() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        turn(driven, 1)
+        await driven.settle()
+        for number in (1, 9):
+            await show(driven, f"turn {number}")
+            assert f"No files changed in turn {number}." in driven.text()
+            await driven.press("n", "tab", "r", "escape")
+        await show(driven, "turn")
+        assert "No changed file matches turn." in driven.text()
+
+
+async def test_keys_go_from_file_to_file_and_from_change_to_change() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        await three_files(driven)
+        sheet = await show(driven)
+        assert chosen(sheet) == ("a.txt", 0)
+        await driven.press("right")
+        assert chosen(sheet) == ("a.txt", 1)
+        await driven.press("n")
+        assert chosen(sheet) == ("b.txt", 0) and top_row(driven, sheet).startswith("b.txt")
+        await driven.press("n", "n")
+        assert chosen(sheet) == ("c.txt", 0)
+        await driven.press("left")
+        assert chosen(sheet) == ("b.txt", 0)
+        await driven.press("p", "p")
+        assert chosen(sheet) == ("a.txt", 0) and top_row(driven, sheet).startswith("a.txt")
+        await driven.press("end")
+        await driven.press("space")
+        assert chosen(sheet)[0] == "c.txt"
+
+
+async def test_one_change_is_reverted_after_a_question_and_its_outcome_is_shown() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        session = driven.session
+        made = change(session, "a.txt", OLD.encode(), NEW.encode())
+        turn(driven, 1, made)
+        await driven.settle()
+        seq = len(session.records) - 1
+        half = change(session, "a.txt", NEW.encode(), OLD.replace("line 3\n", "LINE 3\n").encode(), "human")
+
+        def react(command: Command) -> None:
+            if isinstance(command, RevertHunk) and len(session.submitted) == 1:
+                session.feed(
+                    half,
+                    SessionHeadMoved(to_seq=seq + 1, from_seq=seq, reason="hunk", files=True, turn=1),
+                    CheckpointRestored(source="c" * 40, commit="c" * 40, paths=("a.txt",)),
+                )
+            elif isinstance(command, RevertHunk):
+                session.feed(
+                    CommandRejected(command="revert_hunk", reason="a.txt was changed since.", hint="Kept.")
+                )
+
+        session.react = react
+        sheet = await show(driven)
+        await driven.press("right", "r")
+        question = driven.app.screen
+        assert isinstance(question, Confirm)
+        assert question.paragraphs == (
+            "a.txt, lines 17–23: +1 −1",
+            "Only this change is reverted. /redo restores it.",
+        )
+        await driven.press("escape")
+        assert session.submitted == []
+        await driven.press("r")
+        assert isinstance(driven.app.screen, Confirm)
+        driven.app.screen.end_grace_period()
+        await driven.press("enter")
+        (command,) = session.submitted
+        assert command == RevertHunk(
+            id=command.id, path="a.txt", before=made.before, after=made.after, hunk=1
+        )
+        await driven.settle()
+        await driven.until(lambda: "Reverted. /redo restores it." in driven.text())
+        assert "LINE 20" not in driven.text() and "LINE 3" in driven.text()
+        await driven.press("r")
+        assert isinstance(driven.app.screen, Confirm)
+        assert driven.app.screen.paragraphs[1].startswith("You changed this file too: your other lines stay.")
+        driven.app.screen.end_grace_period()
+        await driven.press("enter")
+        await driven.settle()
+        await driven.until(lambda: "a.txt was changed since. Kept." in driven.text())
+        assert chosen(sheet) == ("a.txt", 0)
+
+
+async def test_nothing_is_reverted_during_a_turn_or_where_there_is_no_diff() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        session = driven.session
+        changes = [
+            change(session, "a.bin", b"\0", b"\0\1"),
+            change(session, "big.txt", b"x\n" * 600_000, b"y\n"),
+            FileChanged(path="lost.txt", before="0" * 64, after="1" * 64, before_size=1, after_size=1, mode=None, author="agent", added=1, removed=1),
+        ]  # fmt: skip
+        turn(driven, 1, *changes)
+        session.feed(TurnStarted(turn=2))
+        await driven.settle()
+        sheet = await show(driven)
+        for note in ("Binary file.", "Too large to compare.", "Content not stored."):
+            assert note in driven.text()
+        await driven.press("r")
+        assert "A turn is running. You can revert when it has ended." in driven.text()
+        session.feed(TurnFinished(turn=2, reason="finished", duration_ms=5.0))
+        await driven.settle()
+        await driven.press("n", "r")
+        assert driven.app.screen is sheet
+        assert "big.txt has no change that can be reverted by itself." in driven.text()
+        assert session.submitted == []
+
+
+async def test_ten_thousand_files_are_compared_some_at_a_time() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        session = driven.session
+        changes = [change(session, f"src/f{number:05}.txt", b"a\n", b"b\n") for number in range(10_000)]
+        turn(driven, 1, *changes)
+        await driven.settle()
+        sheet = await show(driven)
+        assert sheet.right == f"files 1–{FILES_AT_ONCE} of 10,000 files"
+        assert len(sheet._comparisons) == FILES_AT_ONCE
+        await driven.press("end")
+        assert "9,950 more files" in driven.text()
+        for _ in range(FILES_AT_ONCE):
+            await driven.press("n")
+        await driven.until(lambda: chosen(sheet) == (f"src/f{FILES_AT_ONCE:05}.txt", 0))
+        assert sheet.right == f"files {FILES_AT_ONCE + 1}–{2 * FILES_AT_ONCE} of 10,000 files"
+        assert len(sheet._comparisons) == 2 * FILES_AT_ONCE
+        await driven.press("p")
+        await driven.until(lambda: chosen(sheet) == (f"src/f{FILES_AT_ONCE - 1:05}.txt", 0))

@@ -1,0 +1,306 @@
+"""A sheet with the diffs of changed files, in which one change (a hunk of a diff) can be reverted.
+
+Invariant: the counts are those of the diffs shown; nothing is reverted without a question that names the lines.
+"""
+
+from bisect import bisect_right
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from rich.segment import Segment
+from textual.strip import Strip
+
+from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.text.hunks import first_line, hunk_sides, split_hunks
+from tui_agent.folds.text.line_diff import LineDiff, count_line_changes
+from tui_agent.folds.transcript.entries import NoticeEntry
+from tui_agent.protocol.commands import RevertHunk
+from tui_agent.protocol.unicode_text import format_count
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.block_rows import hunk_strips
+from tui_agent.tui.modals.confirm import Confirm
+from tui_agent.tui.modals.viewer import Viewer, warn_newest_only
+from tui_agent.tui.text import as_sentence
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.rows import Part, part
+from tui_agent.units import format_line_changes
+
+FILES_AT_ONCE: Final = 50
+"""Number of files that are compared and drawn together."""
+MARK_CELLS: Final = 2
+ReadFiles: TypeAlias = Callable[[], Awaitable[Sequence[ChangedFile]]]
+
+
+class Stop(NamedTuple):
+    """A place to go to: a hunk of a file, or a file without hunks (`hunk` is -1), and its first row."""
+
+    file: ChangedFile
+    hunk: int
+    row: int
+
+
+class DiffSheet(Viewer):
+    """The diffs of the files that `read_files` returns; `empty` is shown if there are none."""
+
+    key_methods = {"diff_file": "go_to_file", "diff_hunk": "go_to_hunk", "diff_revert": "revert"}
+
+    def __init__(self, context: AppContext, title: str, read_files: ReadFiles, *, empty: str) -> None:
+        super().__init__(lambda: context.app.looks, title, self._draw_files, empty="reading …")
+        self.follows = frozenset({"files", "transcript"})
+        self.extra = ("diff_file", "diff_hunk", "diff_revert")
+        self._session, self._read_files, self._if_none = context, read_files, empty
+        self._files: Sequence[ChangedFile] = ()
+        self._first = 0
+        """Index of the first file that is drawn."""
+        self._comparisons: dict[str, tuple[LineDiff | None, str]] = {}
+        self._hunks: dict[tuple[str, int], list[list[Strip]]] = {}
+        """The rows of each hunk, by path and width."""
+        self._stops: list[Stop] = []
+        self._chosen: tuple[str, int] = ("", -1)
+        """Path and hunk of the chosen stop."""
+        self._message: tuple[str, Role] = "", "t2"
+        self._asked_at = -1
+        """The newest event when the last revert was requested; -1 if its outcome was shown."""
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._session.worker(self._read_all(), "diff")
+
+    async def _read_all(self) -> None:
+        await self._read()
+        if self._session.sessions.load_progress:
+            await self._session.sessions.wait_until_whole()
+            await self._read()
+
+    async def _read(self) -> None:
+        self._files = files = await self._read_files()
+        self._empty = self._if_none
+        paths = [file.path for file in files]
+        if self._chosen[0] not in paths:
+            self._chosen = (paths[0] if paths else "", -1)
+        self._first = FILES_AT_ONCE * (paths.index(self._chosen[0]) // FILES_AT_ONCE) if paths else 0
+        self._comparisons.clear()
+        self._hunks.clear()
+        await self._compare()
+
+    async def _compare(self) -> None:
+        """Compare the files that are drawn, unless that was done before."""
+        shown = self._shown
+        for file in shown:
+            if file.path not in self._comparisons:
+                self._comparisons[file.path] = await self._session.reader.compare(file)
+        self.plain = "\n".join(
+            f"--- {file.path}\n{_text_of(self._comparisons[file.path])}" for file in self._shown
+        )
+        self.right = self._summary()
+        self.redraw()
+
+    @property
+    def _shown(self) -> Sequence[ChangedFile]:
+        return self._files[self._first : self._first + FILES_AT_ONCE]
+
+    def _summary(self) -> str:
+        """Return the number of files, and of lines if all files are shown: `3 files +4 −2`."""
+        if not self._files:
+            return ""
+        count = format_count(len(self._files), "file")
+        if len(self._shown) < len(self._files):
+            return f"files {self._first + 1:,}–{self._first + len(self._shown):,} of {count}"
+        diffs = [diff for diff, _ in self._comparisons.values() if diff is not None]
+        added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
+        changes = format_line_changes(added, removed, self.looks.symbols.minus)
+        return " ".join([count, *(words for words, _ in changes)])
+
+    def follow(self) -> None:
+        """Show the outcome of a requested revert, and read the changes again."""
+        views = self._session.views
+        if self._asked_at < 0:
+            return
+        entry = next(iter(reversed(views.transcript.view().entries)), None)
+        is_refused = isinstance(entry, NoticeEntry) and entry.command == "revert_hunk"
+        if views.restore_seq > self._asked_at:
+            self._message = "Reverted. /redo restores it.", "success"
+        elif is_refused and isinstance(entry, NoticeEntry) and entry.seq > self._asked_at:
+            self._message = " ".join(filter(None, entry.lines)), "warning"
+        else:
+            return
+        self._asked_at = -1
+        self._session.worker(self._read(), "diff")
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def _draw_files(self, facts: Facts) -> None:
+        self._stops = []
+        warn_newest_only(self._session, facts)
+        for index, file in enumerate(self._shown):
+            if index:
+                facts.gap()
+            self._stops += self._draw_file(facts, file)
+        if self._first + FILES_AT_ONCE < len(self._files):
+            rest = len(self._files) - self._first - FILES_AT_ONCE
+            facts.gap()
+            facts.text(f"{format_count(rest, 'more file')}: the key for the next file goes on.", "t3")
+
+    def _draw_file(self, facts: Facts, file: ChangedFile) -> Iterator[Stop]:
+        row, found = len(facts.rows), self._comparisons.get(file.path)
+        kind = "  created" if file.before is None else "  removed" if file.after is None else ""
+        head: list[Part] = [part(file.path, facts.style(bold=True)), ("  ", facts.style())]
+        diff, note = (None, "") if found is None else found
+        if diff is not None:
+            changes = format_line_changes(diff.added, diff.removed, facts.looks.symbols.minus)
+            head += [(f" {words}", facts.style(role)) for words, role in changes]
+        chosen = file.path == self._chosen[0]
+        if diff is None or note:
+            facts.line([_mark(facts, chosen), *head, (kind, facts.style("t3"))])
+            facts.line(
+                [("  ", facts.style()), (as_sentence(note) if note else "reading …", facts.style("t3"))]
+            )
+            yield Stop(file, -1, row)
+            return
+        facts.line([("  ", facts.style()), *head, (kind, facts.style("t3"))])
+        if (file.path, facts.width) not in self._hunks:
+            hunks = hunk_strips(file.path, diff.text, facts.looks, facts.width - MARK_CELLS)
+            self._hunks[file.path, facts.width] = hunks
+        for number, strips in enumerate(self._hunks[file.path, facts.width]):
+            yield Stop(file, number, len(facts.rows) if number else row)
+            is_chosen = chosen and number == max(0, self._chosen[1])
+            facts.rows += [
+                Strip.join([_gutter(facts, is_chosen, not index), strip])
+                for index, strip in enumerate(strips)
+            ]
+
+    def foot(self, width: int) -> list[Strip]:
+        text, role = self._message
+        shown = self.text_rows(width, text, role) if text else []
+        copy = ["view_copy"] if self.plain else []
+        return [
+            *self.spacer(width),
+            *shown,
+            self.keys_row(width, *self.extra, "view_scroll", *copy, "view_close"),
+        ]
+
+    # -- keys --------------------------------------------------------------------------------------------------------
+
+    def key_scopes(self) -> Sequence[Scope]:
+        """Return the sheet's own scope and the scopes of every viewer."""
+        return "diff", *super().key_scopes()
+
+    @property
+    def _index(self) -> int:
+        """The index of the chosen stop; -1 if there is none."""
+        path, hunk = self._chosen
+        places = [(stop.file.path, stop.hunk) for stop in self._stops]
+        return next(
+            (places.index(place) for place in ((path, hunk), (path, 0)) if place in places),
+            0 if places else -1,
+        )
+
+    def _choose(self, index: int) -> None:
+        """Choose a stop, and scroll to it."""
+        stop = self._stops[index]
+        self._chosen, self._message = (stop.file.path, stop.hunk), ("", "t2")
+        self.redraw()
+        self._body.scroll_to(y=stop.row, animate=False, force=True)
+
+    def go_to_hunk(self, direction: int) -> None:
+        """Choose the previous or next change."""
+        index = self._index + direction
+        if 0 <= index < len(self._stops):
+            self._choose(index)
+        else:
+            self.go_to_file(direction)
+
+    def go_to_file(self, direction: int) -> None:
+        """Choose the first change of the previous or next file."""
+        paths = [file.path for file in self._files]
+        index = paths.index(self._chosen[0]) + direction if self._chosen[0] in paths else -1
+        if not 0 <= index < len(paths):
+            return
+        self._chosen = paths[index], -1
+        first = FILES_AT_ONCE * (index // FILES_AT_ONCE)
+        if first != self._first:
+            self._first = first
+            self._session.worker(self._turn_page(), "diff")
+        else:
+            self._choose(self._index)
+
+    async def _turn_page(self) -> None:
+        await self._compare()
+        self._choose(self._index)
+
+    def scroll_rows(self, by: int) -> None:
+        """Scroll, and choose the first change that is visible."""
+        super().scroll_rows(by)
+        self.call_after_refresh(self._choose_visible)
+
+    def _choose_visible(self) -> None:
+        rows = [stop.row for stop in self._stops]
+        top = self._body.scroll_offset.y
+        if rows and not top <= rows[self._index] < top + self._body.size.height:
+            stop = self._stops[max(0, bisect_right(rows, top) - 1)]
+            self._chosen = stop.file.path, stop.hunk
+            self.redraw()
+
+    # -- reverting ---------------------------------------------------------------------------------------------------
+
+    def revert(self) -> None:
+        """Ask whether to revert the chosen change."""
+        context, index = self._session, self._index
+        if index < 0:
+            return
+        file, number, _ = self._stops[index]
+        diff, _ = self._comparisons.get(file.path, (None, ""))
+        if context.running:
+            self._say("A turn is running. You can revert when it has ended.")
+        elif diff is None or number < 0:
+            self._say(f"{file.path} has no change that can be reverted by itself.")
+        else:
+            confirm = Confirm(
+                self.looks_of,
+                "Revert this change?",
+                _describe(file, split_hunks(diff.text)[number], self.looks.symbols.minus),
+                yes=("confirm_go", "revert it"),
+                no="keep it",
+            )
+            command = RevertHunk(path=file.path, before=file.before, after=file.after, hunk=number)
+            self.app.push_screen(confirm, lambda yes: self._submit(command) if yes else None)
+
+    def _submit(self, command: RevertHunk) -> None:
+        self._asked_at = self._session.views.seq
+        self._session.submit(command)
+        self._message = "reverting …", "t2"
+        self.redraw()
+
+    def _say(self, text: str) -> None:
+        self._message = text, "warning"
+        self.redraw()
+
+
+def _text_of(comparison: tuple[LineDiff | None, str]) -> str:
+    diff, note = comparison
+    return note if diff is None else diff.text or note
+
+
+def _describe(file: ChangedFile, hunk: str, minus: str) -> list[str]:
+    """Return what reverting a hunk would do, as paragraphs."""
+    old, new = hunk_sides(hunk)
+    first = first_line(hunk)
+    lines = f"lines {first}–{first + len(new) - 1}" if len(new) > 1 else f"line {first}"
+    counts = " ".join(words for words, _ in format_line_changes(*count_line_changes(old, new), minus))
+    kept = "You changed this file too: your other lines stay. " if "human" in file.authors else ""
+    return [f"{file.path}, {lines}: {counts}", f"{kept}Only this change is reverted. /redo restores it."]
+
+
+def _mark(facts: Facts, chosen: bool) -> Part:
+    return (f"{facts.looks.symbols.chosen} " if chosen else "  ", facts.style("accent"))
+
+
+def _gutter(facts: Facts, chosen: bool, first: bool) -> Strip:
+    """Return the two cells before a row of a hunk: the chosen hunk has a mark and a rail."""
+    symbols = facts.looks.symbols
+    text = f"{symbols.chosen if first else symbols.rail} " if chosen else "  "
+    return Strip([Segment(text, facts.style("accent"))], MARK_CELLS)
