@@ -23,6 +23,7 @@ from pathlib import Path
 import anyio
 
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
+from tui_agent.workspace.checkpoints.store_state import measure_folder
 
 ROUNDS = 7
 NO_CONFIG = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
@@ -81,7 +82,7 @@ async def figures(workspace: Path, store: Path) -> dict[str, float]:
     plan = await again.plan_restore(shadow.head)
     assert not plan.actions
     found["settle_ms"] = await timed(again.run_maintenance)
-    found["store_mb"] = await again.measure_store() / 1e6
+    found["store_mb"] = measure_folder(store) / 1e6
     return {name: round(value, 1) for name, value in found.items()}
 
 
@@ -119,11 +120,12 @@ def make_noise(root: Path, megabytes: int) -> list[Path]:
     return sources
 
 
-async def edited(shadow: GitCheckpoints, sources: list[Path], root: Path) -> dict[str, float]:
+async def edited(root: Path, store: Path, sources: list[Path]) -> dict[str, float]:
     """Make all edits; return the changed bytes and the growth of the store in MB."""
+    shadow = GitCheckpoints(root, store)
     draw = random.Random(3)
     await shadow.begin("")
-    first, most, changed = await shadow.measure_store(), 0, 0
+    first, most, changed = measure_folder(store), 0, 0
     for number in range(EDITS):
         path = draw.choice(sources)
         lines = path.read_text().splitlines()
@@ -134,9 +136,9 @@ async def edited(shadow: GitCheckpoints, sources: list[Path], root: Path) -> dic
         changes = await shadow.find_changes(None if number % 10 == 0 else [path.relative_to(root).as_posix()])
         await shadow.commit(changes, part=number, author="agent", message="Edit a file")
         if number % TURN == TURN - 1:
-            most = max(most, await shadow.measure_store() - first)
+            most = max(most, measure_folder(store) - first)
             await shadow.run_maintenance()
-    taken = await shadow.measure_store() - first
+    taken = measure_folder(store) - first
     assert not await shadow.find_changes()
     return {
         "first_mb": round(first / 1e6, 1),
@@ -153,12 +155,9 @@ def disk(megabytes: int = 2_000) -> dict[str, dict[str, float]]:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "workspace"
         sources = make_noise(workspace, megabytes)
-        found["plain"] = anyio.run(
-            edited, GitCheckpoints(workspace, Path(folder) / "plain.git"), sources, workspace
-        )
+        found["plain"] = anyio.run(edited, workspace, Path(folder) / "plain.git", sources)
         make_repository(workspace)
-        shadow = GitCheckpoints(workspace, Path(folder) / "borrowed.git")
-        found["repository"] = anyio.run(edited, shadow, sources, workspace)
+        found["repository"] = anyio.run(edited, workspace, Path(folder) / "borrowed.git", sources)
     return found
 
 

@@ -27,7 +27,7 @@ from tui_agent.workspace.checkpoints.file_modes import Modes
 from tui_agent.workspace.checkpoints.git_runner import Git, RunProgram, run_program, split_names
 from tui_agent.workspace.checkpoints.redacted_history import Redact, copy_redacted
 from tui_agent.workspace.checkpoints.rooted_files import LINK
-from tui_agent.workspace.checkpoints.store_state import CheckpointStore, disk_error, measure_folder
+from tui_agent.workspace.checkpoints.store_state import CheckpointStore, disk_error
 
 DEFAULT_LIMITS = Limits()
 
@@ -313,11 +313,6 @@ class GitCheckpoints:
         """Return a sentence if objects of the first checkpoint stay in the user's repository, else an empty string."""
         async with self._read_access() as shadow:
             return await maintenance.describe_borrowed(shadow)
-
-    async def measure_store(self) -> int:
-        """Return the bytes used by the store."""
-        async with self._read_access() as shadow:
-            return await run_sync(measure_folder, shadow.git.folder)
 
     async def aclose(self) -> None:
         """Cancel maintenance, and wait for the call that is running."""
