@@ -89,18 +89,19 @@ class DiffSheet(Viewer):
 
     async def _compare(self) -> None:
         """Compare the files that are drawn, unless that was done before."""
-        shown = self._shown
+        shown = self._page
         for file in shown:
             if file.path not in self._comparisons:
                 self._comparisons[file.path] = await self._session.reader.compare(file)
         self.plain = "\n".join(
-            f"--- {file.path}\n{_text_of(self._comparisons[file.path])}" for file in self._shown
+            f"--- {file.path}\n{_text_of(self._comparisons[file.path])}" for file in self._page
         )
         self.right = self._summary()
         self.redraw()
 
     @property
-    def _shown(self) -> Sequence[ChangedFile]:
+    def _page(self) -> Sequence[ChangedFile]:
+        """The files that are drawn."""
         return self._files[self._first : self._first + FILES_AT_ONCE]
 
     def _summary(self) -> str:
@@ -108,8 +109,8 @@ class DiffSheet(Viewer):
         if not self._files:
             return ""
         count = format_count(len(self._files), "file")
-        if len(self._shown) < len(self._files):
-            return f"files {self._first + 1:,}–{self._first + len(self._shown):,} of {count}"
+        if len(self._page) < len(self._files):
+            return f"files {self._first + 1:,}–{self._first + len(self._page):,} of {count}"
         diffs = [diff for diff, _ in self._comparisons.values() if diff is not None]
         added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
         changes = format_line_changes(added, removed, self.looks.symbols.minus)
@@ -136,7 +137,7 @@ class DiffSheet(Viewer):
     def _draw_files(self, facts: Facts) -> None:
         self._stops = []
         warn_newest_only(self._session, facts)
-        for index, file in enumerate(self._shown):
+        for index, file in enumerate(self._page):
             if index:
                 facts.gap()
             self._stops += self._draw_file(facts, file)
