@@ -67,7 +67,6 @@ class DiffSheet(Viewer):
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._session.worker(self._read_all(), "diff")
 
     async def _read_all(self) -> None:
