@@ -113,16 +113,23 @@ def test_a_bundle_is_cloned_with_a_commit_for_each_part_that_changed_files(
 
 
 @pytest.mark.parametrize("form", ["markdown", "html", "jsonl", "bundle", "archive"])
-def test_an_export_goes_to_a_new_file_in_the_current_folder(call: Call, tmp_path: Path, form: str) -> None:
+def test_an_export_goes_to_a_new_file_in_the_documents_and_never_into_the_workspace(
+    call: Call, tmp_path: Path, form: str
+) -> None:
+    before = snapshot(tmp_path / "work")
+    (tmp_path / "home" / "Documents").mkdir(parents=True)
     paths = []
     for _ in range(2):
         status, out, err = call("sessions", "export", "latest", "--format", form, "--json")
         assert status == 0, err
         paths.append(Path(json.loads(out)["path"]))
     assert paths[0] != paths[1]
-    assert all(path.parent == tmp_path / "work" and path.stat().st_size for path in paths)
+    assert all(path.parent == tmp_path / "home" / "Documents" and path.stat().st_size for path in paths)
+    assert snapshot(tmp_path / "work") == before
     status, _, err = call("sessions", "export", "latest", "--format", form, "-o", str(paths[0]))
     assert (status, "already" in err) == (2, True)
+    status, out, _ = call("sessions", "export", "latest", "--format", form, "-o", str(tmp_path), "--json")
+    assert Path(json.loads(out)["path"]).parent == tmp_path, "-o may name a folder"
 
 
 def test_text_formats_go_to_standard_output_too(call: Call) -> None:

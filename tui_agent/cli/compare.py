@@ -9,7 +9,6 @@ import dataclasses
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from pathlib import Path
 
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import GROUPS, RECORDING_HELP
@@ -17,7 +16,7 @@ from tui_agent.cli.output import escape_control, say, say_json, say_result, say_
 from tui_agent.errors import UsageError
 from tui_agent.export.export_content import strip_controls
 from tui_agent.export.markdown import escape_inline, fence, inline_code, quote
-from tui_agent.export.output_file import unused_path, write_new
+from tui_agent.export.output_file import output_path, write_new
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.fold import Comparison, compare
 from tui_agent.folds.comparison.side import Branch
@@ -57,10 +56,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
-        "--markdown", action="store_true", help="write Markdown to a new file in the current folder"
+        "--markdown",
+        action="store_true",
+        help="write Markdown to a new file in your documents or downloads folder",
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="with --markdown: the file to write; - for standard output"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="with --markdown: the file to write, or a folder for a new file; - for standard output",
     )
     GROUPS["folders"](parser)
 
@@ -80,8 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         say_text(text)
         return 0
     stem = f"compare-{comparison.left.session}-{comparison.right.session}"
-    output = arguments.output
-    dest = Path(output).expanduser() if output else unused_path(base.options.cwd, stem, "md")
+    dest = output_path(arguments.output, base.config.data_dir, base.options.cwd, stem, "md")
     write_new(dest, text.encode())
     say_result({"path": str(dest.absolute())}, str(dest), as_json=arguments.json)
     return 0

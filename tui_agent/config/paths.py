@@ -72,7 +72,9 @@ def screen_error_log(data_dir: Path) -> Path:
 
 def private_folders(data_dir: Path) -> tuple[Path, ...]:
     """Return the folders in the data folder that contain copies of the user's files and prompts. No command needs them."""
-    return tuple(data_dir / name for name in ("sessions", "sandbox", "drafts", "reports", "prompts.jsonl"))
+    return tuple(
+        data_dir / name for name in ("sessions", "sandbox", "drafts", "reports", "exports", "prompts.jsonl")
+    )
 
 
 def find_paths(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = None) -> Paths:

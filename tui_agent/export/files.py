@@ -1,6 +1,5 @@
 """Export formats by name, and the functions and file endings of each."""
 
-import re
 from pathlib import Path
 
 from anyio.to_thread import run_sync
@@ -10,7 +9,7 @@ from tui_agent.export.bundle import export_bundle
 from tui_agent.export.export_content import load_export
 from tui_agent.export.html.page import to_html
 from tui_agent.export.markdown import to_markdown
-from tui_agent.export.output_file import unused_path, write_new
+from tui_agent.export.output_file import write_new
 from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.store.redaction.redactor import Redactor
 
@@ -26,12 +25,6 @@ def export_text(folder: Path, redactor: Redactor, form: str, everything: bool = 
         return to_jsonl(folder, redactor, everything=everything).decode("utf-8", "replace")
     content = load_export(folder, redactor)
     return to_html(content) if form == "html" else to_markdown(content)
-
-
-def default_name(place: Path, folder: Path, form: str) -> Path:
-    """Return an unused name in the folder `place` for an export in the format `form`."""
-    stem = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
-    return unused_path(place, stem, FORMATS[form])
 
 
 async def export(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkstemp
 
+from tui_agent.config.export_folder import default_export_folder
 from tui_agent.errors import StoreFull, UsageError
 
 FILE_MODE = 0o600
@@ -51,6 +52,12 @@ def write_new(dest: Path, data: bytes) -> None:
     """Write a new file. After an error, no partial file remains."""
     with create_file(dest) as draft:
         draft.write_bytes(data)
+
+
+def output_path(output: str | None, data_dir: Path, workspace: Path, stem: str, ending: str) -> Path:
+    """Return the file to write: `output` or, if that is a folder or None, a new file in it or in the default folder."""
+    dest = Path(output).expanduser() if output else default_export_folder(data_dir, workspace)
+    return unused_path(dest, stem, ending) if dest.is_dir() else dest
 
 
 def unused_path(folder: Path, stem: str, ending: str) -> Path:

@@ -8,12 +8,11 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.tui.text import clean_line
 
 PATIENCE_S = 30.0
 JsonRow: TypeAlias = dict[str, JsonValue]
@@ -124,12 +123,3 @@ def number_of(row: JsonRow, name: str) -> float:
 def words_of(options: Sequence[tuple[str, object]]) -> list[str]:
     """Return the command-line arguments `name value` for every option that has a value."""
     return [word for name, value in options if value for word in (name, str(value))]
-
-
-async def run_export(ask: Ask, *words: str) -> tuple[str, Literal["done", "error"]]:
-    """Run an export command of `tui-agent`; return the notice to show and its level."""
-    status, output = await ask(*words)
-    path = text_of(next(iter(json_rows(output)), {}), "path")
-    if status == 0 and path:
-        return f"Exported to {clean_line(path)}", "done"
-    return clean_line(beside_json(output)) or "The export failed.", "error"

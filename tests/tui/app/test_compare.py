@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.two_ways import FORK, MAIN
-from tests.tui.app.comparing import FOLDER, Outside, compared, open_comparison
+from tests.tui.app.comparing import Outside, compared, open_comparison
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.test_hostile import HOSTILE, harmless
 from tui_agent.folds.comparison.fold import Comparison
@@ -141,11 +141,18 @@ async def test_space_plays_from_the_beginning_and_pauses(two: Comparison) -> Non
         assert "paused" in shown.text()
 
 
-async def test_x_writes_markdown_where_the_session_works_and_says_so(two: Comparison) -> None:
+async def test_x_asks_where_writes_markdown_there_and_says_so(
+    two: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "Documents").mkdir()
     async with open_comparison(two) as shown:
         await shown.press("x")
-        assert "Writing the comparison to /home/ada/timesheet …" in shown.text()
-        assert shown.outside.asked[-1] == ("compare", MAIN, FORK, "--markdown", "--json", "--cwd", FOLDER)
+        await shown.driven.until(lambda: "Export this comparison as Markdown" in shown.text())
+        await shown.press("enter")
+        await shown.driven.until(lambda: "Exporting to ~/Documents …" in shown.text())
+        place = ("--json", "--output", str(tmp_path / "Documents"))
+        assert shown.outside.asked[-1] == ("compare", MAIN, FORK, "--markdown", *place)
         shown.outside.written.set()
         await shown.driven.until(lambda: "Exported to /home/ada/timesheet/two-ways.md" in shown.text())
 
@@ -153,7 +160,9 @@ async def test_x_writes_markdown_where_the_session_works_and_says_so(two: Compar
 @pytest.mark.parametrize("key", ["escape", "k"])
 async def test_an_export_goes_on_where_the_comparison_is_left(two: Comparison, key: str) -> None:
     async with open_comparison(two) as shown:
-        await shown.press("x", key)
+        await shown.press("x")
+        await shown.driven.until(lambda: "Export this comparison as Markdown" in shown.text())
+        await shown.press("enter", key)
         assert not isinstance(shown.driven.app.screen, CompareScreen)
         shown.outside.written.set()
         await shown.driven.until(lambda: "Exported to /home/ada/timesheet/two-ways.md" in shown.text())

@@ -1,12 +1,17 @@
-"""/export writes the open session to a new file on that command only, and says where."""
+"""/export asks where, writes the open session to a new file there, and says its path."""
 
 import asyncio
 import json
+from pathlib import Path
 
-from tests.tui.app.driving import golden, open_app
+import pytest
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.replaying import FakeCommandLine, FakeRecording, open_replay
 from tui_agent.export.files import FORMATS as ALL
 from tui_agent.tui.commands.reports import FORMATS
 from tui_agent.tui.main_screen import NOTE_S
+from tui_agent.tui.modals.export_form import ExportForm
 
 WORKSPACE = "/home/ada/timesheet"
 """Where the recorded session worked."""
@@ -32,35 +37,62 @@ def test_the_app_knows_every_format() -> None:
     assert sorted(FORMATS) == sorted(ALL)
 
 
-async def test_an_export_is_written_on_the_command_and_its_place_is_said() -> None:
-    program = Program(said=json.dumps({"path": "/work/ses_1.html"}))
-    async with open_app(golden("night_shift"), outside=program) as driven:
-        assert program.asked == []
-        await driven.type("/export")
-        await driven.press("escape", "enter")
-        session = driven.app.session_id
-        (words,) = program.asked
-        assert words == ("sessions", "export", session, "--format", "html", "--json", "--cwd", WORKSPACE)
-        assert "Exported to /work/ses_1.html" in driven.text()
-        assert driven.session.submitted == []
+@pytest.fixture(autouse=True)
+def documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's folder for documents, `~/Documents`."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = tmp_path / "Documents"
+    folder.mkdir()
+    return folder
 
 
-async def test_that_it_is_being_written_and_where_is_said_at_once() -> None:
+async def ask_for(driven: Driven, command: str) -> None:
+    """Send the command, and wait for the form that asks where."""
+    driven.app.prompt.editor.put_text(command)
+    await driven.press("escape", "enter")
+    await driven.until(lambda: isinstance(driven.app.screen, ExportForm))
+
+
+async def test_export_asks_where_and_writes_to_the_documents_only_on_enter(documents: Path) -> None:
     program = Program(said=json.dumps({"path": "/work/ses_1.html"}))
     program.written.clear()
     async with open_app(golden("night_shift"), outside=program) as driven:
-        driven.app.prompt.editor.put_text("/export")
-        await driven.press("escape", "enter")
-        assert f"Writing the session as html to {WORKSPACE} …" in driven.text()
+        await ask_for(driven, "/export")
+        assert "Export this session as html" in driven.text()
+        assert "Save in  ~/Documents" in driven.text()
+        assert program.asked == []
+        await driven.press("enter")
+        session = driven.app.session_id
+        await driven.until(lambda: "Exporting to ~/Documents …" in driven.text())
+        (words,) = program.asked
+        place = ("--json", "--output", str(documents))
+        assert words == ("sessions", "export", session, "--format", "html", *place)
         program.written.set()
         await driven.until(lambda: "Exported to /work/ses_1.html" in driven.text())
+        assert driven.session.submitted == []
+
+
+async def test_escape_exports_nothing_and_another_place_can_be_typed() -> None:
+    program = Program(said=json.dumps({"path": "/work/x.html"}))
+    async with open_app(golden("night_shift"), outside=program, size=(80, 24)) as driven:
+        await ask_for(driven, "/export")
+        await driven.press("escape")
+        assert not isinstance(driven.app.screen, ExportForm) and program.asked == []
+        await ask_for(driven, "/export")
+        await driven.press("ctrl+u", "enter")
+        assert isinstance(driven.app.screen, ExportForm), "an empty place is not a place"
+        await driven.type("out/x.html")
+        await driven.press("enter")
+        await driven.until(lambda: program.asked)
+        assert program.asked[0][-1] == f"{WORKSPACE}/out/x.html"
 
 
 async def test_another_format_is_named_and_a_wrong_one_is_refused() -> None:
     program = Program(said=json.dumps({"path": "/work/ses_1.tar.gz"}))
     async with open_app(golden("night_shift"), outside=program) as driven:
-        driven.app.prompt.editor.put_text("/export archive")
-        await driven.press("escape", "enter")
+        await ask_for(driven, "/export archive")
+        await driven.press("enter")
+        await driven.until(lambda: "Exported to /work/ses_1.tar.gz. It contains your files" in driven.text())
         assert program.asked[0][4] == "archive"
         driven.app.prompt.editor.put_text("/export docx")
         await driven.press("escape", "enter")
@@ -71,9 +103,9 @@ async def test_another_format_is_named_and_a_wrong_one_is_refused() -> None:
 async def test_why_there_is_no_export_is_said() -> None:
     program = Program(status=1, said="tui-agent: /work could not be written: No space left on device.\n")
     async with open_app(golden("night_shift"), outside=program) as driven:
-        driven.app.prompt.editor.put_text("/export")
-        await driven.press("escape", "enter")
-        assert "No space left on device" in driven.text()
+        await ask_for(driven, "/export")
+        await driven.press("enter")
+        await driven.until(lambda: "No space left on device" in driven.text())
 
 
 async def test_a_report_is_written_on_the_users_word_and_its_place_is_said() -> None:
@@ -96,3 +128,13 @@ async def test_a_report_is_written_on_the_users_word_and_its_place_is_said() -> 
         assert driven.app.note.display and not [one for one in driven.app._timers if one._interval == NOTE_S]
         await driven.press("escape")
         assert "Report saved" not in driven.text()
+
+
+async def test_a_replay_asks_where_too(documents: Path) -> None:
+    outside = FakeCommandLine(json.dumps({"path": "/work/ses_1.html"}))
+    async with open_replay(golden("night_shift"), ask=outside) as replayed:
+        await replayed.press("e")
+        await replayed.until(lambda: "Save in  ~/Documents" in replayed.text())
+        await replayed.press("enter")
+        await replayed.until(lambda: "Exported to /work/ses_1.html" in replayed.text())
+    assert outside.asked == [("sessions", "export", FakeRecording.id, "--json", "--output", str(documents))]

@@ -225,12 +225,18 @@ async def test_a_fork_that_is_refused_is_said_in_the_list() -> None:
         assert over(driven) is screen
 
 
-async def test_export_and_compare_go_to_the_command_line() -> None:
+async def test_export_and_compare_go_to_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "Documents").mkdir()
     programs = Programs()
     async with open_sessions(programs) as (driven, _):
         await driven.press("down", "x")
-        await shown(driven)
-        assert "Exported to /tmp/ses_0000000000000002.html" in driven.text()
+        await driven.until(lambda: "Export break-rounding as html" in driven.text())
+        await driven.press("enter")
+        await driven.until(lambda: "Exported to /tmp/ses_0000000000000002.html" in driven.text())
+        assert programs.of("export")[0][-2:] == ("--output", str(tmp_path / "Documents"))
         await driven.press("c")
         assert "compare break-rounding with …" in driven.text()
         await driven.press("enter")

@@ -107,11 +107,12 @@ def test_an_event_that_is_not_there_is_refused(call: Call, tmp_path: Path) -> No
     assert "has no event 9999" in err
 
 
-def test_markdown_goes_to_a_new_file_in_the_folder(call: Call, tmp_path: Path) -> None:
+def test_markdown_goes_to_a_new_file_in_the_documents(call: Call, tmp_path: Path) -> None:
     two_ways(tmp_path)
+    (tmp_path / "home" / "Documents").mkdir(parents=True)
     _, out, _ = call(MAIN, FORK, "--markdown", "--json")
     first = Path(json.loads(out)["path"])
-    assert first.parent == tmp_path / "work"
+    assert first.parent == tmp_path / "home" / "Documents"
     assert first.read_text("utf-8").startswith("# night-shift-hours: what if\n")
     _, out, _ = call(MAIN, FORK, "--markdown")
     assert Path(out.strip()) != first

@@ -1,6 +1,7 @@
 """Write a session to a file (`sessions export`), or create a session from an archive (`sessions import`)."""
 
 import argparse
+import re
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from tui_agent.cli.options import RECORDING_HELP, Verbs
 from tui_agent.cli.output import say, say_json, say_result, say_text, warn
 from tui_agent.errors import UsageError
 from tui_agent.export.archive_import import import_archive
-from tui_agent.export.files import FORMATS, TEXT_FORMATS, default_name, export, export_text
+from tui_agent.export.files import FORMATS, TEXT_FORMATS, export, export_text
+from tui_agent.export.output_file import output_path
 from tui_agent.units import format_bytes
 
 EXAMPLES = """\
@@ -36,7 +38,8 @@ def add_verbs(verbs: Verbs) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        help="the file to write; - for standard output (default: a new file in the current folder)",
+        help="the file to write, or a folder for a new file; - for standard output "
+        "(default: a new file in your documents or downloads folder)",
     )
     out.add_argument("--all", action="store_true", help="for jsonl: also events of abandoned branches")
     out.add_argument("--no-files", action="store_true", help="for archive: leave out the checkpoints")
@@ -59,7 +62,8 @@ def export_session(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{form} cannot be written to standard output.", hint="Name a file with -o.")
         say_text(export_text(folder, base.redactor, form, arguments.all))
         return 0
-    dest = Path(output).expanduser() if output else default_name(base.options.cwd, folder, form)
+    stem = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
+    dest = output_path(output, base.config.data_dir, base.options.cwd, stem, FORMATS[form])
     options_of_export = {
         "everything": arguments.all,
         "files": not arguments.no_files,

@@ -4,12 +4,14 @@ Invariant: files are written only on request, and existing files are never overw
 of /doctor has no terminal, so the app checks the terminal itself.
 """
 
+from pathlib import Path
 from typing import Final
 
-from tui_agent.tui.cli_client import json_rows, place, run_export, text_of, words_of
+from tui_agent.tui.cli_client import json_rows, place, text_of, words_of
 from tui_agent.tui.commands.sheets import show_answer
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.main_screen import SessionApp
+from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.text import clean_line
 
 MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
@@ -59,7 +61,7 @@ FILE_FORMATS: Final = ("bundle", "archive")
 
 
 def export(context: AppContext, argument: str) -> None:
-    """Write the open session to a new file in the work folder, in the format `argument`, and show the file's path."""
+    """Ask where to save the open session, and write it to a new file there, in the format `argument`."""
     export_format = argument.strip().lower() or FORMATS[0]
     if export_format not in FORMATS:
         context.app.say(f"The format can be {', '.join(FORMATS)}.", "warning")
@@ -68,17 +70,19 @@ def export(context: AppContext, argument: str) -> None:
         context.app.say("Nothing to export yet: send a message first.", "warning")
         return
 
-    folder, session = context.work_folder, context.app.session_id
-    words = "sessions", "export", session, "--format", export_format, "--json", "--cwd", folder
-
-    async def write() -> None:
-        notice, level = await run_export(context.ask, *words)
-        if level == "done" and export_format in FILE_FORMATS:
-            notice += ". It contains your files, with any keys in them; to remove these: tui-agent sessions export --redact"
-        context.app.say(notice, level, stays=True)
-
-    context.app.say(f"Writing the session as {export_format} to {clean_line(folder)} …")
-    context.worker(write(), "export")
+    remark = ""
+    if export_format in FILE_FORMATS:
+        remark = ". It contains your files, with any keys in them; to remove these: tui-agent sessions export --redact"
+    form = export_to_chosen_place(
+        context.app,
+        context.ask,
+        f"Export this session as {export_format}",
+        Path(context.work_folder),
+        ("sessions", "export", context.app.session_id, "--format", export_format),
+        lambda text, level: context.app.say(text, level, stays=level != "info"),
+        remark=remark,
+    )
+    context.worker(form, "export")
 
 
 def report_bug(context: AppContext, argument: str) -> None:

@@ -4,6 +4,7 @@ Invariant: read-only; no model and no tool runs, and nothing is written except a
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 from textual import on
@@ -13,8 +14,9 @@ from tui_agent.folds.comparison.fold import Comparison
 from tui_agent.folds.comparison.side import Side
 from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.cli_client import beside_json, read_rows, run_export
+from tui_agent.tui.cli_client import beside_json, read_rows
 from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.marks import DENIED, MARKS, mark_symbol
 from tui_agent.tui.panes.note import Note
@@ -176,13 +178,15 @@ class CompareScreen(PlayheadScreen):
     def export(self) -> None:
         """Write the comparison to a Markdown file. Writing continues if the screen is closed meanwhile."""
         if self.comparison is not None:
-            self.say(f"Writing the comparison to {clean_line(self.context.work_folder)} …")
-            self.app.run_worker(self._export(), name="export", exit_on_error=False)
-
-    async def _export(self) -> None:
-        words = "compare", *self.names, "--markdown", "--json", "--cwd", self.context.work_folder
-        notice, level = await run_export(self.context.ask, *words)
-        (self if self.is_attached else self.context.app).say(notice, level)
+            form = export_to_chosen_place(
+                self.context.app,
+                self.context.ask,
+                "Export this comparison as Markdown",
+                Path(self.context.work_folder),
+                ("compare", *self.names, "--markdown"),
+                lambda text, level: (self if self.is_attached else self.context.app).say(text, level),
+            )
+            self.context.worker(form, "export")
 
     def open_help(self) -> None:
         """Show all keys of the comparison, and the meaning of the marks."""

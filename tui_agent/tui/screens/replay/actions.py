@@ -5,11 +5,14 @@ Invariant: an action that is not available in a replay is neither shown nor ment
 
 import asyncio
 from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from tui_agent.folds.context.compacted_rows import MessageRow
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui.actions import Action, footer
+from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.fork_request import ForkPoint, fork_point_at, make_fork, workplaces_for
 from tui_agent.tui.modals.picker import Picker
@@ -25,10 +28,12 @@ from tui_agent.tui.screens.compacted_items import (
 )
 from tui_agent.tui.screens.jobs import elapsed_s, final_lines
 from tui_agent.tui.screens.replay.moment_screen import MomentScreen
-from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_elapsed, format_line_changes
+
+if TYPE_CHECKING:
+    from tui_agent.tui.main_screen import Frame
 
 MIN_WIDTH_FOR_LONG_WORDS = 140
 """Width in cells from which the footer has room for longer words."""
@@ -118,11 +123,17 @@ class ReplayActions(MomentScreen):
             self.say("Nothing was copied.", "warning")
 
     def export(self) -> None:
-        self._start(self._export(), "export")
-
-    async def _export(self) -> None:
-        status, output = await self.host.ask("sessions", "export", self.source.id)
-        self.say(clean_line(output.strip()), "error" if status else "done")
+        if self.views is None:
+            return
+        form = export_to_chosen_place(
+            cast("Frame", self.app),
+            self.host.ask,
+            "Export this session as html",
+            Path(self.views.state.view().workspace),
+            ("sessions", "export", self.source.id),
+            self.say,
+        )
+        self._start(form, "export")
 
     # -- sheets ----------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from tui_agent.protocol.commands import Rename
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.cli_client import run_export
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
+from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.modals.fork_request import ForkPoint
 from tui_agent.tui.panes.note import Level
 from tui_agent.tui.screens.replay.live_log import open_live_replay
@@ -202,14 +202,15 @@ class SessionsScreen(SessionsPage):
 
     def _export(self, row: Row) -> None:
         """Export the session as HTML. Writing continues if the screen is closed meanwhile."""
-        folder = self.context.work_folder
-        words = "sessions", "export", row.id, "--format", "html", "--json", "--cwd", folder
-
-        async def write() -> None:
-            self._say_anywhere(*await run_export(self.context.ask, *words))
-
-        self.say(f"Writing the session as html to {clean_line(folder)} …")
-        self.context.worker(write(), "export")
+        form = export_to_chosen_place(
+            self.context.app,
+            self.context.ask,
+            f"Export {row.name} as html",
+            Path(self.context.work_folder),
+            ("sessions", "export", row.id),
+            self._say_anywhere,
+        )
+        self.context.worker(form, "export")
 
     def _delete(self, row: Row) -> None:
         if row.id == self.context.app.session_id:

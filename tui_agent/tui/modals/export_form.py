@@ -1,0 +1,98 @@
+"""The form that asks where to save an export.
+
+Invariant: nothing is written before the user has confirmed the place.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from textual.strip import Strip
+
+from tui_agent.config import layers
+from tui_agent.config.export_folder import default_export_folder
+from tui_agent.errors import TuiAgentError
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.cli_client import Ask, beside_json, json_rows, text_of
+from tui_agent.tui.main_screen import Frame
+from tui_agent.tui.panes.note import Level
+from tui_agent.tui.text import clean_line, shorten_home
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.sheet import Sheet
+
+
+class ExportForm(Sheet[str | None]):
+    """Asks for a folder or a file; the result is the typed text, or None if the user cancelled."""
+
+    scope: ClassVar[Scope] = "field"
+    key_methods = {"field_use": "use", "field_leave": "close"}
+
+    def __init__(self, looks: Callable[[], Looks], title: str, place: str) -> None:
+        super().__init__(looks)
+        self._title, self.field = title, Field(place)
+
+    def head(self, width: int) -> list[Strip]:
+        return self.title_rows(width, self._title)
+
+    def body(self, width: int) -> list[Strip]:
+        pen = self.pen._replace(ground="selection")
+        cursor = self.pen._replace(ground="t1").style("s2")
+        typed = self.field.parts(max(6, width - 14), pen.style(), cursor)
+        hint = "A folder, or the name of a new file. Nothing is overwritten."
+        return [
+            pen.line(width, [pen.part("  Save in  ", "t2"), *typed]),
+            *self.spacer(width),
+            *self.text_rows(width, hint, "t3"),
+        ]
+
+    def foot(self, width: int) -> list[Strip]:
+        keys = [self.key_map.hint("field_use", "export"), self.key_map.hint("field_leave", "cancel")]
+        return [*self.spacer(width), self.keys_line(width, keys)]
+
+    @property
+    def open_field(self) -> Field:
+        return self.field
+
+    def use(self) -> None:
+        """Confirm the place, unless none is typed."""
+        if self.field.text.strip():
+            self.dismiss(self.field.text.strip())
+
+
+def _resolve(place: str, workspace: Path) -> Path:
+    return workspace / Path(place).expanduser()
+
+
+async def export_to_chosen_place(
+    app: Frame,
+    ask: Ask,
+    title: str,
+    workspace: Path,
+    words: tuple[str, ...],
+    say: Callable[[str, Level], object],
+    *,
+    remark: str = "",
+) -> None:
+    """Ask where to export, run `tui-agent` with `words` and that place, and show the result followed by `remark`."""
+
+    def find_folder() -> Path:
+        return default_export_folder(layers.load_config(app.options, app.environ).data_dir, workspace)
+
+    try:
+        folder = await asyncio.to_thread(find_folder)
+    except (TuiAgentError, OSError) as fault:
+        say(str(fault), "error")
+        return
+    answer = await app.push_screen_wait(ExportForm(lambda: app.looks, title, shorten_home(folder)))
+    if answer is None:
+        return
+    dest = _resolve(answer, workspace)
+    say(f"Exporting to {clean_line(shorten_home(dest))} …", "info")
+    status, output = await ask(*words, "--json", "--output", str(dest))
+    path = text_of(next(iter(json_rows(output)), {}), "path")
+    if status == 0 and path:
+        say(f"Exported to {clean_line(path)}{remark}", "done")
+    else:
+        say(clean_line(beside_json(output)) or "The export failed.", "error")
