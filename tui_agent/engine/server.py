@@ -26,6 +26,7 @@ from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls
 from tui_agent.engine.prompt_hooks import PromptHooks
 from tui_agent.engine.recorder import Recorder
+from tui_agent.engine.session_title import title_from_message
 from tui_agent.engine.settings import SettingCommand, apply_setting, revoke_rule
 from tui_agent.engine.tools.hooks import NO_VERDICT, HookVerdict
 from tui_agent.engine.tools.jobs import JobManager
@@ -43,7 +44,6 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import ImageContent
 from tui_agent.protocol.settings import AgentState
 
-TITLE_LENGTH = 48
 MAX_ATTACHMENT_BYTES = 20_000_000
 ATTACHMENT_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _HEAD_MOVES = {
@@ -325,7 +325,7 @@ class Engine:
         recorder = self._parts.recorder
         recorder.cause = command.id if command is not None else None
         close_calls(recorder, why=TURN_ENDED_FIRST)
-        title_session(recorder, message)
+        title_from_message(recorder, message)
         recorder.append(message)
         self._prompt_hooks.record(hook_verdict)
         self._run_turn(group, continues=False)
@@ -445,17 +445,6 @@ def _queued_prompt(queued: UserQueued) -> UserMessageReceived:
 
 def _prompt_from_steering(message: UserSteered) -> UserMessageReceived:
     return UserMessageReceived(text=message.text, attachments=message.attachments, mentions=message.mentions)
-
-
-def title_session(recorder: Recorder, message: UserMessageReceived) -> None:
-    """Record a title, derived from the message, for a session that has none."""
-    if recorder.state.title or not isinstance(message.text, str) or message.source == INIT_SOURCE:
-        return
-    text = " ".join(message.text.split())
-    if not text:
-        return
-    title = text if len(text) <= TITLE_LENGTH else text[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
-    recorder.append(SessionTitled(title=title, titled_by="auto"))
 
 
 def load_attachments(blobs: Blobs, wanted: Sequence[Attachment]) -> tuple[ImageContent, ...]:

@@ -22,6 +22,7 @@ from tui_agent.engine.model.caller import ModelCaller
 from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_awaiting_approval, close_calls
 from tui_agent.engine.questions import Asker
+from tui_agent.engine.session_title import title_from_answer
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.hooks import Hooks
 from tui_agent.engine.tools.jobs import JobManager
@@ -173,6 +174,8 @@ class Turns:
                 why = outcome.detail.rstrip(".") or "the turn was stopped"
                 close_calls(recorder, self._calls_to_close(), why=why, printed=self._runner.live_outputs)
                 await self._notify_middlewares("end", turn, outcome.reason)
+                if outcome.reason == "finished":
+                    title_from_answer(recorder)
                 duration = round((clock.monotonic() - started) * 1000, 1)
                 recorder.append(
                     TurnFinished(

@@ -227,14 +227,14 @@ class Rewind:
                 self._recorder.append(message)
 
     def _keep_settings(self, before: SessionStateView) -> None:
-        """Record the current workspace, title and settings on the new branch.
+        """Record the current workspace, the user's title and the settings on the new branch.
 
         A revert applies only to the conversation and the files.
         """
         recorder = self._recorder
         if before.workspace != recorder.state.workspace:
             recorder.append(WorkspaceMoved(workspace=before.workspace, previous=recorder.state.workspace))
-        if before.title != recorder.state.title:
+        if before.titled_by == "user" and before.title != recorder.state.title:
             recorder.append(SessionTitled(title=before.title, titled_by="user"))
         present, reverted = before.settings, recorder.state.settings
         if present is None or reverted is None:

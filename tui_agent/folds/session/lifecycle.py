@@ -60,7 +60,7 @@ def _on_workspace_moved(draft: Draft, ev: Envelope, payload: WorkspaceMoved) -> 
 
 @LIFECYCLE_HANDLERS.on(SessionTitled)
 def _on_session_titled(draft: Draft, ev: Envelope, payload: SessionTitled) -> None:
-    draft.title = payload.title
+    draft.title, draft.titled_by = payload.title, payload.titled_by
 
 
 @LIFECYCLE_HANDLERS.on(SettingsChanged)

@@ -36,6 +36,7 @@ class Draft:
     is_fork: bool = False
     started_at: float | None = None
     title: str = ""
+    titled_by: str = ""
     run_id: RunId | None = None
     settings: SessionSettings | None = None
     agent: AgentId = MAIN_AGENT

@@ -118,6 +118,8 @@ class SessionStateView:
     started_at: float | None = None
     """Time of the session's start."""
     title: str = ""
+    titled_by: str = ""
+    """The field of `session.titled`; empty for a title given at the start of the session."""
     run_id: RunId | None = None
     settings: SessionSettings | None = None
     agent: AgentId = MAIN_AGENT

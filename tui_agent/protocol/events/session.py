@@ -24,11 +24,14 @@ class SessionStarted(Payload):
 
 
 class SessionTitled(Payload):
-    """The session got a name: from its first prompt (`titled_by` = auto) or from the user."""
+    """The session got a name.
+
+    `titled_by`: `auto` is the beginning of its first message, `answer` the first sentence of its first answer.
+    """
 
     kind: Literal["session.titled"] = "session.titled"
     title: str
-    titled_by: Literal["auto", "user"]
+    titled_by: Literal["auto", "answer", "user"]
 
 
 class ForkChange(FrozenModel):

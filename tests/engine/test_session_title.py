@@ -1,0 +1,87 @@
+"""A session's own title: the first sentence of the first answer if that makes a good one, otherwise the first message."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harness import Bench, call, running, say
+from tui_agent.engine.session_title import first_sentence
+from tui_agent.protocol.commands import Rename, SubmitPrompt, Undo
+from tui_agent.protocol.events.session import SessionTitled
+
+MESSAGE = "please look at the night shift"
+SENTENCE = "The report counts night shifts as negative"
+
+
+def titles(bench: Bench) -> list[tuple[str, str]]:
+    return [(one.title, one.titled_by) for one in bench.of(SessionTitled) if isinstance(one, SessionTitled)]
+
+
+async def test_the_first_sentence_of_the_first_answer_replaces_the_first_message(tmp_path: Path) -> None:
+    answers = [
+        call(("echo", '{"words": "x"}'), text="The tests are the place to begin. "),
+        say(f"{SENTENCE}. The cause is in entry.py."),
+        say("The file format did not change. All is well."),
+    ]
+    async with running(tmp_path, answers) as bench:
+        bench.submit(SubmitPrompt(text=MESSAGE))
+        await bench.until("turn.finished")
+        bench.submit(SubmitPrompt(text="and the file format?"))
+        await bench.until("turn.finished", 2)
+    assert titles(bench) == [(MESSAGE, "auto"), (SENTENCE, "answer")]
+    assert len(bench.model.requests) == 3, "no request is made for a title"
+    assert bench.recorder.state.title == SENTENCE
+
+
+async def test_an_answer_without_a_good_sentence_leaves_the_message_as_title(tmp_path: Path) -> None:
+    async with running(tmp_path, [say("Done."), say(f"{SENTENCE}.")]) as bench:
+        bench.submit(SubmitPrompt(text=MESSAGE))
+        await bench.until("turn.finished")
+        bench.submit(SubmitPrompt(text="what was it?"))
+        await bench.until("turn.finished", 2)
+    assert titles(bench) == [(MESSAGE, "auto")]
+
+
+async def test_a_name_that_the_user_gave_wins(tmp_path: Path) -> None:
+    async def rename() -> None:
+        bench.submit(Rename(title="my own"))
+        await bench.until_so(lambda: bench.recorder.state.title == "my own")
+
+    async with running(tmp_path, [[rename, *say(f"{SENTENCE}.")]]) as bench:
+        bench.submit(SubmitPrompt(text=MESSAGE))
+        await bench.until("turn.finished")
+    assert titles(bench) == [(MESSAGE, "auto"), ("my own", "user")]
+
+
+async def test_undo_takes_the_title_of_the_answer_back(tmp_path: Path) -> None:
+    async with running(tmp_path, [say(f"{SENTENCE}.")]) as bench:
+        bench.submit(SubmitPrompt(text=MESSAGE))
+        await bench.until("turn.finished")
+        bench.submit(Undo())
+        await bench.until("session.head_moved")
+        await bench.until_so(lambda: not bench.recorder.state.is_busy)
+        assert bench.recorder.state.title == MESSAGE
+    assert titles(bench) == [(MESSAGE, "auto"), (SENTENCE, "answer")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "title"),
+    [
+        ("## The shift ends on the next day\n\nSo `end` is later.", "The shift ends on the next day"),
+        ("Night shifts end tomorrow! More follows.", "Night shifts end tomorrow"),
+        ("Version 2.1 keeps the old format. More.", "Version 2.1 keeps the old format"),
+        ("Fixed. A shift ends on the next day.", ""),
+        ("Two words.", ""),
+        ("The shift `entry.py` computes is negative.", ""),
+        ("**The shift is negative**", ""),
+        ("Which of the shifts do you mean?", ""),
+        ("The following files were changed:\n- a.py", ""),
+        ("I'll look at the tests first.", ""),
+        ("Let me look at the tests first.", ""),
+        ("You asked about the night shift.", ""),
+        ("The report counts a shift that ends after midnight as a negative one.", ""),
+        ("", ""),
+    ],
+)
+def test_a_good_sentence_is_short_and_neither_code_nor_a_question_nor_talk(answer: str, title: str) -> None:
+    assert first_sentence(answer) == title

@@ -1,0 +1,65 @@
+"""The title that a session gets by itself: its first message or, once the first turn ends, the first sentence of the answer.
+
+Invariant: a title that the user gave is never replaced, and no model is asked for a title.
+"""
+
+import re
+from typing import Final
+
+from tui_agent.engine.agents import INIT_SOURCE
+from tui_agent.engine.recorder import Recorder
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.events.session import SessionTitled
+from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.messages import AssistantMessage
+from tui_agent.protocol.parts import TextPart
+
+MAX_MESSAGE_CHARS: Final = 48
+MAX_SENTENCE_CHARS: Final = 60
+MIN_WORDS: Final = 3
+_SENTENCE_END = re.compile(r"[.!?:](?=\s|$)|\n")
+_NOT_A_TITLE = re.compile(
+    r"[`?:{}<>|=*\\]|//|\(\)"
+    r"|^(?:I|I['’]\w+|Let|Let['’]s|Sure|Ok|Okay|Yes|No|Great|Now|First|Here|Here['’]s|You|Your|Thanks|Sorry)\b",
+    re.IGNORECASE,
+)
+"""Code, Markdown, a question, the announcement of a list, or words that talk to the user."""
+
+
+def title_from_message(recorder: Recorder, message: UserMessageReceived) -> None:
+    """Use the beginning of the message as the title of a session that has none."""
+    if recorder.state.title or not isinstance(message.text, str) or message.source == INIT_SOURCE:
+        return
+    text = " ".join(message.text.split())
+    if text:
+        is_short = len(text) <= MAX_MESSAGE_CHARS
+        title = text if is_short else text[:MAX_MESSAGE_CHARS].rsplit(" ", 1)[0] + "…"
+        recorder.append(SessionTitled(title=title, titled_by="auto"))
+
+
+def title_from_answer(recorder: Recorder) -> None:
+    """Use the first sentence of the first turn's answer as the title, if it makes a good one and the user gave none."""
+    state = recorder.state
+    if state.turn != 1 or state.titled_by != "auto":
+        return
+    answer = next(
+        (message for message in reversed(recorder.messages()) if isinstance(message, AssistantMessage)), None
+    )
+    text = (
+        "".join(text_preview(part.text) for part in answer.parts if isinstance(part, TextPart))
+        if answer is not None
+        else ""
+    )
+    title = first_sentence(text)
+    if title:
+        recorder.append(SessionTitled(title=title, titled_by="answer"))
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of an answer without its full stop; empty if it does not make a good title."""
+    text = text.strip()[: 2 * MAX_SENTENCE_CHARS].lstrip("#-*> ")
+    end = _SENTENCE_END.search(text)
+    sentence = text[: end.start()] if end is not None else text
+    is_good = len(sentence.split()) >= MIN_WORDS and len(sentence) <= MAX_SENTENCE_CHARS
+    ends_well = end is None or end.group() not in "?:"
+    return sentence if is_good and ends_well and not _NOT_A_TITLE.search(sentence) else ""
