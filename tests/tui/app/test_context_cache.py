@@ -28,5 +28,5 @@ async def test_hits_and_misses_stand_with_their_reason_in_the_rows_of_the_reques
             await driven.press("pageup")
         text = "\n".join(rows)
         assert "newest requests" in text and "cached" in text
-        assert any("messages −1 100 80 %" in row for row in rows), text
+        assert any("answers −1 100 80 %" in row for row in rows), text
         assert any("instructions changed 100 0 %" in row for row in rows), text

@@ -76,7 +76,7 @@ async def test_each_section_stands_with_its_budget_and_its_state(size: tuple[int
         shown = [word for word in row_of(rows, "repo map").split() if not set(word) & set("━─")]
         assert shown[:8] == ["repo", "map", "4.0k", *share, "4.0k", "!", "reduced"][:8]
         assert "whole" in row_of(rows, "system") and "whole" in row_of(rows, "instructions")
-        assert "! dropped" in row_of(rows, "mentions") and "! reduced" in row_of(rows, "tool results")
+        assert "! dropped" in row_of(rows, "mentions") and "! reduced" in row_of(rows, "old results")
         assert "77.0k" in row_of(rows, "total")
         # A bar shows how much of its budget a section takes; it is the first to go.
         assert ("━" in row_of(rows, "repo map")) is (size[0] == 120)
@@ -89,7 +89,7 @@ async def test_a_bar_tells_how_much_of_its_budget_a_section_takes() -> None:
     async with open_app(golden("night_shift")) as driven:
         rows = await opened(driven, packed(*SECTIONS))
         assert "─" not in row_of(rows, "repo map") and "━" not in row_of(rows, "system")
-        full, half = row_of(rows, "repo map").count("━"), row_of(rows, "tool results").count("━")
+        full, half = row_of(rows, "repo map").count("━"), row_of(rows, "old results").count("━")
         assert half == round(full * 17_800 / 36_000)
 
 
@@ -155,9 +155,9 @@ async def test_the_sections_add_up_as_they_are_written() -> None:
     sizes = {"system": 340, "repo_map": 840, "mentions": 840, "messages": 12, "tool_results": 3_745}
     async with open_app(golden("night_shift")) as driven:
         rows = await opened(driven, packed(*(section(name, tokens) for name, tokens in sizes.items())))
-        names = ("system", "repo map", "mentions", "tool results")
+        names = ("system", "repo map", "mentions", "old results")
         figures = [float(row_of(rows, one).removeprefix(one).split()[0][:-1]) for one in names]
-        assert row_of(rows, "messages").split()[1] == "<0.1k"
+        assert row_of(rows, "answers").split()[1] == "<0.1k"
         assert round(sum(figures), 1) == float(row_of(rows, "total").split()[1][:-1]) == 5.8
 
 
@@ -173,8 +173,8 @@ async def test_the_sheet_has_its_name_at_any_width(size: tuple[int, int]) -> Non
 async def test_the_bars_give_way_to_the_reasons_and_every_key_is_named() -> None:
     async with open_app(golden("night_shift")) as driven:
         rows = await opened(driven, packed(*SECTIONS))
-        assert row_of(rows, "tool results").endswith("! reduced the oldest 2 shortened: no room")
-        assert "━" in row_of(rows, "tool results")
+        assert row_of(rows, "old results").endswith("! reduced the oldest 2 shortened: no room")
+        assert "━" in row_of(rows, "old results")
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         await opened(driven, packed(*SECTIONS))
         for key in ("S summarise", "L restore", "M map", "Esc close"):

@@ -10,7 +10,7 @@ from tests.tui.app.driving import ENVIRON, NOWHERE, golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.theme.palette import Palette
-from tui_agent.tui.theme.startup import colour_mode, first_look, guess_theme, may_blink
+from tui_agent.tui.theme.startup import colour_mode, first_look, guess_theme, has_256_colours, may_blink
 from tui_agent.tui.theme.theme import Role, bundled_folder, load_theme
 from tui_agent.tui.theme.watch import watch
 from tui_agent.tui.widgets.lists import Lines
@@ -76,6 +76,10 @@ def test_colours_follow_the_terminal() -> None:
     assert colour_mode({"NO_COLOR": "1", "COLORTERM": "truecolor"}) == "none"
     assert colour_mode({"TERM": "linux"}) == "16"
     assert colour_mode({"TERM": "xterm-256color"}) == "full"
+    assert has_256_colours({"TERM": "xterm-256color"})
+    assert not has_256_colours({"TERM": "xterm-256color", "COLORTERM": "truecolor"})
+    look = first_look(SessionOptions(cwd=NOWHERE), {"HOME": "/dev/null/nowhere", "TERM": "tmux-256color"})
+    assert look.theme.colors["selection"] == "#3a3a3a"
     assert (guess_theme({"COLORFGBG": "0;15"}), guess_theme({"COLORFGBG": "15;0"}), guess_theme({})) == (
         "day",
         "night",

@@ -256,7 +256,7 @@ def test_the_meter_falls_with_a_summary_and_rises_where_it_is_taken_back() -> No
     assert [(one.name, one.tokens) for one in view.sections] == [
         ("system", 400),
         ("summaries", 300),
-        ("messages", 200),
+        ("answers", 200),
     ]
     meter.apply(story(ContextRestored(compaction=3, after_tokens=5_000, sections=before)))
     assert meter.view().used == 5_000 and meter.view().sections == whole.sections
@@ -282,7 +282,7 @@ def test_outputs_that_are_put_away_leave_the_meters_other_sections() -> None:
     meter.apply(story(away))
     assert [(one.name, one.tokens) for one in meter.view().sections] == [
         ("system", 400),
-        ("observations", 500),
+        ("new results", 500),
     ]
 
 

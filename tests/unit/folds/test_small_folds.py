@@ -29,7 +29,13 @@ from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
-from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, FragmentRecord, Section
+from tui_agent.protocol.events.context import (
+    ContextCompacted,
+    ContextPacked,
+    FragmentRecord,
+    Section,
+    SectionName,
+)
 from tui_agent.protocol.events.files import CheckpointRestored, FileChanged, FileRead
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -224,12 +230,33 @@ def test_the_meter_takes_the_providers_count_and_its_sections_still_add_up() -> 
     assert (view.used, view.estimated, view.warnings) == (
         301,
         True,
-        ("tool results: reduced, head and tail",),
+        ("old results: reduced, head and tail",),
     )
     view = told(fold, packed("r1", 100, 100, 101), requested("r1"), responded("r1", "x", tokens=400))
     assert (view.used, view.estimated, view.window) == (400, False, MODEL.window)
     assert sum(section.tokens for section in view.sections) == 400
     assert (view.next_tokens, view.next_cost_usd) == (410, (400 + 10 + 40) / 1_000_000)
+
+
+def test_the_sections_that_do_not_change_keep_their_tokens_when_the_provider_counts_otherwise() -> None:
+    fold = ContextMeter()
+    names: list[SectionName] = ["system", "available_tools", "messages"]
+
+    def request(number: int, tokens: tuple[int, ...], counted: int) -> dict[str, int]:
+        sections = tuple(
+            Section(name=name, raw_chars=chars, chars=chars, tokens=size)
+            for name, chars, size in zip(names, (900, 3_000, 300 * number), tokens, strict=True)
+        )
+        manifest = packed(f"r{number}", *tokens).model_copy(
+            update={"sections": sections, "total_tokens": sum(tokens)}
+        )
+        view = told(fold, manifest, requested(f"r{number}"), responded(f"r{number}", "x", tokens=counted))
+        assert sum(section.tokens for section in view.sections) == counted
+        return {section.name: section.tokens for section in view.sections}
+
+    assert request(1, (300, 1_000, 100), 1_120) == {"system": 240, "tools": 800, "answers": 80}
+    assert request(2, (270, 900, 180), 1_500) == {"system": 240, "tools": 800, "answers": 460}
+    assert request(3, (270, 900, 270), 1_300) == {"system": 240, "tools": 800, "answers": 260}
 
 
 def test_the_next_turns_price_takes_as_much_from_the_cache_as_the_newest_request_did() -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.color import Color, ColorSystem
 
 from tui_agent.errors import ConfigError
 from tui_agent.tui.theme import theme
@@ -27,6 +28,25 @@ def test_the_three_themes_ship_and_every_text_pair_of_theirs_is_readable(
     for name in theme.BUNDLED:
         assert bundled[name].warnings == ()
         assert theme.contrast_pairs(bundled[name])[0].ratio >= theme.MIN_CONTRAST
+
+
+def as_in_256_colours(color: str) -> str:
+    """The colour that a terminal with 256 colours shows instead."""
+    return Color.parse(color).downgrade(ColorSystem.EIGHT_BIT).get_truecolor().hex
+
+
+def test_in_256_colours_every_text_is_readable_and_the_selection_of_the_night_is_grey(
+    bundled: dict[str, theme.ThemeFile],
+) -> None:
+    for loaded in bundled.values():
+        few = loaded.for_256_colours()
+        shown = few._replace(colors={role: as_in_256_colours(color) for role, color in few.colors.items()})
+        assert shown.warnings == (), loaded.name
+        grounds = {shown.colors[role] for role in ("s0", "s2", "selection")}
+        assert len(grounds) == 3, f"{loaded.name}: a selected row looks like every row"
+    night = bundled["night"].for_256_colours().colors
+    texts = {role: as_in_256_colours(night[role]) for role in ("t1", "t2", "t3", "selection")}  # type: ignore[index]
+    assert texts == {"t1": "#e4e4e4", "t2": "#bcbcbc", "t3": "#a8a8a8", "selection": "#3a3a3a"}
 
 
 def test_every_role_is_a_css_variable_of_the_textual_theme(bundled: dict[str, theme.ThemeFile]) -> None:

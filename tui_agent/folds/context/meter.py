@@ -4,7 +4,7 @@ Limits (fractions of the window): warning from 0.32 (off below 0.28), soft limit
 compaction at 0.85.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
@@ -39,7 +39,7 @@ ASSUMED_WINDOW = 128_000
 
 @dataclass(frozen=True, slots=True)
 class MeterSection:
-    """A section of the context. `name` is the name shown on the screen: system, tools, instructions, repo map, …
+    """A section of the context of `chars` characters. `name` is shown on the screen: system, tools, repo map, …
 
     `budget` is the section's maximum in tokens if not everything fits; None means unlimited. `rule` is the reason why
     the section is incomplete.
@@ -47,6 +47,7 @@ class MeterSection:
 
     name: str
     tokens: int
+    chars: int = 0
     budget: int | None = None
     state: SectionState = "whole"
     rule: str = ""
@@ -97,19 +98,24 @@ class ContextMeterView:
 
 SECTION_LABELS: dict[SectionName, str] = {
     "system": "system",
-    "task_contract": "task",
+    "task_contract": "your messages",
     "available_tools": "tools",
     "packed_context": "summaries",
     "working_memory": "memory",
     "repo_map": "repo map",
     "session_context": "earlier session",
-    "recent_observations": "observations",
+    "recent_observations": "new results",
     "mentions": "mentions",
     "instructions": "instructions",
-    "messages": "messages",
-    "tool_results": "tool results",
+    "messages": "answers",
+    "tool_results": "old results",
 }
 """Display names of the sections."""
+STABLE_SECTIONS = frozenset(
+    SECTION_LABELS[name]
+    for name in ("system", "available_tools", "instructions", "session_context", "repo_map")
+)
+"""Sections with the same text in every request."""
 
 
 def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTION) -> float:
@@ -158,6 +164,8 @@ class MeterState:
     input_budget: int | None = None
     previous_tokens: int = 0
     window_inferred: bool = False
+    stable: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Characters and tokens of the stable sections in the first request with their present text that was counted."""
 
 
 class ContextMeter:
@@ -200,6 +208,7 @@ class ContextMeter:
                 if usage.input_tokens and not usage.estimated:
                     state.estimated = False
                     self._set_total(usage.input_tokens)
+                    self._keep_stable_sections()
             case ContextCompacted() as compaction:
                 self._compute_sections()
                 sections = _meter_sections(compaction.sections) or state.sections
@@ -227,6 +236,7 @@ class ContextMeter:
         state = self._state
         state.model, state.window, state.max_answer = model, model.window, model.max_output
         state.is_named, state.window_inferred = bool(model.model), False
+        state.stable = {}
 
     def _apply_manifest(self, packed: ContextPacked) -> None:
         state = self._state
@@ -261,7 +271,22 @@ class ContextMeter:
             state.sections = _meter_sections(packed.sections)
         totals, self._pending_totals = self._pending_totals, []
         for used in totals:
-            state.sections = _scale_sections(state.sections, used)
+            state.sections = _fit_sections(state.sections, used, state.stable)
+
+    def _keep_stable_sections(self) -> None:
+        """Keep the tokens of stable sections whose text is new, so that later counts of whole requests do not change them."""
+        state, packed = self._state, self._state.manifest
+        sections = packed.sections if packed is not None else ()
+        names = {SECTION_LABELS[section.name]: section.chars for section in sections}
+        changed = {
+            name
+            for name in names.keys() & STABLE_SECTIONS
+            if names[name] != state.stable.get(name, (0, 0))[0]
+        }
+        if changed:
+            self._compute_sections()
+            tokens = {section.name: section.tokens for section in state.sections}
+            state.stable |= {name: (names[name], tokens[name]) for name in changed}
 
     def view(self) -> ContextMeterView:
         if self._view is None:
@@ -329,7 +354,7 @@ class ContextMeter:
 
 def _meter_sections(sections: Sequence[Section]) -> tuple[MeterSection, ...]:
     return tuple(
-        MeterSection(SECTION_LABELS[item.name], item.tokens, item.budget, *_section_state(item))
+        MeterSection(SECTION_LABELS[item.name], item.tokens, item.chars, item.budget, *_section_state(item))
         for item in sections
     )
 
@@ -374,6 +399,23 @@ def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
     if fraction >= WARN_FRACTION or (level != "below" and fraction >= WARN_OFF_FRACTION):
         return "near"
     return "below"
+
+
+def _fit_sections(
+    sections: Sequence[MeterSection], total: int, stable: Mapping[str, tuple[int, int]]
+) -> tuple[MeterSection, ...]:
+    """Return the sections scaled to add up to `total`. Stable sections keep the tokens in `stable`, if there is room."""
+    kept = {
+        item.name: stable[item.name][1]
+        for item in sections
+        if stable.get(item.name, (0, 0))[0] == item.chars > 0
+    }
+    others = [item for item in sections if item.name not in kept]
+    rest = total - sum(kept.values())
+    if rest < 0 or not sum(item.tokens for item in others):
+        return _scale_sections(sections, total)
+    scaled = {item.name: item.tokens for item in _scale_sections(others, rest)} | kept
+    return tuple(replace(item, tokens=scaled[item.name]) for item in sections)
 
 
 def _scale_sections(sections: Sequence[MeterSection], total: int) -> tuple[MeterSection, ...]:

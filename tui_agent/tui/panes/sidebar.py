@@ -88,8 +88,7 @@ def context_rows(view: "ContextMeterView", looks: Looks, width: int, most: int) 
     indent = pen.part("  ")
     right: list[Part] = []
     if view.window:
-        assumed = "?" if view.assumed else ""
-        limit = f"{'~' if view.window_inferred else ''}{format_tokens(view.window)}{assumed}"
+        limit = f"{'~' if view.window_inferred or view.assumed else ''}{format_tokens(view.window)}"
         used = f"{'~' if view.estimated else ''}{format_tokens(view.used)} of {limit}"
         percent_style = meter_style(looks.palette, view, "s1", bold=True)
         right = [pen.part(f"{used}  ", "t2"), (format_percent(view.fraction), percent_style)]

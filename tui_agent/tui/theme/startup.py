@@ -91,6 +91,15 @@ def colour_mode(environ: Mapping[str, str]) -> ColourMode:
     return "16" if term in ("linux", "ansi", "vt100", "xterm", "screen", "rxvt", "cygwin") else "full"
 
 
+def has_256_colours(environ: Mapping[str, str]) -> bool:
+    """Return True if the terminal has 256 colours, and each colour of a theme is replaced by one of these."""
+    wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
+    is_true_color = environ.get("COLORTERM", "") in ("truecolor", "24bit")
+    return wanted == "256" or (
+        wanted == "auto" and not is_true_color and "256color" in environ.get("TERM", "")
+    )
+
+
 def guess_theme(environ: Mapping[str, str]) -> str:
     """Return `day` if the terminal reports a light background; otherwise the default theme."""
     ground = environ.get("COLORFGBG", "").rpartition(";")[2]
@@ -130,7 +139,8 @@ def named_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
     for folder in reversed(theme_folders(environ)):
         path = folder / f"{name}.toml"
         if "/" not in name and os.path.isfile(path):  # noqa: PTH113 - false where it may not be read
-            return load_theme(path)
+            theme = load_theme(path)
+            return theme.for_256_colours() if has_256_colours(environ) else theme
     raise ConfigError(f"No theme {name!r}.", hint="/theme lists all themes.")
 
 

@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from textual.theme import Theme
@@ -82,13 +83,21 @@ _VARIABLES: Final[tuple[tuple[Role, tuple[str, ...]], ...]] = (
 
 
 class ThemeFile(NamedTuple):
-    """A validated theme. `colors` maps every role to `#rrggbb`."""
+    """A validated theme. `colors` maps every role to `#rrggbb`.
+
+    `colors_256` replaces some of them in a terminal with 256 colours, where the nearest colour would look wrong.
+    """
 
     name: str
     dark: bool
     colors: Mapping[Role, str]
     about: str = ""
     path: Path | None = None
+    colors_256: Mapping[Role, str] = MappingProxyType({})
+
+    def for_256_colours(self) -> "ThemeFile":
+        """Return the theme for a terminal with 256 colours."""
+        return self._replace(colors={**self.colors, **self.colors_256})
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -144,7 +153,7 @@ def load_theme(path: Path) -> ThemeFile:
 
 def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
     """Validate the parsed TOML of a theme file. Raises ConfigError."""
-    unknown = sorted(set(raw) - {"name", "about", "dark", "colors"})
+    unknown = sorted(set(raw) - {"name", "about", "dark", "colors", "colors-256"})
     if unknown:
         raise _refusal(path, f"does not know the entry {unknown[0]!r}", "Remove it.")
     name = raw.get("name", path.stem)
@@ -159,8 +168,13 @@ def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
         raise _refusal(
             path, "has no [colors] table", "Copy one of the bundled themes and change its colours."
         )
-    checked = _check_colors(colors, path)
-    return ThemeFile(name=name, dark=dark, colors=checked, about=about, path=path)
+    missing = [role for role in ROLES if role not in colors]
+    if missing:
+        raise _refusal(path, f"has no colour for {', '.join(missing)}", 'Add it as role = "#rrggbb".')
+    few = raw.get("colors-256", {})
+    if not isinstance(few, dict):
+        raise _refusal(path, "needs colors-256 as a table", "Write it as [colors-256].")
+    return ThemeFile(name, dark, _check_colors(colors, path), about, path, _check_colors(few, path))
 
 
 def bundled_folder() -> Path:
@@ -235,16 +249,13 @@ def _textual_variables(colors: Mapping[Role, str], mode: ColourMode) -> dict[str
 
 
 def _check_colors(colors: Mapping[str, object], path: Path) -> dict[Role, str]:
-    missing = [role for role in ROLES if role not in colors]
-    if missing:
-        raise _refusal(path, f"has no colour for {', '.join(missing)}", 'Add it as role = "#rrggbb".')
     unknown = sorted(set(colors) - set(ROLES))
     if unknown:
         raise _refusal(path, f"has {unknown[0]!r}, which is not a colour role", "Remove it.")
     for role, value in colors.items():
         if not isinstance(value, str) or not _HEX.fullmatch(value):
             raise _refusal(path, f"has {value!r} for {role}", 'Write a colour as "#rrggbb".')
-    return {role: cast(str, colors[role]).lower() for role in ROLES}
+    return {role: cast(str, colors[role]).lower() for role in ROLES if role in colors}
 
 
 def _refusal(path: Path, problem: str, hint: str) -> ConfigError:
