@@ -2,9 +2,14 @@
 
 from pathlib import Path
 
-from tui_agent.tui.actions import groups
+from tui_agent.tui.actions import Action, groups
 
 PAGE = Path(__file__).parent / "keys.md"
+
+
+def _describe_alias(action: Action, word: str) -> str:
+    meaning = action.meaning_of(word)
+    return f"`{word}`" if meaning in (word, action.slash) else f"`{word}` = `{meaning}`"
 
 
 def page() -> str:
@@ -12,20 +17,27 @@ def page() -> str:
     lines = [
         "# Keys and slash commands",
         "",
-        "Made from the registry of the app (`tui_agent/tui/actions.py`).",
+        "Made from the registry of the app (`tui_agent/tui/actions.py`). F1 searches this list.",
+        "",
+        "Type `/` for the menu of commands, the most used first. Enter runs the selected one; nothing is selected until",
+        "you type a letter or press an arrow key. The column *also* lists other words that you can type; where one stands",
+        "for more than the command, it says what. Words in capitals are for you to fill in.",
         "",
     ]
     for group, actions in groups().items():
         lines += [
             f"## {group}",
             "",
-            "| key | command | action | what it does | when |",
-            "|---|---|---|---|---|",
+            "| key | command | action | what it does | also | when |",
+            "|---|---|---|---|---|---|",
         ]
         for action in actions:
             slash = f"`{action.slash}{' ' + action.args if action.args else ''}`" if action.slash else ""
             when = "not while a turn runs" if action.ground else {"always": ""}.get(action.when, action.when)
-            cells = (action.shown, slash.replace("|", "\\|"), f"`{action.name}`", action.help, when)
+            also = ", ".join(
+                _describe_alias(action, word) for word, _ in action.typed_words if word != action.slash
+            )
+            cells = (action.shown, slash.replace("|", "\\|"), f"`{action.name}`", action.help, also, when)
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
     lines += [

@@ -11,6 +11,7 @@ from tui_agent.cli.options import EVERYTHING, Parser, Verbs
 from tui_agent.cli.output import say, say_json, say_json_lines, table
 from tui_agent.config.programs import find_system_program
 from tui_agent.config.settings import Config
+from tui_agent.config.user_choices import FILE_NAME
 from tui_agent.errors import UsageError
 
 EXAMPLES = """\
@@ -101,6 +102,7 @@ def file_locations(config: Config) -> dict[str, str]:
         "configuration": str(paths.user_config),
         "project configuration": str(paths.project_config),
         "sessions": str(config.data_dir / "sessions"),
+        "remembered choices": str(config.data_dir / FILE_NAME),
         "caches": str(config.cache_dir),
         "keys": str(paths.secrets),
         "plugins": str(paths.config_dir / "plugins"),

@@ -1,4 +1,6 @@
-"""The layers of configuration: defaults < user file < trusted project file < environment < options.
+"""The layers of configuration: defaults < choices < user file < trusted project file < environment < options.
+
+`choices` is what the app remembers of the user's choices; only the app uses it.
 
 Invariant: loading writes nothing, changes no environment variable and uses no file of an untrusted project. A
 project's files are read once: the content compared with the user's trust decision is the content used.
@@ -6,7 +8,7 @@ project's files are read once: the content compared with the user's trust decisi
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -21,7 +23,9 @@ from tui_agent.config.project_effects import refusal_of_settings
 from tui_agent.config.settings import Config, HookSettings, ModelProfile
 from tui_agent.config.small_files import read_small
 from tui_agent.config.trust import Project, load_projects
+from tui_agent.config.user_choices import FILE_NAME, load_choices
 from tui_agent.errors import ConfigError
+from tui_agent.protocol.settings import POLICIES
 
 Tree = dict[str, Any]
 
@@ -93,6 +97,7 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
     paths = Paths(default.config_dir, relocated.data_dir, relocated.cache_dir, default.project)
     layers = _Layers()
     _add_variables(layers, FALLBACKS, variables, variable_origins)
+    fallbacks = dict(layers.origins)
     user_layer, project_layer = read_toml(paths.user_config), _project_layer(project, paths.project_config)
     layers.add(user_layer, str(paths.user_config))
     layers.add(project_layer, str(paths.project_config))
@@ -105,8 +110,26 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
     _drop_foreign_address(layers)
     _add_folders(layers, options, variables, paths)
     config = _validate(layers.tree, layers.origins)
+    if options.client == "app":
+        is_set = {key for key, origin in layers.origins.items() if fallbacks.get(key) != origin}
+        config = _apply_choices(config, layers.origins, is_set, paths.project)
     final_paths = Paths(paths.config_dir, config.data_dir, config.cache_dir, paths.project)
     return config.with_origins(layers.origins, final_paths, projects, project)
+
+
+def _apply_choices(config: Config, origins: dict[str, str], is_set: Set[str], project: Path) -> Config:
+    """Return the configuration with the user's remembered choices for keys that no layer sets."""
+    choices, _ = load_choices(config.data_dir)
+    values: Tree = {}
+    if choices.theme and "theme" not in is_set:
+        values["theme"] = choices.theme
+    if choices.model and not is_set & {"model", "base_url"}:
+        values |= {"model": choices.model, "base_url": choices.base_url}
+    policy = choices.policies.get(str(project.resolve()), "")
+    if policy in POLICIES and "policy" not in is_set:
+        values["policy"] = policy
+    origins.update(dict.fromkeys(values, str(config.data_dir / FILE_NAME)))
+    return config.model_copy(update=values)
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:

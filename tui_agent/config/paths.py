@@ -80,15 +80,18 @@ def private_folders(data_dir: Path) -> tuple[Path, ...]:
 def find_paths(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = None) -> Paths:
     """Return the paths for a start in `cwd`. `data_dir` (the option) wins over `TUI_AGENT_HOME`."""
     home = _home_user_folder(environ)
-    home_variable = environ.get("TUI_AGENT_HOME", "")
-    if data_dir is None and home_variable:
-        data_dir = _expand_home(home_variable, home)
     return Paths(
         config_dir=_user_folder("config", environ, home),
-        data_dir=data_dir if data_dir is not None else _user_folder("data", environ, home),
+        data_dir=data_dir if data_dir is not None else user_data_dir(environ),
         cache_dir=_user_folder("cache", environ, home),
         project=project_root(cwd, home),
     )
+
+
+def user_data_dir(environ: Mapping[str, str]) -> Path:
+    """Return the folder for sessions. Raises `ConfigError` if the home folder is unknown."""
+    home, given = _home_user_folder(environ), environ.get("TUI_AGENT_HOME", "")
+    return _expand_home(given, home) if given else _user_folder("data", environ, home)
 
 
 def project_root(cwd: Path, home: Path) -> Path:

@@ -23,6 +23,7 @@ from pydantic_core import PydanticCustomError
 from tui_agent.config.paths import Paths
 from tui_agent.config.project_files import ProjectFiles
 from tui_agent.config.trust import Project
+from tui_agent.config.user_choices import FILE_NAME
 from tui_agent.ports.hook import DEFAULT_TIME_LIMIT_S, TOOL_EVENTS
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.hook import HookEvent, HookSource
@@ -365,6 +366,14 @@ class Config(Table):
             return self._origins[key]
         layers = sorted({layer for name, layer in self._origins.items() if name.startswith(f"{key}.")})
         return ", ".join(layers) or self._origins.get(key.rpartition(".")[0], "default")
+
+    def note_on_choice(self, key: str, value: str) -> str:
+        """Return a note if a file or variable sets a key to another value, which wins over the user's choice `value`."""
+        origin, other = self.origin(key), getattr(self, key)
+        is_weaker = origin in ("default", "options") or origin.endswith(
+            (FILE_NAME, " OPENAI_MODEL", "(OPENAI_MODEL)")
+        )
+        return "" if is_weaker or other == value else f" The next start uses {other}, set in {origin}."
 
     def with_origins(
         self, origins: dict[str, str], paths: Paths, projects: Sequence[Project], project: Project

@@ -1,4 +1,4 @@
-"""Edits of the user's configuration file: the start model, disabled plugins and readable secret files.
+"""Edits of the user's configuration file: disabled plugins and readable secret files.
 
 Invariant: only the lines of the changed keys change; comments and order stay. If that is not possible, the file is left
 unchanged, and the error says what to write by hand.
@@ -8,7 +8,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from glob import escape
 from pathlib import Path
 
@@ -18,44 +18,21 @@ from tui_agent.errors import ConfigError
 _TABLE = re.compile(r"\s*\[")
 
 
-def format_model_lines(model: str, base_url: str) -> list[str]:
-    """Return the TOML lines that make `model` the start model."""
-    return [_toml_line(key, value) for key, value in (("model", model), ("base_url", base_url)) if value]
-
-
-def save_model(path: Path, model: str, base_url: str) -> None:
-    """Make `model` the start model in the user's file. On failure raises `ConfigError` and leaves the file unchanged."""
-    _save_top_values(path, {"model": model, "base_url": base_url})
-
-
 def save_disabled_plugins(path: Path, names: tuple[str, ...]) -> None:
-    """Set the names of the plugins that are not loaded. On failure raises `ConfigError` and leaves the file unchanged."""
-    _save_top_values(path, {"plugins_disabled": list(names)})
-
-
-def _save_top_values(path: Path, values: Mapping[str, str | list[str]]) -> None:
-    """Set top-level keys of the user's file, and remove those with an empty value; nothing else may change."""
-    target = path.resolve()
-    before = after = read_small(target) or ""
-    for key, value in values.items():
-        after = _set_top_line(after, key, f"{_toml_line(key, value)}\n" if value else "")
-    lines = ", ".join(_toml_line(key, value) for key, value in values.items() if value != "")
-    fault = ConfigError(f"{path} could not be changed safely.", hint=f"Write it yourself: {lines}")
+    """Set the plugins that are not loaded. On failure raises `ConfigError` and leaves the file unchanged."""
+    target, key = path.resolve(), "plugins_disabled"
+    before = read_small(target) or ""
+    line = f"{key} = {json.dumps(list(names), ensure_ascii=False)}"  # JSON's lists are valid TOML.
+    after = _set_top_line(before, key, f"{line}\n" if names else "")
+    fault = ConfigError(f"{path} could not be changed safely.", hint=f"Write it yourself: {line}")
     try:
         edited, expected = tomllib.loads(after), tomllib.loads(before)
     except tomllib.TOMLDecodeError as error:
         raise fault from error
-    for key, value in values.items():
-        expected.pop(key, None)
-        if value:
-            expected[key] = value
-    if edited != expected:
+    expected.pop(key, None)
+    if edited != expected | ({key: list(names)} if names else {}):
         raise fault
     _replace_file(target, after)
-
-
-def _toml_line(key: str, value: str | list[str]) -> str:
-    return f"{key} = {json.dumps(value, ensure_ascii=False)}"
 
 
 def save_readable_files(path: Path, files: Sequence[str]) -> None:

@@ -122,5 +122,6 @@ def require_role(parts: EngineParts, name: str) -> None:
         raise ConfigError(f"There is no agent {name!r} to delegate to.", hint=f"Named agents: {known}.")
     if parts.tools.get(SPAWN_TOOL) is None:
         raise ConfigError(
-            "Cannot delegate: the plugin `subagent` is not loaded.", hint="See /plugins for the reason."
+            "Cannot delegate: the plugin `subagent` is not loaded.",
+            hint="See /status plugins for the reason.",
         )

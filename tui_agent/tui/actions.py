@@ -5,6 +5,7 @@ their keys in `ACTIONS` through `widgets.keymap`. A test checks that every actio
 same name.
 """
 
+import re
 import string
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,14 +30,20 @@ class Action(NamedTuple):
     """An action of the user.
 
     `keys` are Textual key names, `footer` is the word for the action in the footer, and `rank` sorts the footer. An
-    action with `ground` set changes what a running turn relies on, so it is refused until the turn ends.
+    action with `ground` set changes what a running turn relies on, so it is refused until the turn ends. In `args`,
+    what the user fills in is in capitals.
     """
 
     name: str
     help: str
     group: str
     slash: str = ""
+    """The slash command that lists show. An action without one can still have aliases."""
     args: str = ""
+    aliases: tuple[str, ...] = ()
+    """Other words that can be typed, such as `/exit`, or a word and the argument that it stands for: `/plan plan`."""
+    synonyms: str = ""
+    """More words by which F1 and the palette find the action."""
     keys: tuple[str, ...] = ()
     when: When = "always"
     scope: Scope = "app"
@@ -52,6 +59,28 @@ class Action(NamedTuple):
     """
     typed: str = ""
     """The character that triggers the action when typed in a message. It is not a key, so it cannot be rebound."""
+
+    @property
+    def typed_words(self) -> list[tuple[str, str]]:
+        """The slash command and the aliases, each with the argument that it stands for."""
+        texts = (self.slash, *self.aliases) if self.slash else self.aliases
+        return [(word, argument) for word, _, argument in (text.partition(" ") for text in texts)]
+
+    @property
+    def options(self) -> list[str]:
+        """The words of `args` that are typed as they are: `list` in `[FOCUS|list]`."""
+        return [word for word in re.findall(r"[\w-]+", self.args) if word.islower()]
+
+    def args_of(self, word: str) -> str:
+        """Return what can follow a typed word: `[LEVEL]` after `/reasoning`, which stands for `/model reasoning`."""
+        argument = dict(self.typed_words)[word]
+        options = dict(option.partition(" ")[::2] for option in self.args[1:-1].split("|"))
+        return options.get(argument, "") if argument else self.args
+
+    def meaning_of(self, word: str) -> str:
+        """Return the slash command and the argument that a typed word stands for; without a slash command, the word."""
+        argument = dict(self.typed_words)[word]
+        return f"{self.slash} {argument}".strip() if self.slash else word
 
     @property
     def label(self) -> str:
@@ -123,75 +152,61 @@ def _a(name: str, help: str, group: str, **rest: object) -> Action:
     return Action(name, help, group, **rest)  # type: ignore[arg-type]
 
 
-_SLASH: Final[tuple[Action, ...]] = (
-    _a("help", "list commands and their keys", "Show", slash="/help", keys=("f1",), footer="help"),
-    _a("status", "show session, model, policy, limits and running work", "Show", slash="/status"),
-    _a("todo", "show the whole task list", "Show", slash="/todo", keys=("f2",)),
-    _a("trace", "show every span: time, tokens, cost", "Show", slash="/trace", args="[latest|id|path]", keys=("f3",), footer="trace", rank=7),
-    _a("context", "show what fills the context", "Show", slash="/context", keys=("f4",)),
-    _a("map", "show the repository map: ranked files, with reasons", "Show", slash="/map", args="[QUESTION]", keys=("f5",)),
-    _a("sidebar", "show or hide the side panes", "Show", keys=("f6",)),
-    _a("diff", "show the changes to files, of the session or of one turn", "Show", slash="/diff", args="[path|turn N]"),
-    _a("cost", "show spending; an amount sets the limit", "Show", slash="/cost", args="[USD]"),
-    _a("tools", "list the agent's tools", "Show", slash="/tools"),
-    _a("plugins", "list plugins, and what each provides", "Show", slash="/plugins"),
-    _a("memory", "show the working memory and the notes of earlier sessions", "Show", slash="/memory", args="[note]"),
-    _a("find", "find text in the transcript", "Show", slash="/find", args="TEXT", keys=("ctrl+f3",)),
-    _a("keys", "list all keys", "Show", slash="/keys"),
-    _a("doctor", "check terminal, keys, servers and folders", "Show", slash="/doctor"),
-    _a("model", "switch to another model", "Model", slash="/model", args="[name]", ground=True),
-    _a("models", "list the models that are set up", "Model", slash="/models"),
-    _a("provider", "switch to another provider, or enter an API key", "Model", slash="/provider", ground=True),
-    _a("keep_model", "make this model the default", "Model", slash="/keep-model"),
-    _a("base_url", "use a server at another URL", "Model", slash="/base-url", args="URL", ground=True),
-    _a("reasoning", "set how long the model may think", "Model", slash="/reasoning", args="none … xhigh", ground=True),
-    _a("agent", "switch to another agent", "Model", slash="/agent", args="[name]", ground=True),
-    _a("policy", "show or set what the agent may do without asking", "Policy", slash="/policy", args="[name]"),
-    _a("next_policy", "switch between plan, ask and accept-edits", "Policy", keys=("shift+tab",), footer="policy", rank=5, when="idle"),
-    _a("plan", "policy plan: only read, then propose a plan", "Policy", slash="/plan"),
-    _a("accept_edits", "policy accept-edits: edit files without asking", "Policy", slash="/accept-edits"),
-    _a("session", "show this session, open another, or rename this one", "Session", slash="/session", args="[id|NAME]"),
-    _a("sessions", "find, open, compare, rename or delete sessions", "Session", slash="/sessions"),
-    _a("new", "start a new session; this one is saved", "Session", slash="/new", ground=True),
-    _a("reset_session", "start over with a summary; this log is saved", "Session", slash="/reset-session", args="[id]", ground=True),
-    _a("undo", "undo the last turn and its file changes", "Session", slash="/undo", ground=True),
-    _a("redo", "redo what you last undid or reverted", "Session", slash="/redo", ground=True),
-    _a("revert", "revert to before a message: conversation, files, or both", "Session", slash="/revert", args="[event]", keys=("escape escape",), ground=True),
-    _a("replay", "replay the session from any event", "Session", slash="/replay", args="[event]"),
-    _a("tree", "show and switch branches and forks of this session", "Session", slash="/tree"),
-    _a("fork", "fork a new session from an event", "Session", slash="/fork", args="[event]"),
-    _a("what_if", "repeat from an event with one change, and compare", "Session", slash="/what-if", args="[event]", ground=True),
-    _a("checkpoints", "list file states you can restore", "Session", slash="/checkpoints"),
-    _a("compare", "compare this session with another or its fork", "Session", slash="/compare", args="[id]"),
-    _a("resume", "continue a paused turn or an earlier session", "Session", slash="/resume", args="[id]"),
-    _a("pause", "pause the turn before its next call", "Session", slash="/pause"),
-    _a("rename", "rename the session", "Session", slash="/rename", args="TITLE"),
-    _a("unqueue", "edit or remove a queued message", "Session", slash="/unqueue", args="[number]"),
-    _a("send_queued", "send a queued message now", "Session", slash="/send-queued", args="[number]"),
-    _a("export", "save the session as a file: html, markdown, …", "Session", slash="/export", args="[format]"),
-    _a("read", "show a file to the model", "Work", slash="/read", args="PATH", ground=True),
-    _a("search", "search the files, and show the result to the model", "Work", slash="/search", args="TEXT", ground=True),
-    _a("run", "run a command, and show the result to the model", "Work", slash="/run", args="COMMAND", ground=True),
-    _a("delegate", "give a task to a named agent", "Work", slash="/delegate", args="AGENT TASK", ground=True),
-    _a("compact", "summarise old turns; `list` shows the summarised messages", "Work", slash="/compact", args="[focus|list]"),
-    _a("skills", "list skills; choosing one adds it to your message", "Work", slash="/skills"),
-    _a("init", "write a first AGENTS.md from the repository", "Work", slash="/init", ground=True),
-    _a("jobs", "show background jobs and their output, or stop them", "Work", slash="/jobs"),
-    _a("copy", "copy the last answer", "Work", slash="/copy"),
-    _a("editor", "write the message in your editor", "Work", slash="/editor", keys=("ctrl+g",)),
-    _a("bug", "save a bug report as a file; nothing is sent", "App", slash="/bug"),
-    _a("trust", "trust this folder's configuration files, or stop trusting them", "App", slash="/trust", ground=True),
-    _a("theme", "switch to another theme", "App", slash="/theme", args="[name]"),
+_COMMANDS: Final[tuple[Action, ...]] = (
+    _a("new", "start a new session; this one is saved", "Commands", slash="/new", args="[summary [ID]]", aliases=("/clear", "/reset", "/reset-session summary"), synonyms="restart empty", ground=True),
+    _a("model", "switch to another model, or set how long it may think", "Commands", slash="/model", args="[NAME|reasoning [LEVEL]|url [URL]]", aliases=("/models", "/reasoning reasoning", "/effort reasoning", "/think reasoning", "/base-url url"), synonyms="local server ollama", ground=True),
+    _a("undo", "undo the last turn and its file changes", "Commands", slash="/undo", synonyms="back restore", ground=True),
+    _a("redo", "redo what you last undid or reverted", "Commands", slash="/redo", ground=True),
+    _a("diff", "show the changes to files, of the session or of one turn", "Commands", slash="/diff", args="[PATH|turn N]", aliases=("/review", "/changes")),
+    _a("compact", "summarise old turns; `list` shows the summarised messages", "Commands", slash="/compact", args="[FOCUS|list]", aliases=("/summarise", "/summarize")),
+    _a("context", "show what fills the context", "Commands", slash="/context", keys=("f4",), synonyms="window tokens"),
+    _a("cost", "show spending; an amount sets the limit", "Commands", slash="/cost", args="[USD]", aliases=("/usage",), synonyms="budget dollars price tokens"),
+    _a("policy", "show or set what the agent may do without asking", "Commands", slash="/policy", args="[NAME]", aliases=("/permissions", "/plan plan", "/accept-edits accept-edits"), synonyms="approvals allow deny rules bypass mode"),
+    _a("sessions", "find, open, compare, rename or delete sessions", "Commands", slash="/sessions", args="[ID|rename TITLE]", aliases=("/history", "/session", "/rename rename"), synonyms="continue open title"),
+    _a("status", "show model, policy, sandbox, context, cost and settings", "Commands", slash="/status", args="[tools|plugins]", aliases=("/config", "/tools tools", "/plugins plugins"), synonyms="settings vim mouse symbols motion options preferences"),
+    _a("help", "search keys and commands", "Commands", slash="/help", aliases=("/keys",), keys=("f1",), footer="help", synonyms="shortcuts"),
+    _a("find", "find text in the transcript", "Commands", slash="/find", args="TEXT", keys=("ctrl+f3",), synonyms="search"),
+    _a("copy", "copy the last answer", "Commands", slash="/copy", synonyms="clipboard yank"),
+    _a("map", "show the repository map: ranked files, with reasons", "Commands", slash="/map", args="[QUESTION]", keys=("f5",), synonyms="repo files symbols"),
+    _a("trace", "show every span: time, tokens, cost", "Commands", slash="/trace", args="[latest|ID|PATH]", keys=("f3",), footer="trace", rank=7, synonyms="log events"),
+    _a("replay", "replay the session from any event", "Commands", slash="/replay", args="[EVENT]"),
+    _a("fork", "fork a new session from an event", "Commands", slash="/fork", args="[EVENT]", synonyms="branch copy"),
+    _a("what_if", "repeat from an event with one change, and compare", "Commands", slash="/what-if", args="[EVENT]", synonyms="again retry", ground=True),
+    _a("tree", "show, switch and compare branches and forks", "Commands", slash="/tree", args="[checkpoints|compare [ID]]", aliases=("/branches", "/compare compare", "/checkpoints checkpoints"), synonyms="snapshots"),
+    _a("agent", "switch to another agent, or give one a task", "Commands", slash="/agent", args="[NAME|delegate [AGENT TASK]]", aliases=("/agents", "/delegate delegate"), synonyms="subagent mode", ground=True),
+    _a("provider", "switch to another provider, or enter an API key", "Commands", slash="/provider", args="[NAME]", aliases=("/login",), synonyms="account sign in token", ground=True),
+    _a("skills", "list skills; choosing one adds it to your message", "Commands", slash="/skills"),
+    _a("memory", "show the working memory and the notes of earlier sessions", "Commands", slash="/memory", args="[NOTE]", aliases=("/notes",)),
+    _a("init", "write a first AGENTS.md from the repository", "Commands", slash="/init", synonyms="instructions guide", ground=True),
+    _a("jobs", "show background jobs and their output, or stop them", "Commands", slash="/jobs", synonyms="processes servers"),
+    _a("export", "save the session as a file: html, markdown, …", "Commands", slash="/export", args="[html|markdown|jsonl|bundle|archive]", synonyms="share save write"),
+    _a("theme", "switch to another theme", "Commands", slash="/theme", args="[NAME]", synonyms="dark light day night colours colors looks"),
+    _a("doctor", "check everything; `report` saves a bug report, sends nothing", "Commands", slash="/doctor", args="[report]", aliases=("/bug report",), synonyms="problem debug diagnose terminal"),
+    _a("quit", "quit; your session is saved", "Commands", slash="/quit", aliases=("/exit", "/q"), keys=("ctrl+q",), synonyms="leave close end"),
+)  # fmt: skip
+"""The slash commands that the app lists, in the order of its menu: the most used first.
+
+The first ones change nothing for good, and none of them loosens the policy.
+"""
+
+_FURTHER: Final[tuple[Action, ...]] = (
+    _a("todo", "show the whole task list", "App", aliases=("/todo",), keys=("f2",), synonyms="tasks plan"),
+    _a("sidebar", "show or hide the side panes", "App", keys=("f6",), synonyms="panel layout"),
     _a("palette", "find any action by name", "App", keys=("ctrl+p",), footer="palette", rank=6),
-    _a("quit", "quit; your session is saved", "App", slash="/quit", keys=("ctrl+q",)),
-    _a("stop", "close what is open, else leave vim's insert mode, else stop the turn", "App", keys=("escape",), footer="stop", rank=3, when="running"),
-    _a("copy_or_stop", "copy the selection, else stop the turn, else clear the message; press twice to quit", "App", keys=("ctrl+c",)),
+    _a("next_policy", "switch between plan, ask and accept-edits", "App", keys=("shift+tab",), footer="policy", rank=5, when="idle", synonyms="mode"),
+    _a("revert", "revert to before a message: conversation, files, or both", "App", args="[EVENT]", aliases=("/revert", "/rewind"), keys=("escape escape",), synonyms="back restore", ground=True),
+    _a("pause", "pause the turn before its next call, or continue it", "App", args="[resume [ID]]", aliases=("/pause", "/resume resume"), synonyms="hold continue"),
+    _a("editor", "write the message in your editor", "App", aliases=("/editor",), keys=("ctrl+g",), synonyms="external vim emacs nano"),
+    _a("trust", "trust this folder's configuration files, or stop trusting them", "App", aliases=("/trust",), ground=True),
+    _a("stop", "close what is open, else leave vim's insert mode, else stop the turn", "App", keys=("escape",), footer="stop", rank=3, when="running", synonyms="interrupt cancel"),
+    _a("quit_empty", "quit, if the message is empty", "App", keys=("ctrl+d",), scope="transcript"),
+    _a("copy_or_stop", "copy the selection, else stop the turn, else clear the message; press twice to quit", "App", keys=("ctrl+c",), synonyms="interrupt cancel"),
 )  # fmt: skip
 
 _PROMPT: Final[tuple[Action, ...]] = (
     _a("send", "send the message", "Prompt", keys=("enter",), scope="prompt", when="idle", footer="send", rank=1),
     _a("steer", "send the message to the running turn", "Prompt", keys=("enter",), scope="prompt", when="running", footer="steer now", rank=1),
-    _a("queue", "queue the message for after the turn", "Prompt", keys=("tab",), scope="prompt", when="running", footer="queue for after", rank=2),
+    _a("queue", "queue the message for after the turn", "Prompt", args="[take [NUMBER]|send [NUMBER]]", aliases=("/unqueue take", "/send-queued send"), keys=("tab",), scope="prompt", when="running", footer="queue for after", rank=2),
     _a("commands", "choose a command", "Prompt", scope="prompt", when="idle", footer="commands", rank=2, typed="/"),
     _a("files", "mention a file, folder or symbol", "Prompt", scope="prompt", typed="@"),
     _a("newline", "start a new line", "Prompt", keys=("shift+enter", "alt+enter", "ctrl+j", "ctrl+enter"), scope="prompt", footer="new line", rank=4, footer_when="idle"),
@@ -201,7 +216,7 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("put_back", "restore what you erased", "Prompt", keys=("ctrl+y",), scope="prompt"),
     _a("line_start", "go to the start or end of the line", "Prompt", keys=("ctrl+a", "ctrl+e"), scope="prompt", choices=2),
     _a("erase", "erase to the start, to the end, or one word back", "Prompt", keys=("ctrl+u", "ctrl+k", "ctrl+w"), scope="prompt", choices=3),
-    _a("shell", "run a command: start the message with !, or with !! to hide the output from the model", "Prompt", scope="prompt"),
+    _a("shell", "run a command; !! hides its output from the model", "Prompt", args="[run COMMAND|read PATH|search TEXT]", aliases=("/run run", "/read read", "/search search"), scope="prompt", typed="!", ground=True),
     _a("choose", "choose", "Menu", keys=("up", "down"), scope="menu", footer="choose", rank=1, choices=2),
     _a("complete", "complete", "Menu", keys=("tab",), scope="menu", footer="complete", rank=2),
     _a("accept", "use the chosen entry", "Menu", keys=("enter",), scope="menu", footer="run", rank=3),
@@ -215,7 +230,6 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("find_next", "go to the previous or next match", "Transcript", keys=("shift+n", "n"), scope="find", footer="previous, next", rank=1, choices=2),
     _a("find_close", "close the search", "Transcript", keys=("escape",), scope="find", footer="close search", rank=2),
     _a("scroll", "scroll by a page", "Transcript", keys=("pageup", "pagedown"), scope="transcript", choices=2),
-    _a("quit_empty", "quit, if the message is empty", "App", keys=("ctrl+d",), scope="transcript"),
     _a("to_end", "go to the newest row", "Transcript", keys=("ctrl+end",), scope="transcript"),
 )  # fmt: skip
 
@@ -382,9 +396,12 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("whole_note", "show the full text of a shortened notice", "Everywhere", keys=("d", "ctrl+o"), scope="page"),
 )  # fmt: skip
 
-ACTIONS: Final[tuple[Action, ...]] = (*_SLASH, *_PROMPT, *_SCREENS)
+ACTIONS: Final[tuple[Action, ...]] = (*_PROMPT, *_COMMANDS, *_FURTHER, *_SCREENS)
 BY_NAME: Final[Mapping[str, Action]] = {action.name: action for action in ACTIONS}
-BY_SLASH: Final[Mapping[str, Action]] = {action.slash: action for action in ACTIONS if action.slash}
+TYPED: Final[Mapping[str, tuple[Action, str]]] = {
+    word: (action, argument) for action in ACTIONS for word, argument in action.typed_words
+}
+"""Every word that can be typed as a command, with its action and the argument that the word stands for."""
 WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
 """Actions that close something. The user's key settings cannot remove all keys of such an action."""
 
@@ -408,11 +425,6 @@ def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool)
     ]
     rows.sort(key=lambda action: action.rank)
     return [KeyHint(action.label, action.footer, action.name) for action in rows if action.label]
-
-
-def commands(actions: Iterable[Action] = ACTIONS) -> list[Action]:
-    """Return all actions that have a slash command, sorted by the slash command."""
-    return sorted((action for action in actions if action.slash), key=lambda action: action.slash)
 
 
 def groups(actions: Iterable[Action] = ACTIONS) -> dict[str, list[Action]]:

@@ -245,7 +245,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
             hidden |= {"steer"}
         actions = [action for action in self.actions if action.name not in hidden]
         keys = footer(actions, scopes, running=running)
-        if scopes == ("menu",) and not self.prompt.menu.runs:
+        if scopes == ("menu",) and self.prompt.menu.candidate is None:
+            keys = [key for key in keys if key.action in ("choose", "close_menu")]
+        elif scopes == ("menu",) and not self.prompt.menu.runs:
             keys = [key._replace(word="insert") if key.action == "accept" else key for key in keys]
         if len(scopes) > 1 and not running and (quits := self.key_map.key_of("copy_or_stop")):
             keys.append(KeyHint(f"{quits} {quits}", "quit", "quit"))

@@ -112,8 +112,8 @@ class Frame(App[int]):
         self.key_map = KeyMap()
         self.clock = clock
         self.start: Start | None = None
-        """The start page, once its module is loaded."""
-        self.sidebar_wanted = True
+        """The page before the first message, once it is loaded."""
+        self.sidebar_wanted = self.first.sidebar
         self.shape: Shape = shape(80, 24)
         self._shaped: tuple[Shape, bool] | None = None
         self.terminal = Terminal(self._write, self.environ)
@@ -278,7 +278,9 @@ class Frame(App[int]):
             lines = format_count(text.count("\n") + 1, "line")
             self.say(f"Copied {lines}.", "done")
         else:
-            self.say("Too long for this terminal's clipboard. /session shows the path of the log.", "warning")
+            self.say(
+                "Too long for this terminal's clipboard. /export saves the session as a file.", "warning"
+            )
 
     def set_status(self, view: StatusView) -> None:
         self.status.set_view(view, self.clock())

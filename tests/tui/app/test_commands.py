@@ -13,6 +13,7 @@ from tui_agent.errors import SessionLocked
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import (
     CommandBase,
+    Delegate,
     Pause,
     Rename,
     Resume,
@@ -40,6 +41,9 @@ from tui_agent.protocol.settings import AgentState, Budgets
         ("/agent reviewer", SetAgent(agent="reviewer")),
         ("/policy plan", SetPolicy(policy="plan")),
         ("/plan", SetPolicy(policy="plan")),
+        ("/model reasoning high", SetEffort(effort="high")),
+        ("/effort low", SetEffort(effort="low")),
+        ("/delegate verify the tests pass", Delegate(agent="verify", text="the tests pass")),
         ("/accept-edits", SetPolicy(policy="accept-edits")),
         ("/rename night shift", Rename(title="night shift")),
         ("/run git status", RunUserShell(command="git status")),
@@ -303,7 +307,7 @@ async def test_a_provider_is_typed_in_and_its_key_never_shows(tmp_path: Path) ->
         await driven.type("deepseek/deepseek-chat")
         await driven.press("enter")
         await driven.type("sk-secret-123")
-        assert "[ ] Keep the key" in driven.text() and "[ ] Keep the model" in driven.text()
+        assert "[ ] Keep the key" in driven.text()
         assert "DEEPSEEK_API_KEY" in driven.text()
         assert "sk-secret" not in driven.text() and "•••" in driven.text()
         await driven.press("escape")
@@ -360,21 +364,6 @@ async def test_a_typed_key_reaches_the_engine_and_is_stored_only_when_that_is_ti
 
 def _files_with(folder: Path, words: str) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and words in path.read_text()]
-
-
-async def test_the_default_is_written_only_after_a_yes(tmp_path: Path) -> None:
-    config = tmp_path / "tui-agent" / "config.toml"
-    async with open_app(golden("night_shift"), environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
-        await driven.type("/keep-model")
-        await driven.press("escape", "enter")
-        assert 'model = "claude-sonnet-4-5"' in driven.text() and str(config)[:40] in driven.text()
-        await driven.press("down", "enter")
-        assert not config.exists()
-        await driven.type("/keep-model")
-        await driven.press("escape", "enter", "enter")
-        while not config.exists():
-            await driven.pilot.pause(0.01)
-    assert 'model = "claude-sonnet-4-5"' in config.read_text()
 
 
 async def test_what_was_wrong_in_the_providers_form_goes_once_something_is_typed() -> None:

@@ -93,7 +93,7 @@ async def test_while_a_turn_runs_a_fork_is_made_and_named_but_not_opened(tmp_pat
         await walked.slash("/fork 100")
         await walked.keys("enter")
         assert len(walked.told.forks) == 1 and walked.opened == []
-        assert f"Forked after event 100: /session {FORK} opens it" in walked.text()
+        assert f"Forked after event 100: /sessions {FORK} opens it" in walked.text()
         await walked.slash("/what-if")
         assert "A turn is running." in walked.text() and len(walked.app.screen_stack) == 1
 

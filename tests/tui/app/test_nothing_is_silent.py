@@ -5,20 +5,21 @@ from collections.abc import Sequence
 import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.tui.actions import ACTIONS, Action
+from tui_agent.tui.actions import ACTIONS, TYPED, Action
 
 ARGUMENTS = {
-    "find": "midnight",
-    "base_url": "http://localhost:9",
-    "rename": "Nights",
-    "read": "app.py",
-    "search": "hours",
-    "run": "git status",
-    "reasoning": "low",
+    "/find": "midnight",
+    "/base-url": "http://localhost:9",
+    "/rename": "Nights",
+    "/read": "app.py",
+    "/search": "hours",
+    "/run": "git status",
+    "/reasoning": "low",
 }
 """Words for commands that need some."""
-LEAVES = {"quit", "new", "reset_session", "editor", "copy_or_stop", "stop"}
+LEAVES = {"quit", "new", "editor", "copy_or_stop", "stop"}
 """Actions that leave the session or the screen; their own tests say what they do."""
+WORDS = [word for word, (action, _) in TYPED.items() if action.name not in LEAVES]
 OF_THE_APP = [action for action in ACTIONS if action.scope == "app" and action.name not in LEAVES]
 
 
@@ -41,16 +42,15 @@ async def test_every_key_that_is_listed_shows_something(action: Action) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("action", OF_THE_APP, ids=lambda one: one.name)
-async def test_every_command_that_is_typed_and_every_other_action_shows_something(action: Action) -> None:
-    words = ARGUMENTS.get(action.name, "")
+@pytest.mark.parametrize("word", [*WORDS, *(one.name for one in OF_THE_APP if not one.typed_words)])
+async def test_every_command_that_is_typed_and_every_other_action_shows_something(word: str) -> None:
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         before = seen(driven)
-        if action.slash:
-            driven.app.prompt.editor.put_text(f"{action.slash} {words}")
+        if word.startswith("/"):
+            driven.app.prompt.editor.put_text(f"{word} {ARGUMENTS.get(word, '')}")
             await driven.press("enter")
         else:
-            driven.app.do(action.name, words)
+            driven.app.do(word)
         await driven.until(lambda: seen(driven) != before)
 
 
@@ -60,7 +60,7 @@ async def test_in_help_no_command_touches_its_words_and_no_bar_runs_across(size:
         await driven.press("f1")
         text = driven.text()
         assert "▏" not in text
-        assert "path]every" not in text and "/status" in text
+        assert "Enterse" not in text and "queue the message" in text
 
 
 async def test_a_second_overlay_takes_the_place_of_the_first_and_its_own_key_closes_it() -> None:

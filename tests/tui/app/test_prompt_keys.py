@@ -275,7 +275,7 @@ async def test_the_slash_menu_narrows_and_tab_completes() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/rea")
         assert "/read" in driven.text() and "/reasoning" in driven.text()
-        assert "2 of " in driven.text()
+        assert "2 commands" in driven.text()
         await driven.press("down", "tab")
         assert driven.app.prompt.editor.text == "/reasoning "
         assert driven.session.submitted == []

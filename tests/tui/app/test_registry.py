@@ -7,11 +7,13 @@ from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.actions import (
     ACTIONS,
-    BY_SLASH,
-    commands,
+    BY_NAME,
+    TYPED,
     footer,
 )
 from tui_agent.tui.commands.handlers import HANDLERS
+from tui_agent.tui.modals.picker import Picker
+from tui_agent.tui.prompt.completion import command_candidates
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 
 OWN = {"quit", "stop", "copy_or_stop"}
@@ -26,6 +28,8 @@ def test_every_action_of_the_app_has_a_handler() -> None:
 def test_every_handler_with_a_command_is_in_the_registry() -> None:
     without_command = {
         "limit_cost",
+        "queue",
+        "shell",
         "open_session",
         "start",
         "demo",
@@ -40,9 +44,9 @@ def test_every_handler_with_a_command_is_in_the_registry() -> None:
     assert set(HANDLERS) - {action.name for action in ACTIONS} <= without_command
 
 
-def test_names_and_slash_commands_are_unique_and_all_have_help() -> None:
-    slashes = [action.slash for action in ACTIONS if action.slash]
-    assert len(set(slashes)) == len(slashes)
+def test_names_and_typed_words_are_unique_and_all_have_help() -> None:
+    words = [word for action in ACTIONS for word, _ in action.typed_words]
+    assert len(set(words)) == len(words) and all(word.startswith("/") for word in words)
     names = [(action.name, action.scope, action.when) for action in ACTIONS]
     assert len(set(names)) == len(names)
     assert all(action.help and not action.help.endswith(".") for action in ACTIONS)
@@ -86,16 +90,161 @@ def test_no_action_is_described_by_its_own_name() -> None:
     ] == []
 
 
-async def test_help_lists_every_command() -> None:
-    async with open_app(golden("night_shift"), size=(160, 120)) as driven:
+FOLDED = [
+    "accept-edits",
+    "base-url",
+    "bug",
+    "checkpoints",
+    "compare",
+    "delegate",
+    "editor",
+    "keys",
+    "models",
+    "pause",
+    "plan",
+    "plugins",
+    "read",
+    "rename",
+    "reset-session",
+    "resume",
+    "revert",
+    "run",
+    "search",
+    "send-queued",
+    "session",
+    "todo",
+    "tools",
+    "trust",
+    "unqueue",
+]
+"""Commands that are listed no more. `/reasoning` too, which has its own rows in the test below."""
+
+
+def test_thirty_commands_are_listed_and_the_folded_ones_can_still_be_typed() -> None:
+    listed = [action.slash for action in ACTIONS if action.slash]
+    assert len(listed) == 30
+    assert listed[:6] == ["/new", "/model", "/undo", "/redo", "/diff", "/compact"]
+    assert not {f"/{name}" for name in FOLDED} & set(listed)
+    assert {f"/{name}" for name in FOLDED} <= set(TYPED)
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "argument"),
+    [
+        ("/clear", "new", ""),
+        ("/exit", "quit", ""),
+        ("/q", "quit", ""),
+        ("/config", "status", ""),
+        ("/usage", "cost", ""),
+        ("/login", "provider", ""),
+        ("/review", "diff", ""),
+        ("/accept-edits", "policy", "accept-edits"),
+        ("/plan", "policy", "plan"),
+        ("/reset-session", "new", "summary"),
+        ("/reasoning", "model", "reasoning"),
+        ("/bug", "doctor", "report"),
+        ("/run", "shell", "run"),
+        ("/trust", "trust", ""),
+    ],
+)
+def test_an_alias_stands_for_its_command(word: str, name: str, argument: str) -> None:
+    assert TYPED[word] == (BY_NAME[name], argument)
+
+
+async def test_help_lists_every_command_and_the_keys_of_the_prompt_first() -> None:
+    async with open_app(golden("night_shift"), size=(120, 40)) as driven:
         await driven.press("f1")
-        text = driven.text()
-        missing = [action.slash for action in commands() if action.slash not in text]
-        assert missing == []
+        picker = driven.app.screen
+        assert isinstance(picker, Picker)
+        labels = [item.label for item in picker.items]
+        assert labels[:5] == ["Enter", "Enter", "Tab", "/", "@"]
+        assert [action.slash for action in ACTIONS if action.slash not in ("", *labels)] == []
+        assert "not while a turn runs" not in driven.text()
+
+
+@pytest.mark.parametrize(
+    ("key", "typed", "label"),
+    [
+        ("ctrl+p", "dark", "/theme"),
+        ("ctrl+p", "clear", "/new"),
+        ("ctrl+p", "exit", "/quit"),
+        ("ctrl+p", "vim", "/status"),
+        ("ctrl+p", "mouse", "/status"),
+        ("ctrl+p", "usage", "/cost"),
+        ("f1", "/login", "/provider"),
+        ("f1", "clear", "/new"),
+        ("f1", "new line", "Shift+Enter"),
+        ("f1", "accept-edits", "/policy"),
+    ],
+)
+async def test_help_and_palette_find_by_other_words(key: str, typed: str, label: str) -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        await driven.press(key)
+        await driven.type(typed)
+        picker = driven.app.screen
+        assert isinstance(picker, Picker)
+        assert picker.matches[0].label == label
+
+
+async def test_help_runs_the_chosen_command_and_a_key_of_the_prompt_only_closes_it() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        await driven.press("f1")
+        await driven.type("task list")
+        await driven.press("enter")
+        assert "Reproduce the negative hours" in driven.text() and len(driven.app.screen_stack) == 2
+        await driven.press("escape", "f1", "enter")
+        assert len(driven.app.screen_stack) == 1 and driven.session.submitted == []
+
+
+async def test_the_selected_row_of_help_shows_all_of_its_text() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        await driven.press("f1")
+        await driven.type("start a new line")
+        assert "start a new line. Keys: Shift+Enter," in driven.text()
+        assert "  Alt+Enter, Ctrl+J or Ctrl+Enter" in driven.text()
+
+
+@pytest.mark.parametrize("more", [(), ("tab",)])
+async def test_enter_on_a_bare_slash_runs_nothing(more: tuple[str, ...]) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.press("slash", *more, "enter")
+        assert driven.session.submitted == [] and len(driven.app.screen_stack) == 1
+        assert driven.app.prompt.editor.text == "/" and driven.app.prompt.menu.display
+        assert "Enter run" not in driven.text()
+        rows = [row for row in driven.rows() if "▌ /" in row]
+        assert [row.split()[1] for row in rows[:3]] == ["/new", "/model", "/undo"]
+        await driven.press("escape", "enter")
+        assert driven.app.prompt.editor.text == "/" and driven.session.submitted == []
+
+
+def test_a_word_that_loosens_the_policy_is_never_the_first_of_several() -> None:
+    candidates = [
+        [candidate.label for candidate in command_candidates(query, ACTIONS, running=False)]
+        for query in ("/", "/a", "/p")
+    ]
+    assert [labels[0] for labels in candidates] == ["/new", "/agent", "/policy"]
+    assert "/accept-edits" not in candidates[0] and "/accept-edits" in candidates[1][1:]
+
+
+@pytest.mark.parametrize(("arrow", "chosen"), [("down", "/new"), ("up", "/quit")])
+async def test_an_arrow_key_selects_in_the_menu_of_a_bare_slash(arrow: str, chosen: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.press("slash", arrow)
+        candidate = driven.app.prompt.menu.candidate
+        assert candidate is not None and candidate.label == chosen
+        assert "Enter run" in driven.text()
+
+
+async def test_enter_after_a_command_and_a_space_takes_no_option_that_was_not_chosen() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/policy ")
+        assert driven.app.prompt.menu.display
+        await driven.press("enter")
+        assert driven.session.submitted == [] and len(driven.app.screen_stack) == 2
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slash", sorted(slash for slash, action in BY_SLASH.items() if action.ground))
+@pytest.mark.parametrize("slash", sorted(word for word, (action, _) in TYPED.items() if action.ground))
 async def test_what_changes_the_ground_of_a_turn_is_refused_while_it_runs(slash: str) -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.session.feed(TurnStarted(turn=3))
@@ -103,7 +252,7 @@ async def test_what_changes_the_ground_of_a_turn_is_refused_while_it_runs(slash:
         driven.app.prompt.editor.put_text(f"{slash} zzz")
         await driven.press("enter")
         assert driven.session.submitted == []
-        assert f"A turn is running. Press Esc to stop it, then use {slash}." in driven.text()
+        assert "A turn is running. Press Esc to stop it, then try again." in driven.text()
         assert driven.app.prompt.editor.text == f"{slash} zzz"
 
 
@@ -125,10 +274,11 @@ async def test_what_only_reads_works_while_a_turn_runs(slash: str) -> None:
 
 async def test_an_unknown_command_is_said_and_kept() -> None:
     async with open_app(golden("night_shift")) as driven:
-        await driven.type("/modle")
-        await driven.press("enter")
-        assert "Unknown command /modle. Did you mean /model or /models? /help lists all." in driven.text()
-        assert driven.app.prompt.editor.text == "/modle"
+        for typed, meant in (("/modle", "/model or /models"), ("/clera", "/clear"), ("/reviw", "/review")):
+            driven.app.prompt.editor.put_text(typed)
+            await driven.press("enter")
+            assert f"Unknown command {typed}. Did you mean {meant}" in driven.text()
+            assert driven.app.prompt.editor.text == typed
 
 
 async def test_a_path_at_the_start_of_a_message_is_no_command() -> None:

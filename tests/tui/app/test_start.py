@@ -118,7 +118,7 @@ async def test_a_model_that_cannot_be_used_is_named_whole_and_every_way_on_is_op
         assert isinstance(command, SetModel) and command.model == "openai/gpt-5"
 
 
-async def test_once_a_model_is_chosen_the_page_says_how_to_keep_it_and_the_prompt_has_the_keys() -> None:
+async def test_once_a_model_is_chosen_the_page_says_so_and_the_prompt_has_the_keys() -> None:
     session = FakeSession(empty_session())
 
     def react(command: object) -> None:
@@ -131,7 +131,7 @@ async def test_once_a_model_is_chosen_the_page_says_how_to_keep_it_and_the_promp
         await shown(driven, "Without a key")
         await driven.type("/model openai-chat/qwen3")
         await driven.press("escape", "enter")
-        await shown(driven, "/keep-model makes it the default")
+        await shown(driven, "Using openai-chat/qwen3.")
         await driven.settle()
         assert "No model is set up" not in driven.text()
         assert driven.app.prompt.editor.has_focus

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.user_file import format_model_lines, save_model, save_readable_files
+from tui_agent.config.user_file import save_disabled_plugins, save_readable_files
 from tui_agent.errors import ConfigError
 
 HELD = """\
@@ -19,47 +19,44 @@ model = "a/b"   # keep me
 """
 
 
-def test_a_file_that_is_not_there_is_made_with_these_lines_alone(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_made_with_this_line_alone(tmp_path: Path) -> None:
     path = tmp_path / "tui-agent" / "config.toml"
-    save_model(path, "openai-chat/qwen3", "http://localhost:11434/v1")
-    assert path.read_text().splitlines() == format_model_lines(
-        "openai-chat/qwen3", "http://localhost:11434/v1"
-    )
+    save_disabled_plugins(path, ("notes", "map"))
+    assert path.read_text() == 'plugins_disabled = ["notes", "map"]\n'
 
 
 def test_everything_else_stays_as_the_user_wrote_it(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(HELD)
     path.chmod(0o640)
-    save_model(path, 'odd "name"', "http://h/v1")
+    save_disabled_plugins(path, ('odd "name"',))
     text = path.read_text()
-    assert tomllib.loads(text) == {
-        "policy": "plan",
-        "model": 'odd "name"',
-        "base_url": "http://h/v1",
-        "models": {"old": {"model": "a/b"}},
-    }
-    assert "# mine" in text and "# keep me" in text
+    assert tomllib.loads(text) == {**tomllib.loads(HELD), "plugins_disabled": ['odd "name"']}
+    assert "# mine" in text and "# for now" in text and "# keep me" in text
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    save_model(path, "old", "")
-    assert "base_url" not in path.read_text() and path.read_text().count("model =") == 2
+    save_disabled_plugins(path, ("x",))
+    assert path.read_text().count("plugins_disabled") == 1
+    save_disabled_plugins(path, ())
+    assert path.read_text() == HELD
 
 
 def test_a_file_behind_a_link_is_changed_where_it_lies(tmp_path: Path) -> None:
     (tmp_path / "dotfiles").write_text("")
     (tmp_path / "config.toml").symlink_to("dotfiles")
-    save_model(tmp_path / "config.toml", "m", "")
+    save_disabled_plugins(tmp_path / "config.toml", ("m",))
     assert (tmp_path / "config.toml").is_symlink()
-    assert (tmp_path / "dotfiles").read_text() == 'model = "m"\n'
+    assert (tmp_path / "dotfiles").read_text() == 'plugins_disabled = ["m"]\n'
 
 
-@pytest.mark.parametrize("text", ["model = \n", 'model = """\nlong"""\n', '"model" = "x"\n'])
+@pytest.mark.parametrize(
+    "text", ["model = \n", 'plugins_disabled = [\n"long"]\n', '"plugins_disabled" = []\n']
+)
 def test_what_cannot_be_changed_safely_is_left_alone(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.toml"
     path.write_text(text)
     with pytest.raises(ConfigError) as refused:
-        save_model(path, "m", "")
-    assert refused.value.hint == 'Write it yourself: model = "m"'
+        save_disabled_plugins(path, ("m",))
+    assert refused.value.hint == 'Write it yourself: plugins_disabled = ["m"]'
     assert path.read_text() == text
 
 

@@ -79,7 +79,7 @@ def test_two_actions_can_swap_their_keys() -> None:
         ({"revert": "f9 f9"}, "revert: F9 F9 does not work: only the key of stop can be pressed twice."),
         ({"sessions_sort": "r"}, "R would mean both sessions_replay and sessions_sort. Give one of them another key."),
         ({"tree_fork": "pagedown"}, "PgDn would mean both tree_fork and page_scroll. Give one of them another key."),
-        ({"queue": "f1"}, "F1 would mean both help and queue. Give one of them another key."),
+        ({"queue": "f1"}, "F1 would mean both queue and help. Give one of them another key."),
         ({"view_copy": "ctrl+c"}, "Ctrl+C would mean both copy_or_stop and view_copy. Give one of them another key."),
         ({"view_close": ""}, "view_close: this action closes a screen, so it must keep at least one key."),
         ({"replay_event": "x"}, 'replay_event: this action needs 2 keys, one for each choice, as in ["left", "right"].'),

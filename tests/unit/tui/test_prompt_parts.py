@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.tui.actions import commands
+from tui_agent.tui.actions import ACTIONS
 from tui_agent.tui.controller.drafts import DraftFile
 from tui_agent.tui.prompt.attachments import Chips
 from tui_agent.tui.prompt.completion import (
@@ -44,14 +44,14 @@ def test_the_token_at_the_cursor(line: str, column: int, first: bool, token: Tok
 
 
 def test_commands_that_begin_with_the_query_hide_those_that_only_hold_it() -> None:
-    found = command_candidates("/re", commands(), running=False)
+    found = command_candidates("/re", ACTIONS, running=False)
     assert found and all(one.label.startswith("/re") for one in found)
-    assert [one.label for one in command_candidates("/olicy", commands(), running=False)] == ["/policy"]
-    assert command_candidates("/zzz", commands(), running=False) == []
+    assert [one.label for one in command_candidates("/olicy", ACTIONS, running=False)] == ["/policy"]
+    assert command_candidates("/zzz", ACTIONS, running=False) == []
 
 
 def test_a_command_that_is_refused_now_says_so_in_the_menu() -> None:
-    [found] = command_candidates("/model", commands(), running=True)[:1]
+    [found] = command_candidates("/model", ACTIONS, running=True)[:1]
     assert found.dimmed and found.help == "not while a turn runs"
 
 

@@ -134,7 +134,7 @@ def choose_theme(context: AppContext, argument: str) -> None:
     if argument:
         if argument in themes:
             context.app.use_theme(argument)
-            context.app.say(_theme_notice(argument), "done")
+            _keep_theme(context, argument)
         else:
             context.app.say(f"No theme {argument}. Choose from {', '.join(sorted(themes))}.", "warning")
         return
@@ -154,12 +154,15 @@ def choose_theme(context: AppContext, argument: str) -> None:
     def chosen(value: str | None) -> None:
         context.app.use_theme(value or before)
         if value and value != before:
-            context.app.say(_theme_notice(value), "done")
+            _keep_theme(context, value)
 
     context.app.push_screen(
         Picker(lambda: context.app.looks, "Theme", items, preview=context.app.use_theme), chosen
     )
 
 
-def _theme_notice(name: str) -> str:
-    return f'Using theme {name}. To keep it, set theme = "{name}" in config.toml.'
+def _keep_theme(context: AppContext, name: str) -> None:
+    """Remember the theme, and say so if the next start uses another one."""
+    context.choices.remember(theme=name)
+    note = context.config.note_on_choice("theme", name) if context.config is not None else ""
+    context.app.say(f"Using theme {name}.{note}", "done")

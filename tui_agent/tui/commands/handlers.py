@@ -25,12 +25,24 @@ from tui_agent.tui.commands.context import ContextSheet
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.screens.map.screen import MapScreen
-from tui_agent.tui.screens.sessions.screen import SessionsScreen
 from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
 from tui_agent.tui.screens.tree.screen import TreeScreen
 
 Handler: TypeAlias = Callable[[AppContext, str], object]
 """A function that takes the open session and the text typed after the command."""
+
+
+def _with_options(handler: Handler, **options: Handler) -> Handler:
+    """Return a handler that gives what follows an option's name to that option's handler, and else calls `handler`."""
+
+    def handle(context: AppContext, argument: str) -> None:
+        name, _, rest = argument.partition(" ")
+        if name in options:
+            options[name](context, rest.strip())
+        else:
+            handler(context, argument)
+
+    return handle
 
 
 def _needs_argument(hint: str, handler: Handler) -> Handler:
@@ -47,65 +59,54 @@ def _needs_argument(hint: str, handler: Handler) -> Handler:
 
 HANDLERS: Final[Mapping[str, Handler]] = {
     "help": info.show_help,
-    "keys": info.show_keys,
-    "status": stats.show_status,
+    "status": _with_options(stats.show_status, tools=info.show_tools, plugins=info.show_plugins),
     "todo": info.show_todo,
     "trace": session.show_trace,
     "context": lambda context, _: context.app.push_screen(ContextSheet(context)),
     "map": lambda context, argument: context.app.push_screen(MapScreen(context, argument)),
     "diff": diff.show_diff,
     "cost": stats.show_cost,
-    "tools": info.show_tools,
-    "plugins": info.show_plugins,
     "memory": knowledge.show_memory,
     "jobs": lambda context, _: context.app.push_screen(JobsScreen(context)),
-    "doctor": reports.show_doctor,
+    "doctor": _with_options(reports.show_doctor, report=reports.report_bug),
     "sidebar": info.toggle_sidebar,
     "palette": info.open_palette,
-    "model": model.choose_model_or_provider,
-    "models": info.show_models,
+    "model": _with_options(
+        model.choose_model_or_provider, reasoning=choices.choose_effort, url=model.use_base_url
+    ),
     "provider": model.set_up_provider,
-    "keep_model": model.keep_model,
-    "base_url": model.use_base_url,
     "local": model.use_local_model,
-    "reasoning": choices.choose_effort,
-    "agent": choices.choose_agent,
+    "agent": _with_options(choices.choose_agent, delegate=choices.delegate_task),
     "policy": choices.choose_policy,
     "next_policy": choices.next_policy,
-    "plan": lambda context, _: context.set_policy("plan"),
-    "accept_edits": lambda context, _: context.set_policy("accept-edits"),
     "limit_cost": choices.limit_cost,
     "theme": choices.choose_theme,
-    "session": session.show_or_open_session,
-    "sessions": lambda context, _: context.app.push_screen(SessionsScreen(context)),
+    "sessions": _with_options(
+        session.list_or_open_session,
+        rename=_needs_argument("/rename needs a name, for example /rename night shift.", session.rename),
+    ),
     "open_session": session.switch,
-    "new": session.start_session,
-    "reset_session": session.reset_session,
-    "resume": session.resume,
-    "pause": session.pause,
-    "rename": _needs_argument("/rename needs a name, for example /rename night shift.", session.rename),
-    "unqueue": session.unqueue,
-    "send_queued": session.send_queued,
+    "new": _with_options(session.start_session, summary=session.reset_session),
+    "pause": _with_options(session.pause, resume=session.resume),
+    "queue": _with_options(session.send_queued, take=session.unqueue, send=session.send_queued),
     "undo": lambda context, _: context.rewind.undo(),
     "redo": lambda context, _: context.rewind.redo(),
     "revert": lambda context, argument: context.rewind.revert(argument),
     "replay": replay.open_replay,
-    "tree": lambda context, _: context.app.push_screen(TreeScreen(context)),
+    "tree": _with_options(
+        lambda context, _: context.app.push_screen(TreeScreen(context)),
+        compare=branches.compare,
+        checkpoints=lambda context, _: context.app.push_screen(CheckpointsScreen(context)),
+    ),
     "fork": branches.fork,
     "what_if": branches.what_if,
-    "checkpoints": lambda context, _: context.app.push_screen(CheckpointsScreen(context)),
-    "compare": branches.compare,
     "export": reports.export,
-    "bug": reports.report_bug,
-    "run": _needs_argument(
-        "/run needs a command, for example /run git status. !git status does the same.", shell.run_command
+    "shell": _with_options(
+        shell.run_command,
+        run=_needs_argument("/run needs a command, as in /run git status or !git status.", shell.run_command),
+        read=_needs_argument("/read needs a path, as in /read src/app.py.", shell.read_file),
+        search=_needs_argument("/search needs a text, as in /search duration(.", shell.search_files),
     ),
-    "read": _needs_argument(
-        "/read needs a path, for example /read src/app.py. @src/app.py in a message mentions it.",
-        shell.read_file,
-    ),
-    "search": _needs_argument("/search needs a text, for example /search duration(.", shell.search_files),
-    "delegate": choices.delegate_task,
     "compact": compaction.compact,
     "skills": knowledge.choose_skill,
     "init": knowledge.write_guide,

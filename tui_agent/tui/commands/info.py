@@ -1,9 +1,10 @@
 """Commands that only show something: help, todos, tools, plugins, the palette. They work during a turn as well."""
 
+from collections.abc import Sequence
+
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Action, groups
-from tui_agent.tui.cli_client import place
+from tui_agent.tui.actions import Action
 from tui_agent.tui.commands.sheets import open_picker, show_answer
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.layout import LOW, SIDE, shape
@@ -11,53 +12,49 @@ from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import show, show_full_note
 from tui_agent.tui.panes.todo import EMPTY, item_row
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import part, wrap
 
 
 def show_help(context: AppContext, argument: str) -> None:
-    """Show a sheet with all actions of the app, by group."""
-    send = context.app.key_map.key_of("send")
-    _show_actions(context, "Help", f"Type a message and press {send} to send it. Everything else:")
+    """List all keys and commands, the prompt's keys first; run the chosen one if it works anywhere."""
+    _list_actions(context, "Help", context.app.actions)
 
 
-def show_keys(context: AppContext, argument: str) -> None:
-    """Show a sheet with the actions that have a key, by group."""
-    _show_actions(context, "Keys", "", only_keys=True)
+def open_palette(context: AppContext, argument: str) -> None:
+    """List all actions that work anywhere, the commands first, and run the chosen one."""
+    hidden = ("palette", "stop", "copy_or_stop")
+    actions = [
+        action for action in context.app.actions if action.scope == "app" and action.name not in hidden
+    ]
+    _list_actions(context, "Actions", sorted(actions, key=lambda action: not action.slash))
 
 
-def _show_actions(context: AppContext, title: str, intro: str, *, only_keys: bool = False) -> None:
-    def draw(facts: Facts) -> None:
-        if intro:
-            facts.text(intro, "t2")
-        for group, actions in groups(context.app.actions).items():
-            listed = [action for action in actions if action.keys or not only_keys]
-            if listed and facts.rows:
-                facts.gap()
-            if listed:
-                facts.text(group, bold=True)
-            for action in listed:
-                _draw_action(facts, action)
+def _list_actions(context: AppContext, title: str, actions: Sequence[Action]) -> None:
+    def choose(number: str) -> None:
+        action = actions[int(number)]
+        if action.slash and action.args and not action.args.startswith("["):
+            context.prompt.put_text(f"{action.slash} ")
+        elif action.scope == "app":
+            context.app.do(action.name)
 
-    show(context, title, draw)
+    items = [_action_item(number, action) for number, action in enumerate(actions)]
+    open_picker(context, title, items, choose)
 
 
-def _draw_action(facts: Facts, action: Action) -> None:
-    slash = f"{action.slash} {action.args}".strip()
-    names = 24  # Width of the longest command with its arguments, and a space.
-    key_room = 18 if facts.width >= 70 else 0
-    about = action.help + (", not while a turn runs" if action.ground else "")
-    shown = action.shown if key_room or not slash else ""
-    head = slash or shown
-    key = shown if slash and key_room else ""
-    for piece in wrap(about, max(10, facts.width - names - key_room)):
-        facts.line(
-            [
-                part(head.ljust(names), facts.style("accent" if slash else "t1")),
-                part(key.ljust(key_room), facts.style("t1")),
-                part(piece, facts.style("t2")),
-            ]
-        )
-        head = key = ""
+def _action_item(number: int, action: Action) -> Item:
+    words = [word for word, argument in action.typed_words if not argument and word != action.slash]
+    usage = f"{action.slash} {action.args}" if action.slash and action.args else ""
+    others = ", ".join(words if action.slash or action.label else words[1:])
+    also = action.shown if action.shown != action.label and not action.slash else ""
+    more = [usage, f"also {others}" if others else "", f"Keys: {also}" if also else ""]
+    return Item(
+        str(number),
+        action.slash or action.label or next(iter(words), action.name),
+        about=action.help,
+        right=action.label if action.slash else "",
+        group=action.group,
+        more="; ".join(filter(None, more)),
+        found_by=f"{' '.join(action.aliases)} {action.synonyms}",
+    )
 
 
 def show_todo(context: AppContext, argument: str) -> None:
@@ -82,7 +79,7 @@ def show_tools(context: AppContext, argument: str) -> None:
             use = f", used {format_count(count, 'time')}" if count else ""
             facts.pair(name, plugin + use, names=22)
 
-    show(context, "Tools", draw, empty="No tools loaded. /plugins shows why.")
+    show(context, "Tools", draw, empty="No tools loaded. /status plugins shows why.")
 
 
 def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
@@ -110,11 +107,6 @@ def show_plugins(context: AppContext, argument: str) -> None:
     show(context, "Plugins", draw, empty="No plugins loaded.")
 
 
-def show_models(context: AppContext, argument: str) -> None:
-    """Show the output of `tui-agent models list`."""
-    show_command_output(context, "Models", "models", "list", *place(context.app.options))
-
-
 def show_command_output(context: AppContext, title: str, *words: str) -> None:
     """Run `tui-agent` with the arguments `words`, and show the output in a sheet."""
 
@@ -132,30 +124,7 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
         app.say(f"The side panes need {SIDE} columns and {LOW} rows. Instead: {keys}.")
         return
     app.toggle_sidebar()
-
-
-def open_palette(context: AppContext, argument: str) -> None:
-    """Show a list of all actions by name, and run the chosen action."""
-    items = [
-        Item(
-            action.name,
-            action.slash or action.name.replace("_", " "),
-            about=action.help,
-            right=action.shown,
-            group=action.group,
-        )
-        for action in context.app.actions
-        if action.scope == "app" and action.name not in ("palette", "stop", "copy_or_stop")
-    ]
-
-    def choose(name: str) -> None:
-        action = next(action for action in context.app.actions if action.name == name)
-        if action.args and not action.args.startswith("[") and action.slash:
-            context.prompt.put_text(f"{action.slash} ")
-        else:
-            context.app.do(name)
-
-    open_picker(context, "Actions", items, choose)
+    context.choices.remember(sidebar=app.sidebar_wanted)
 
 
 def toggle_block(context: AppContext, argument: str) -> None:

@@ -1,4 +1,4 @@
-"""Commands that choose a model, a provider and its key, and the default model.
+"""Commands that set the model: a model, or a provider and its key.
 
 Invariant: a list opens immediately with the entries that the app knows; other entries are added later. A typed key
 stays in memory, unless the user asked to store it.
@@ -45,7 +45,7 @@ def use_model(context: AppContext, name: str) -> None:
     if name == "demo" or name.startswith("demo:"):
         play_demo(context, name.partition(":")[2])
         return
-    context.default_model.note_choice()
+    context.choices.note_model_choice()
     context.submit(SetModel(model=name))
 
 
@@ -63,18 +63,18 @@ def use_base_url(context: AppContext, argument: str) -> None:
     settings = context.state.settings
     if not argument:
         now = settings.model.base_url if settings else ""
-        context.app.say(f"The address is {now or 'the provider’s own'}. Change it with /base-url URL.")
+        context.app.say(f"The address is {now or 'the provider’s own'}. Change it with /model url URL.")
     elif settings is None or not settings.model.model:
         _open_form(context, base_url=argument)
     else:
-        context.default_model.note_choice()
+        context.choices.note_model_choice()
         context.submit(SetModel(model=settings.model.profile or settings.model.model, base_url=argument))
 
 
 def use_local_model(context: AppContext, argument: str) -> None:
     """Use a model of a server on this machine; `argument` is the server's URL and the model's name."""
     address, _, name = argument.partition(" ")
-    context.default_model.note_choice()
+    context.choices.note_model_choice()
     context.submit(SetModel(model=f"openai-chat/{name}", base_url=address))
 
 
@@ -153,7 +153,7 @@ async def use_provider(context: AppContext, given: Provider) -> None:
             app.say(str(fault), "error")
             return
         await context.use_key(name, given.key)
-    context.default_model.note_choice(keep=given.keep_model)
+    context.choices.note_model_choice()
     context.submit(SetModel(model=given.model, base_url=given.base_url))
     if given.key:
         await _test_model(context, given)
@@ -164,22 +164,3 @@ async def _test_model(context: AppContext, given: Provider) -> None:
     address = ["--base-url", given.base_url] if given.base_url else []
     status, output = await context.ask("models", "check", given.model, *address, *place(context.app.options))
     context.app.say(beside_json(output), "error" if status else "done", stays=bool(status))
-
-
-def keep_model(context: AppContext, argument: str) -> None:
-    """Make the current model the default: show the lines to be written, and write them if the user agrees."""
-    lines = context.default_model.config_lines()
-    if not lines or context.config is None:
-        context.app.say("No model is set. Choose one with /model.", "warning")
-        return
-    path = str(context.config.paths.user_config)
-    items = [
-        Item("yes", "Yes", "; ".join(lines), group=f"saved in {path}"),
-        Item("no", "No", "this session only"),
-    ]
-
-    def choose(value: str) -> None:
-        if value == "yes":
-            context.worker(context.default_model.write(), "keep")
-
-    open_picker(context, "Make this model the default?", items, choose)

@@ -63,7 +63,7 @@ def open_replay(context: AppContext, argument: str) -> None:
     host = ReplayHost(
         context.ask,
         context.app.terminal.copy,
-        opens="/session",
+        opens="/sessions",
         revert=partial(_revert, context),
         fork=partial(fork, context),
         what_if=partial(what_if, context),

@@ -1,6 +1,6 @@
 """Commands about sessions: open another session, start a new one, pause, rename, the queue, the trace.
 
-Invariant: `/session WORD` never uses a word that looks like a session id as the session's new name, and asks the user
+Invariant: `/sessions WORD` never uses a word that looks like a session id as the session's new name, and asks the user
 before it uses another word as the name.
 """
 
@@ -14,7 +14,6 @@ from tui_agent.protocol.events.turn import UserQueued
 from tui_agent.protocol.settings import PAUSE_PENDING
 from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.commands.info import show_command_output
-from tui_agent.tui.commands.stats import show_status
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
@@ -25,10 +24,10 @@ SESSION_ID_PREFIX = "ses_"
 """The prefix of all session ids."""
 
 
-def show_or_open_session(context: AppContext, argument: str) -> None:
-    """Show the status of the open session; with an argument, open the session of this id or rename the open session."""
+def list_or_open_session(context: AppContext, argument: str) -> None:
+    """List the sessions, or open the named one; if there is none of this name, rename this session to it."""
     if not argument:
-        show_status(context, "")
+        context.app.push_screen(SessionsScreen(context))
     else:
         begin(context, argument, named=True)
 
@@ -36,7 +35,7 @@ def show_or_open_session(context: AppContext, argument: str) -> None:
 def begin(context: AppContext, argument: str, *, named: bool) -> None:
     """Open the session with the id `argument`; if there is none and `named` is set, give the open session this name."""
     if context.sessions.under_way:
-        context.app.do("session" if named else "resume", argument)
+        context.app.do("sessions" if named else "pause", argument if named else f"resume {argument}")
     elif context.running:
         context.worker(_open_or_rename(context, argument, named=named, can_open=False), "session")
     else:
@@ -141,7 +140,7 @@ async def _reset(context: AppContext, wanted: str) -> None:
     here = old if has_turns and await asyncio.to_thread(is_session_stored, context.folder) else ""
     options = replace(context.sessions.same_settings(), carry_from=wanted or here or None)
     if await context.sessions.open(options) and here:
-        context.app.say(f"Started a new session. /session {old} opens the old one.", "done")
+        context.app.say(f"Started a new session. /sessions {old} opens the old one.", "done")
 
 
 def resume(context: AppContext, argument: str) -> None:

@@ -4,7 +4,7 @@ Invariant: text that is refused returns to the prompt, in front of anything type
 """
 
 from tui_agent.protocol.commands import Attachment, Queue, RunUserShell, Steer, SubmitPrompt
-from tui_agent.tui.actions import BY_SLASH, did_you_mean
+from tui_agent.tui.actions import TYPED, did_you_mean
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.text import clean_line
@@ -27,7 +27,7 @@ class PromptSubmitter:
     def _send(self, message: Prompt.Sent) -> bool:
         text = message.text.strip()
         first_word = text.split(maxsplit=1)[0] if text else ""
-        if first_word in BY_SLASH or (first_word.startswith("/") and "/" not in first_word[1:]):
+        if first_word in TYPED or (first_word.startswith("/") and "/" not in first_word[1:]):
             return self._run_slash_command(first_word, text)
         if text.startswith("!") and text.strip("! "):
             return self._run_shell_line(text)
@@ -41,7 +41,7 @@ class PromptSubmitter:
         if self._host.questions.reopen() or self._host.questions.ask_again():
             return
         if self._host.state.queue:
-            self._host.act("send_queued")
+            self._host.act("queue", "send")
         elif not self._host.running and self._host.state.last_turn_end == "model_error":
             self._host.submit(SubmitPrompt(text="Try again."))
 
@@ -58,19 +58,19 @@ class PromptSubmitter:
         return [item for item in waiting if item not in messages]
 
     def _run_slash_command(self, word: str, text: str) -> bool:
-        action = BY_SLASH.get(word)
+        action, given = TYPED.get(word, (None, ""))
         if action is None:
-            hint = did_you_mean(word, BY_SLASH)
+            hint = did_you_mean(word, TYPED)
             self._host.app.say(f"Unknown command {clean_line(word)[:40]}.{hint} /help lists all.", "warning")
             return False
         if action.ground and self._host.running:
-            self._host.act(action.name)
+            self._host.act(action.name, given)
             return False
         self._remember(text)
         if action.name == "quit":
             self._host.app.leave()
         else:
-            self._host.act(action.name, text[len(word) :])
+            self._host.act(action.name, f"{given} {text[len(word) :]}")
         return True
 
     def _run_shell_line(self, text: str) -> bool:

@@ -34,7 +34,7 @@ from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.cli_client import Ask, CommandLine
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.controller.chat import Chat
-from tui_agent.tui.controller.default_model import DefaultModel
+from tui_agent.tui.controller.choice_keeper import ChoiceKeeper
 from tui_agent.tui.controller.demo import DemoGuide
 from tui_agent.tui.controller.drafts import DraftKeeper
 from tui_agent.tui.controller.faults import FaultReporter
@@ -54,6 +54,7 @@ from tui_agent.tui.prompt.symbol_search import search_index
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.transcript.style import output_columns
+from tui_agent.tui.widgets.sheet import Sheet
 
 OVERLAYS = ("help", "todo", "trace", "context")
 """Actions whose keys also work while a sheet is open."""
@@ -84,7 +85,7 @@ class SessionController:
         self.faults = FaultReporter(self)
         self.reader = SessionReader(self)
         self.drafts = DraftKeeper(self)
-        self.default_model = DefaultModel(self)
+        self.choices = ChoiceKeeper(self)
         self.demo = DemoGuide(self)
         self.chat = Chat(self, lambda: self.panes.show_status())
         self.questions = OpenQuestions(self)
@@ -206,7 +207,7 @@ class SessionController:
         """Update everything that depends on the session's state after the state changed."""
         self.submitter.under_way = False
         self.start_page.refresh()
-        self.default_model.update(self.state)
+        self.choices.update(self.state)
 
     def submit(self, command: Command) -> None:
         """Submit a command to the engine."""
@@ -237,13 +238,17 @@ class SessionController:
         action = BY_NAME.get(name)
         if action is not None and action.ground and self.running:
             running = "Your command" if self.state.shell is not None else "A turn"
-            key, name = self.app.key_map.key_of("stop"), action.slash or action.shown
-            self.app.say(f"{running} is running. Press {key} to stop it, then use {name}.", "warning")
+            key = self.app.key_map.key_of("stop")
+            self.app.say(f"{running} is running. Press {key} to stop it, then try again.", "warning")
             return
         below = self.app.screen
         handler(self, argument.strip())
         shown = self.app.screen
-        if isinstance(shown, Viewer) and shown is not below:
+        if (
+            isinstance(shown, Sheet)
+            and shown is not below
+            and (name in OVERLAYS or isinstance(shown, Viewer))
+        ):
             shown.opened_by = name
 
     def works_over_sheet(self, name: str) -> bool:
@@ -253,12 +258,12 @@ class SessionController:
         top, under = self.app.screen, self.app.screen_stack[1:-1]
         if isinstance(top, TraceScreen):
             return name != "trace"
-        return isinstance(top, Viewer) and bool(top.opened_by) and not under
+        return isinstance(top, Sheet) and bool(top.opened_by) and not under
 
     def run_over_sheet(self, name: str) -> None:
         """Run the action `name` over an open sheet. Close the sheet if the action opened it; otherwise replace it."""
         top = self.app.screen
-        if isinstance(top, Viewer):
+        if isinstance(top, Sheet):
             top.close()
             if top.opened_by == name:
                 return

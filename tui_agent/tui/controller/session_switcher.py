@@ -17,7 +17,7 @@ from tui_agent.errors import SessionLocked, TuiAgentError
 from tui_agent.folds.views import Views
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.commands import Close
-from tui_agent.tui.actions import BY_NAME, BY_SLASH
+from tui_agent.tui.actions import BY_NAME, TYPED
 from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.controller.background_fold import BackgroundFold
 from tui_agent.tui.controller.host import SessionHost
@@ -322,7 +322,7 @@ def _starts_work(item: Intent | Prompt.Sent) -> bool:
     if isinstance(item, Intent):
         action = BY_NAME.get(item.name)
     else:
-        action = BY_SLASH.get(item.text.strip().split(" ")[0])
+        action, _ = TYPED.get(item.text.strip().split(" ")[0], (None, ""))
     return isinstance(item, Prompt.Sent) if action is None else action.ground
 
 

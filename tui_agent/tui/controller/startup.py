@@ -1,12 +1,14 @@
 """Work done once after the first paint: read the configuration, fill the start page, watch the theme's file."""
 
 import asyncio
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
 from tui_agent.config import layers
 from tui_agent.config.git_query import query_git
 from tui_agent.config.repository import find_repository
+from tui_agent.config.user_choices import load_choices
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.settings import EFFORTS, POLICIES
 from tui_agent.tui.controller.host import SessionHost
@@ -27,6 +29,8 @@ def configure(host: SessionHost) -> None:
         app.say(str(fault), "error")
         return
     config = host.config
+    if app.options.client == "app" and (damage := load_choices(config.data_dir)[1]):
+        app.say(damage, "warning", stays=True)
     if config.theme and app.first.theme.name != config.theme and not app.options.theme:
         names = {path.stem for path in theme_files(app.environ)}
         if config.theme in names:
@@ -41,12 +45,16 @@ def configure(host: SessionHost) -> None:
     if not app.options.policy:
         app.header.policy_hint = config.policy
         app.prompt.set_state(config.policy, "", running=False)
-    app.prompt.choices = {
+    choices: dict[str, Sequence[tuple[str, str]]] = {
+        action.slash: [(option, "") for option in action.options] for action in app.actions if action.slash
+    }
+    choices |= {
         "/theme": [(name, "") for name in sorted(path.stem for path in theme_files(app.environ))],
         "/policy": [(name, policy_words(name)) for name in POLICIES],
         "/reasoning": [(effort, "") for effort in EFFORTS],
-        "/model": [(name, profile.model) for name, profile in config.models.items()],
+        "/model": [*((name, profile.model) for name, profile in config.models.items()), *choices["/model"]],
     }
+    app.prompt.choices = choices
     history = host.app.prompt.editor.history_of_messages
     history.path = config.data_dir / "prompts.jsonl"
     history.extend(history.load())

@@ -14,16 +14,17 @@ from tui_agent.tui.actions import Scope
 from tui_agent.tui.prompt.completion import match
 from tui_agent.tui.text import clean_line, width
 from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import cut_parts
+from tui_agent.tui.widgets.rows import cut_parts, wrap
 from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of a list to choose from.
+    """A row of the list. If `offered` is False it stays visible but cannot be chosen; `about` says why.
 
-    An item with `offered` False is visible but cannot be chosen; `about` says why.
+    The selected row shows all of `about` and `more`, on several lines if needed. `found_by` is only searched.
     """
 
     value: str
@@ -34,6 +35,13 @@ class Item:
     offered: bool = True
     current: bool = False
     """True for the item that is in use now."""
+    more: str = ""
+    found_by: str = ""
+
+
+def item_words(item: Item) -> set[str]:
+    """Return the words that find an item before all others: its label and `found_by`, without a slash."""
+    return {word.removeprefix("/").casefold() for word in f"{item.label} {item.found_by}".split()}
 
 
 KEYS = "list_open", "list_choose", "list_close"
@@ -67,7 +75,7 @@ class Picker(ChoiceSheet[str | None]):
     ) -> None:
         super().__init__(looks)
         # Moving the cursor in a long list redraws only the two rows that change.
-        self._row_cache: dict[tuple[object, ...], Strip] = {}
+        self._row_cache: dict[tuple[object, ...], list[Strip]] = {}
         self._filtered: tuple[str, list[Item]] | None = None
         """The typed text, and the items that match the text."""
         self.title_text = title
@@ -100,14 +108,19 @@ class Picker(ChoiceSheet[str | None]):
         return self._filtered[1]
 
     def _filter(self, query: str) -> list[Item]:
-        texts = [f"{item.label} {item.about} {item.right} {item.group}" for item in self.items]
+        shown = [f"{item.label} {item.about}" for item in self.items]
+        texts = [
+            f"{text} {item.right} {item.group} {item.more} {item.found_by}"
+            for text, item in zip(shown, self.items, strict=True)
+        ]
         # A long row contains almost any few letters in some order, so such matches count only if no row contains them
         # as a substring.
         together = [index for index, text in enumerate(texts) if query.casefold() in text.casefold()]
+        word = query.casefold().removeprefix("/")
         scored = [
-            (result[0], index)
+            (-1 if word in item_words(self.items[index]) else result[0], index)
             for index in together or range(len(texts))
-            if (result := match(query, texts[index])) is not None
+            if (result := match(query, shown[index]) or match(query, texts[index])) is not None
         ]
         items = [self.items[index] for _, index in sorted(scored)]
         if not self.free or any(item.label == query for item in items):
@@ -162,11 +175,11 @@ class Picker(ChoiceSheet[str | None]):
                 index == self.chosen,
             )
             if key_of_row not in self._row_cache:
-                self._row_cache[key_of_row] = self._item_row(width, index, item, label_width)
-            rows.append(self._row_cache[key_of_row])
+                self._row_cache[key_of_row] = self._item_rows(width, index, item, label_width)
+            rows += self._row_cache[key_of_row]
         return rows
 
-    def _item_row(self, cells: int, index: int, item: Item, label_width: int) -> Strip:
+    def _item_rows(self, cells: int, index: int, item: Item, label_width: int) -> list[Strip]:
         pen, symbols = self.choice_pen(index), self.looks.symbols
         name = pen.part(clean_line(item.label), "t1" if item.offered else "t3", bold=pen.chosen)
         label = cut_parts([name], label_width - 1, symbols.ellipsis)
@@ -175,9 +188,17 @@ class Picker(ChoiceSheet[str | None]):
             pen.part(f"{symbols.done if item.current else ' '} ", "success"),
             *label,
             pen.part(" " * max(1, label_width - width(label[0][0] if label else ""))),
-            pen.part(item.about, "t2" if item.offered else "t3"),
         ]
-        return pen.line(cells, left, [pen.part(item.right, "t2")])
+        # A filtered list has no headings.
+        right = item.right or (item.group if self.field.text else "")
+        role: Role = "t2" if item.offered else "t3"
+        about = [item.about]
+        if pen.chosen:
+            room = cells - label_width - 4 - (width(clean_line(right)) + 2 if right else 0)
+            about = wrap(clean_line(". ".join(filter(None, (item.about, item.more)))), max(room, 12)) or [""]
+        indent = pen.part(" " * (label_width + 4))
+        first = pen.line(cells, [*left, pen.part(about[0], role)], [pen.part(right, "t2")])
+        return [first, *(pen.line(cells, [indent, pen.part(text, role)]) for text in about[1:])]
 
     def foot(self, width: int) -> list[Strip]:
         return [*self.spacer(width), self.keys_row(width, *KEYS)]

@@ -29,17 +29,12 @@ class Provider:
     vendor: str
     key: str = field(repr=False)
     keep_key: bool = False
-    """True to store the API key for later runs."""
-    keep_model: bool = False
-    """True to make the model the default."""
+    """True to store the key."""
 
 
 OWN_SERVER: Final = "TUI_AGENT_API_KEY"
-"""The environment variable with the API key for a URL that belongs to no known vendor."""
-BOXES: Final = (
-    ("Keep the key", "in the key ring, or in a file that only you can read"),
-    ("Keep the model", "make this model the default (saved in config.toml)"),
-)
+"""The key's variable for a URL that belongs to no known vendor."""
+BOX: Final = "Keep the key", "in the key ring, or in a file that only you can read"
 KEYS: Final = "provider_line", "provider_tick", "provider_close"
 """The actions whose keys are shown below the form, after Enter."""
 MODEL, ADDRESS, KEY = range(3)
@@ -48,7 +43,7 @@ _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 
 
 class ProviderForm(ChoiceSheet[Provider | None]):
-    """The form for a provider: three fields and two checkboxes, which Space toggles.
+    """The form: three fields and a checkbox, which Space toggles.
 
     Enter goes to the next field, and submits on the last one. `variables` maps each model profile to the environment
     variable with its API key.
@@ -72,14 +67,14 @@ class ProviderForm(ChoiceSheet[Provider | None]):
     ) -> None:
         super().__init__(looks)
         self.fields = (Field(model), Field(base_url), Field(secret=True))
-        self.ticked = [False] * len(BOXES)
+        self.keeps_key = False
         self.variables = variables
         self.chosen = ADDRESS if base_url else KEY if model and not model.endswith("/") else MODEL
         self.fault = ""
 
     @property
     def count(self) -> int:
-        return len(self.fields) + len(BOXES)
+        return len(self.fields) + 1
 
     def head(self, width: int) -> list[Strip]:
         return self.title_rows(width, "Other provider")
@@ -102,10 +97,9 @@ class ProviderForm(ChoiceSheet[Provider | None]):
             )
             rows.append(pen.line(width, [pen.mark, pen.part(label[:21].ljust(22), "t2"), *value]))
         rows.append(self.line(width, []))
-        for number, (label, about) in enumerate(BOXES):
-            pen = self.choice_pen(len(self.fields) + number, "s2")
-            box = f"[{'x' if self.ticked[number] else ' '}] {label}".ljust(22)
-            rows.append(pen.line(width, [pen.mark, pen.part(box, "t2"), pen.part(about, "t3")]))
+        pen = self.choice_pen(len(self.fields), "s2")
+        box = f"[{'x' if self.keeps_key else ' '}] {BOX[0]}".ljust(22)
+        rows.append(pen.line(width, [pen.mark, pen.part(box, "t2"), pen.part(BOX[1], "t3")]))
         if self.fault:
             rows += [self.line(width, []), self.line(width, [self.part(self.fault, "warning")])]
         return rows
@@ -146,9 +140,9 @@ class ProviderForm(ChoiceSheet[Provider | None]):
             self._submit()
 
     def tick(self) -> bool:
-        """Toggle the checkbox in the selected row; return False if the row is a field."""
+        """Toggle the checkbox if it is selected; return False on a field."""
         if self.open_field is None:
-            self.ticked[self.chosen - len(self.fields)] ^= True
+            self.keeps_key = not self.keeps_key
             self.redraw()
         return self.open_field is None
 
@@ -164,10 +158,10 @@ class ProviderForm(ChoiceSheet[Provider | None]):
         elif " " in model or model.lower().startswith(_KEY_PREFIXES) or model.endswith("/"):
             text = "This is not a model's name: type provider/model, or a profile. The key goes below."
             self._show_fault(MODEL, text)
-        elif self.ticked[0] and not key:
+        elif self.keeps_key and not key:
             self._show_fault(KEY, "Enter a key first, or untick “Keep the key”.")
         else:
-            self.dismiss(Provider(model, address, self.vendor, key, *self.ticked))
+            self.dismiss(Provider(model, address, self.vendor, key, self.keeps_key))
 
     def _show_fault(self, number: int, text: str) -> None:
         self.chosen, self.fault = number, text

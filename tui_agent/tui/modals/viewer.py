@@ -56,9 +56,7 @@ class Viewer(Sheet[None]):
         self.verdict: tuple[str, Role] = "", "t2"
         """A word after `right` in the title row, and the word's colour."""
         self.extra: Sequence[str] = ()
-        """Names of further actions whose keys are shown below the sheet."""
-        self.opened_by = ""
-        """The action whose key opened this sheet and closes it as well; "" if there is none."""
+        """Names of further actions that the row of keys shows."""
 
     def head(self, width: int) -> list[Strip]:
         verdict, role = self.verdict

@@ -126,7 +126,7 @@ class Header(LinePane):
         name = fit(clean_line(model.model or "no model"), max(8, width // 4), "…")
         parts = [pen.part(name, "t2", intent="model")]
         if model.effort and model.effort != "none" and width >= 100:
-            parts.append(pen.part(f" {model.effort}", "t3", intent="reasoning"))
+            parts.append(pen.part(f" {model.effort}", "t3", intent="model reasoning"))
         return parts
 
     def _sandbox(self, width: int) -> list[Part]:

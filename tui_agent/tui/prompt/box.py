@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Action, commands
+from tui_agent.tui.actions import Action
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.prompt.attachments import Picture
 from tui_agent.tui.prompt.completion import (
@@ -124,8 +124,8 @@ class Prompt(Vertical):
         yield self.policy_row
 
     def use(self, actions: Sequence[Action]) -> None:
-        """Offer the slash commands of these actions in the menu."""
-        self.actions = commands(actions)
+        """Use the slash commands of these actions."""
+        self.actions = actions
 
     def set_state(
         self, policy: str, note: str, *, running: bool, waits_for: str = "", unconfined: bool = False
@@ -180,7 +180,7 @@ class Prompt(Vertical):
         if self.menu.display and self._token is not None:
             count = len(self.menu.candidates)
             note = {
-                "command": f"{count} of {len(self.actions)} commands",
+                "command": format_count(count, "command"),
                 "file": f"{count} found in {format_count(len(self.files.paths.files), 'file')}",
                 "argument": f"{count} to choose from",
             }[self._token.kind]
@@ -228,9 +228,10 @@ class Prompt(Vertical):
         if token is None:
             self._offer([])
         elif token.kind == "command":
-            self._offer(command_candidates(token.query, self.actions, running=self.running))
+            candidates = command_candidates(token.query, self.actions, running=self.running)
+            self._offer(candidates, choose=token.query != "/")
         elif token.kind == "argument":
-            self._offer(argument_candidates(token, self.choices))
+            self._offer(argument_candidates(token, self.choices), choose=bool(token.query))
         else:
             self._offer(file_candidates(token.query, self.files.paths, self._symbols.find(token.query)))
             if self._symbols.needs_search(token.query):
@@ -258,9 +259,10 @@ class Prompt(Vertical):
         self.files.refresh()
         self.app.call_from_thread(self._complete)
 
-    def _offer(self, candidates: list[Candidate]) -> None:
+    def _offer(self, candidates: list[Candidate], *, choose: bool = True) -> None:
+        """Show the menu with these candidates. With `choose` False, Enter uses none before an arrow key selects one."""
         before = (self.menu.display, self.menu.rows if self.menu.is_attached else 0)
-        self.menu.offer(candidates)
+        self.menu.offer(candidates, choose=choose)
         self.menu.display = bool(candidates)
         self.editor.menu_open = bool(candidates)
         if before != (self.menu.display, self.menu.rows):
@@ -298,10 +300,9 @@ class Prompt(Vertical):
         match name:
             case "to_chat":
                 self.post_message(Intent("to_chat"))
-            case "choose_up":
-                self.menu.move(-1)
-            case "choose_down":
-                self.menu.move(1)
+            case "choose_up" | "choose_down":
+                self.menu.move(-1 if name == "choose_up" else 1)
+                self.post_message(self.MenuChanged())
             case "complete":
                 self._take(run=False)
             case "accept":
@@ -316,6 +317,8 @@ class Prompt(Vertical):
     def _take(self, *, run: bool) -> None:
         candidate, token = self.menu.candidate, self._token
         if candidate is None:
+            if run and token is not None and token.kind == "argument":
+                self.submit("send")
             return
         if self._searching is not None:
             self._end_search(candidate.insert)

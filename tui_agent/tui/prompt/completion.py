@@ -88,29 +88,39 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
     return _SCATTERED_SCORE + 4 * gaps + len(folded) // 8, tuple(hits)
 
 
-def command_candidates(query: str, commands: Sequence[Action], *, running: bool) -> list[Candidate]:
-    """Return the slash commands that begin with the query; if there are none, those that contain the query."""
-    scored: list[tuple[int, Action, tuple[int, ...]]] = []
-    for action in commands:
-        if action.slash.startswith(query):
-            scored.append((0, action, tuple(range(len(query)))))
-        elif (result := match(query.removeprefix("/"), action.slash[1:])) is not None and len(query) > 2:
-            scored.append((result[0] + 50, action, tuple(index + 1 for index in result[1])))
+def command_candidates(query: str, actions: Sequence[Action], *, running: bool) -> list[Candidate]:
+    """Return the slash commands and then the aliases that begin with the query; if there are none, those that contain it.
+
+    A bare slash lists no aliases.
+    """
+    scored: list[tuple[int, str, Action]] = []
+    for action in actions:
+        for word, _ in action.typed_words:
+            is_listed = word == action.slash
+            if word.startswith(query) and (is_listed or len(query) > 1):
+                scored.append((0 if is_listed else 1, word, action))
+            elif is_listed and len(query) > 2 and (result := match(query[1:], word)) is not None:
+                scored.append((result[0] + 50, word, action))
     scored.sort(key=lambda item: item[0])
-    if scored and scored[0][0] == 0:
-        scored = [item for item in scored if item[0] == 0]
-    return [
-        Candidate(
-            label=action.slash,
-            insert=action.slash + (" " if action.args else ""),
-            hint=action.args,
-            help="not while a turn runs" if running and action.ground else action.help,
-            hits=hits,
-            dimmed=running and action.ground,
-            runs=True,
-        )
-        for _, action, hits in scored
-    ]
+    if scored and scored[0][0] < 50:
+        scored = [item for item in scored if item[0] < 50]
+    return [_command_candidate(query, word, action, running=running) for _, word, action in scored]
+
+
+def _command_candidate(query: str, word: str, action: Action, *, running: bool) -> Candidate:
+    is_refused = running and action.ground
+    _, hits = match(query, word) or match(query[1:], word) or (0, ())
+    args = action.args_of(word)
+    about = f"same as {action.meaning_of(word)}" if action.slash not in ("", word) else action.help
+    return Candidate(
+        label=word,
+        insert=word + (" " if args else ""),
+        hint=args,
+        help="not while a turn runs" if is_refused else about,
+        hits=hits,
+        dimmed=is_refused,
+        runs=True,
+    )
 
 
 def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, str]]]) -> list[Candidate]:

@@ -15,6 +15,7 @@ from tui_agent.tui.text import clean_line, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, Pen, cut_parts
+from tui_agent.tui.widgets.rows import cells as cells_of
 
 MAX_ROWS = 8
 
@@ -32,17 +33,17 @@ class Menu(LinePane):
         self.chosen = 0
         self._top = 0
 
-    def offer(self, candidates: Sequence[Candidate]) -> None:
-        """Show these candidates in the menu, and select the first one."""
+    def offer(self, candidates: Sequence[Candidate], *, choose: bool = True) -> None:
+        """Show these candidates and select the first; with `choose` False, select none."""
         if candidates != self.candidates:
             self.candidates = candidates
-            self.chosen = self._top = 0
+            self.chosen, self._top = 0 if choose else -1, 0
         self.show()
 
     def move(self, by: int) -> None:
         """Move the selection by this number of rows, wrapping around at the ends."""
         if self.candidates:
-            self.chosen = (self.chosen + by) % len(self.candidates)
+            self.chosen = (max(self.chosen, 0 if by < 0 else -1) + by) % len(self.candidates)
             self._top = min(max(self._top, self.chosen - self.rows + 1), self.chosen)
             self.show()
 
@@ -64,8 +65,8 @@ class Menu(LinePane):
 
     @property
     def candidate(self) -> Candidate | None:
-        """The selected candidate; None if the menu is empty."""
-        return self.candidates[self.chosen] if self.chosen < len(self.candidates) else None
+        """The selected candidate; None if none is selected."""
+        return self.candidates[self.chosen] if 0 <= self.chosen < len(self.candidates) else None
 
     def draw(self, width: int, height: int) -> list[Strip]:
         shown = self.candidates[self._top : self._top + height]
@@ -93,7 +94,8 @@ class Menu(LinePane):
         ]
         if candidate.help or candidate.hint:
             left.append(pen.part(" " * max(1, columns[0] - min(width(label), columns[0]))))
-            left.append(pen.part(clean_line(candidate.hint).ljust(columns[1]), "t3"))
+            hint = cut_parts([pen.part(clean_line(candidate.hint), "t3")], columns[1] - 1, symbols.ellipsis)
+            left += [*hint, pen.part(" " * (columns[1] - cells_of(hint)))]
             left.append(pen.part(candidate.help, "t2"))
         return pen.line(cells, left)
 

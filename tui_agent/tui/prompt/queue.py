@@ -52,7 +52,7 @@ class QueueRows(LinePane):
         """
         if self.texts and not self._is_taken:
             self._is_taken = True
-            self.post_message(Intent("unqueue"))
+            self.post_message(Intent("queue", "take"))
         return bool(self.texts)
 
     def draw(self, width: int, height: int) -> list[Strip]:
@@ -63,7 +63,7 @@ class QueueRows(LinePane):
         right = next(
             (note for note in self._notes(index) if cells(note) <= max(width * 3 // 5, width - 40)), []
         )
-        text = pen.part(self.texts[index], "t2", intent=f"unqueue {index + 1}")
+        text = pen.part(self.texts[index], "t2", intent=f"queue take {index + 1}")
         cut_text = cut_parts([text], max(1, width - cells(right) - 5), symbols.ellipsis)
         return pen.line(width, [pen.part(f"{symbols.queued} ", "t3"), *cut_text], right)
 
@@ -77,9 +77,9 @@ class QueueRows(LinePane):
         for send, edit in ((" sends it now", " edits or removes"), (" sends", " edits"), ("", "")):
             keys: list[list[Part]] = []
             if first and self.is_prompt_empty:
-                keys.append(self._key(key_map_of(self.app).key_of("send"), send, "send_queued"))
+                keys.append(self._key(key_map_of(self.app).key_of("send"), send, "queue send"))
             if last and self.is_prompt_empty:
-                keys.append(self._key(key_map_of(self.app).key_of("history"), edit, "unqueue"))
+                keys.append(self._key(key_map_of(self.app).key_of("history"), edit, "queue take"))
             yield self._joined([when, more, *keys])
             yield self._joined([more, *keys])
         yield more

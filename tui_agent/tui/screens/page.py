@@ -34,7 +34,7 @@ MIN_WIDTH_FOR_DETAIL = 100
 MIN_HEIGHT_FOR_HEADS = 24
 """Height of the terminal in rows from which empty rows separate the title and the column names."""
 NOTE_S = 10.0
-HEADER_ACTIONS = ("help", "context", "cost", "model", "policy", "agent", "reasoning", "jobs")
+HEADER_ACTIONS = ("help", "context", "cost", "model", "policy", "agent", "jobs")
 """Actions that a click in the header runs on the main screen."""
 
 

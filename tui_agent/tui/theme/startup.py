@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.paths import user_data_dir
+from tui_agent.config.user_choices import UserChoices, load_choices
 from tui_agent.errors import ConfigError
 from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.symbols import SymbolSet, choose_symbols
@@ -28,6 +30,8 @@ class FirstLook(NamedTuple):
     mouse: bool = True
     bare: bool = False
     """True if no model and no session is configured, as far as is known this early."""
+    sidebar: bool = True
+    """False if the user hid the side panes."""
 
 
 _NAMING = ("TUI_AGENT_MODEL", "TUI_AGENT_OPENAI_MODEL", "TUI_AGENT_BASE_URL", "OPENAI_MODEL")
@@ -50,12 +54,14 @@ def has_no_model_or_session(
 
 
 def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook:
-    """Return the look of the first frame from the options, the environment or the user's file, in this order."""
+    """Return the look from the options, the environment, the user's file or remembered choices, in this order."""
     settings = _user_file(environ)
+    choices = _choices(options, environ, settings)
     name = (
         options.theme
         or environ.get("TUI_AGENT_THEME")
         or str(settings.get("theme") or "")
+        or choices.theme
         or guess_theme(environ)
     )
     wanted = environ.get("TUI_AGENT_SYMBOLS") or settings.get("symbols") or "auto"
@@ -69,8 +75,21 @@ def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook
         theme,
         mode,
         mouse=settings.get("mouse") is not False,
-        bare=has_no_model_or_session(options, environ, settings),
+        bare=not choices.model and has_no_model_or_session(options, environ, settings),
+        sidebar=choices.sidebar,
     )
+
+
+def _choices(
+    options: SessionOptions, environ: Mapping[str, str], settings: Mapping[str, object]
+) -> UserChoices:
+    """Return the remembered choices; none if their folder is unknown."""
+    given = options.data_dir or (not environ.get("TUI_AGENT_HOME") and settings.get("data_dir"))
+    try:
+        folder = Path(str(given)) if given else user_data_dir(environ)
+        return load_choices(folder)[0]
+    except ConfigError:
+        return UserChoices()
 
 
 def may_blink(motion: str, environ: Mapping[str, str]) -> bool:

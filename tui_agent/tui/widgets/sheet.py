@@ -248,6 +248,8 @@ class Sheet(SheetFrame[ResultT]):
     """
 
     key_methods = {"sheet_page": "scroll_page"}
+    opened_by = ""
+    """The action whose key opened this sheet and also closes it, or "" if there is none."""
     follows: frozenset[ViewName] = frozenset()
     """The views of the session that the sheet shows. If one of them changes, `follow` is called."""
 

@@ -65,6 +65,6 @@ def open_live_replay(context: AppContext, folder: Path, to_seq: int | None = Non
     """Open the replay of a session's log at an event, or at its end, and show new events as the log grows."""
     # By name, because the app imports the store only when it reads a log.
     source = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
-    host = ReplayHost(context.ask, context.app.terminal.copy, opens="/session")
+    host = ReplayHost(context.ask, context.app.terminal.copy, opens="/sessions")
     screen = FollowingScreen(cast(LiveSource, source), host, lambda: context.app.looks, to_seq=to_seq)
     context.app.push_screen(screen)

@@ -149,7 +149,7 @@ class SessionsScreen(SessionsPage):
             if first.id == row.id:
                 self.say("These are the same session. Choose another one to compare with.", "warning")
             else:
-                self.context.act("compare", f"{first.id} {row.id}")
+                self.context.act("tree", f"compare {first.id} {row.id}")
         elif row.other_version:
             self.say("Another version of tui-agent wrote this session; this one cannot open it.", "warning")
         else:

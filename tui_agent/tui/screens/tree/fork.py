@@ -67,7 +67,7 @@ async def _fork(context: AppContext, point: ForkPoint, say: Say, *, is_what_if: 
         say(result.fault, "error")
     elif context.running or context.sessions.under_way:
         say(
-            f"Forked after event {point.at_seq}: /session {result.id} opens it when the turn has ended.",
+            f"Forked after event {point.at_seq}: /sessions {result.id} opens it when the turn has ended.",
             "done",
         )
     else:

@@ -118,7 +118,7 @@ class TreeScreen(Page[Node]):
             key = self.key_map.key_of("tree_compare")
             self.say(f"This is the current branch. Choose a row of another branch, then press {key}.")
         else:
-            self.context.act("compare", f"{node.branch.session}@{node.result.last_seq}")
+            self.context.act("tree", f"compare {node.branch.session}@{node.result.last_seq}")
 
     def _fork_point(self, node: Node) -> ForkPoint:
         """Return the fork point at the last event of a row of the tree."""

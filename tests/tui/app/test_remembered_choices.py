@@ -1,0 +1,146 @@
+"""The app remembers theme, model, side panes and each project's policy, and nothing that the user did not choose."""
+
+import json
+import stat
+from pathlib import Path
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.user_choices import FILE_NAME
+from tui_agent.protocol.commands import CommandBase, SetModel, SetPolicy
+from tui_agent.protocol.events.session import SettingsChanged
+from tui_agent.protocol.settings import ModelInfo
+
+
+def engine(session: FakeSession) -> FakeSession:
+    """A session that does what is asked of it: another policy, another model."""
+
+    def react(command: CommandBase) -> None:
+        if isinstance(command, SetPolicy):
+            session.feed(SettingsChanged(key="policy", value=command.policy, previous="ask"))
+        if isinstance(command, SetModel):
+            model = ModelInfo(
+                profile=command.model, provider="openai", model="m", base_url=command.base_url or ""
+            )
+            session.feed(SettingsChanged(key="model", value=model.model_dump(mode="json"), previous=None))
+
+    session.react = react  # type: ignore[assignment]
+    return session
+
+
+def options(tmp_path: Path, **more: object) -> SessionOptions:
+    return SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data", **more)  # type: ignore[arg-type]
+
+
+def kept(tmp_path: Path) -> dict[str, object]:
+    path = tmp_path / "data" / FILE_NAME
+    return dict(json.loads(path.read_text())) if path.exists() else {}
+
+
+async def run(driven: Driven, line: str) -> None:
+    driven.app.prompt.editor.put_text(line)
+    await driven.press("escape", "enter")
+
+
+async def test_theme_side_panes_model_and_policy_are_in_the_file_of_choices(tmp_path: Path) -> None:
+    session = engine(FakeSession(golden("night_shift")))
+    async with open_app(
+        session=session, options=options(tmp_path), environ={"HOME": str(tmp_path)}
+    ) as driven:
+        await run(driven, "/theme day")
+        await driven.until(lambda: kept(tmp_path).get("theme") == "day")
+        assert driven.app.note.text == "Using theme day."
+        await driven.press("f6")
+        await driven.until(lambda: kept(tmp_path).get("sidebar") is False)
+        await run(driven, "/model vendor/x")
+        await driven.until(lambda: kept(tmp_path).get("model") == "vendor/x")
+        assert driven.app.note.text == "Using vendor/x."
+        await run(driven, "/policy plan")
+        await driven.until(lambda: "plan" in dict(kept(tmp_path)["policies"]).values())  # type: ignore[call-overload]
+    workspace = json.loads((tmp_path / "data" / FILE_NAME).read_text())["policies"]
+    assert list(workspace.values()) == ["plan"]
+    assert stat.S_IMODE((tmp_path / "data" / FILE_NAME).stat().st_mode) == 0o600
+    assert not (tmp_path / ".config").exists()
+    async with open_app(
+        golden("night_shift"), options=options(tmp_path), environ={"HOME": str(tmp_path)}
+    ) as again:
+        assert again.app.theme == "day" and not again.app.sidebar.display
+
+
+async def test_bypass_is_never_remembered_and_the_choice_before_it_stays(tmp_path: Path) -> None:
+    session = engine(FakeSession(golden("night_shift")))
+    async with open_app(
+        session=session, options=options(tmp_path), environ={"HOME": str(tmp_path)}
+    ) as driven:
+        await run(driven, "/policy plan")
+        await driven.until(lambda: kept(tmp_path))
+        await run(driven, "/policy bypass")
+        await driven.settle()
+        await run(driven, "/theme day")
+        await driven.until(lambda: kept(tmp_path).get("theme") == "day")
+    assert list(dict(kept(tmp_path)["policies"]).values()) == ["plan"]  # type: ignore[call-overload]
+
+
+async def test_a_policy_that_an_opened_session_has_is_no_choice_but_its_change_is(tmp_path: Path) -> None:
+    other = engine(FakeSession(golden("night_shift")))
+    other.feed(SettingsChanged(key="policy", value="accept-edits", previous="ask"))
+    async with open_app(
+        golden("night_shift"), options=options(tmp_path), environ={"HOME": str(tmp_path)}
+    ) as driven:
+        driven.app.spawn = lambda _: other
+        await run(driven, "/new")
+        await driven.until(lambda: driven.app.prompt.policy_row.policy == "accept-edits")
+        await driven.pilot.pause(0.1)
+        assert kept(tmp_path) == {}
+        await driven.press("shift+tab")
+        await driven.until(lambda: kept(tmp_path))
+    assert list(dict(kept(tmp_path)["policies"]).values()) == ["plan"]  # type: ignore[call-overload]
+
+
+async def test_what_wins_over_a_choice_is_named(tmp_path: Path) -> None:
+    config = tmp_path / ".config/tui-agent/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('theme = "night"\nmodel = "a/b"\n')
+    session = engine(FakeSession(golden("night_shift")))
+    async with open_app(
+        session=session, options=options(tmp_path), environ={"HOME": str(tmp_path)}
+    ) as driven:
+        await run(driven, "/theme day")
+        assert driven.app.note.text == f"Using theme day. The next start uses night, set in {config}."
+        await run(driven, "/model vendor/x")
+        await driven.until(
+            lambda: f"Using vendor/x. The next start uses a/b, set in {config}." in driven.app.note.text
+        )
+    assert config.read_text() == 'theme = "night"\nmodel = "a/b"\n'
+
+
+async def test_a_damaged_file_is_a_notice_and_the_next_choice_replaces_it(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / FILE_NAME).write_text("{oops")
+    async with open_app(
+        golden("night_shift"), options=options(tmp_path), environ={"HOME": str(tmp_path)}
+    ) as driven:
+        assert f"{FILE_NAME} is damaged, so your last choices are not used." in driven.app.note.text
+        await driven.type("still works")
+        await driven.press("enter")
+        assert len(driven.session.submitted) == 1
+        await driven.press("f6")
+        await driven.until(lambda: '"sidebar": false' in (tmp_path / "data" / FILE_NAME).read_text())
+
+
+async def test_a_choice_that_cannot_be_written_is_reported_once_and_holds_until_the_end(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "data" / FILE_NAME).mkdir(parents=True)
+    async with open_app(
+        golden("night_shift"), options=options(tmp_path), environ={"HOME": str(tmp_path)}
+    ) as driven:
+        assert "is not a file, so your last choices are not used." in driven.app.note.text
+        await driven.press("f6")
+        await driven.until(lambda: "Your choice holds until you quit" in driven.app.note.text)
+        assert not driven.app.sidebar.display
+        driven.app.hide_note()
+        await driven.press("f6")
+        await driven.pilot.pause(0.1)
+        assert driven.app.sidebar.display and not driven.app.note.display

@@ -1,0 +1,68 @@
+"""Choices that the app remembers between starts: theme, model, side panes, and the policy of each project.
+
+Invariant: they are in one file of the data folder, never in config.toml, and hold only where no configuration says
+otherwise. A damaged file means no choices. `bypass` is neither saved nor used.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+FILE_NAME: Final = "choices.json"
+MAX_BYTES: Final = 1 << 18
+MAX_PROJECTS: Final = 300
+"""Number of projects whose policy is remembered; the ones chosen last stay."""
+NEVER_REMEMBERED: Final = "bypass"
+
+
+@dataclass(frozen=True, slots=True)
+class UserChoices:
+    """The remembered choices; an empty text means that nothing was chosen."""
+
+    theme: str = ""
+    model: str = ""
+    base_url: str = ""
+    sidebar: bool = True
+    policies: Mapping[str, str] = field(default_factory=dict)
+    """Policies by the project's folder, the one chosen last at the end."""
+
+    def with_policy(self, project: Path, policy: str) -> "dict[str, str]":
+        """Return the policies with this one added, without the oldest if there are too many."""
+        others = {folder: name for folder, name in self.policies.items() if folder != str(project)}
+        return dict([*others.items(), (str(project), policy)][-MAX_PROJECTS:])
+
+    def to_json(self) -> str:
+        """Return the text of the file."""
+        return json.dumps(asdict(self), indent=1)
+
+
+def load_choices(data_dir: Path) -> tuple[UserChoices, str]:
+    """Return the remembered choices, and why the file cannot be used, if so."""
+    path = data_dir / FILE_NAME
+    try:
+        if not path.exists():
+            return UserChoices(), ""
+        if not path.is_file():
+            return UserChoices(), f"{path} is not a file, so your last choices are not used."
+        with path.open("rb") as file:
+            return _parse(json.loads(file.read(MAX_BYTES))), ""
+    except OSError as error:
+        return UserChoices(), f"{path} cannot be read ({error.strerror}), so your last choices are not used."
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return (
+            UserChoices(),
+            f"{path} is damaged, so your last choices are not used. Your next choice replaces it.",
+        )
+
+
+def _parse(plain: Mapping[str, object]) -> UserChoices:
+    texts = {name: plain.get(name, "") for name in ("theme", "model", "base_url")}
+    policies, sidebar = plain.get("policies", {}), plain.get("sidebar", True)
+    if not isinstance(policies, dict) or not isinstance(sidebar, bool):
+        raise TypeError
+    if not all(isinstance(text, str) for text in (*texts.values(), *policies.values())):
+        raise TypeError
+    usable = {folder: name for folder, name in policies.items() if name != NEVER_REMEMBERED}
+    return UserChoices(**texts, sidebar=sidebar, policies=usable)  # type: ignore[arg-type]

@@ -1,0 +1,90 @@
+"""Remembers the user's choices for later starts: theme, model, side panes, and the policy of each project.
+
+Invariant: only a choice made in the app is remembered, never an option, a recorded session's setting or `bypass`. The
+file is written in a thread, and a failure to write is reported once.
+"""
+
+import asyncio
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from tui_agent.config.paths import find_paths
+from tui_agent.config.providers import PROVIDERS
+from tui_agent.config.small_files import write_private
+from tui_agent.config.user_choices import FILE_NAME, NEVER_REMEMBERED, load_choices
+from tui_agent.errors import ConfigError
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.protocol.settings import ModelInfo
+from tui_agent.tui.context import AppContext
+
+
+class ChoiceKeeper:
+    """Follows the session's settings and writes what the user chose to the file of choices."""
+
+    def __init__(self, context: AppContext) -> None:
+        self._context = context
+        self._lock = threading.Lock()
+        self._before: ModelInfo | None = None
+        self._waits_for_model = False
+        self._policy = "", ""
+        """The session of the last state, and its policy."""
+        self._has_reported = False
+
+    def note_model_choice(self) -> None:
+        """Note that the user chose a model. It is remembered once it is in use."""
+        settings = self._context.state.settings
+        self._before = settings.model if settings is not None else None
+        self._waits_for_model = True
+
+    def update(self, state: SessionStateView) -> None:
+        """Remember a model that the user chose, once it is in use, and a policy that changed."""
+        if state.settings is None:
+            return
+        context = self._context
+        before, self._policy = self._policy, (context.app.session_id, state.settings.policy)
+        is_change = before != self._policy and before[0] == self._policy[0]
+        if is_change and context.views.seq > context.seen_seq:
+            self.remember(policy=state.settings.policy)
+        model = state.settings.model
+        if self._waits_for_model and model.model and model != self._before:
+            self._waits_for_model = False
+            self._remember_model(model)
+
+    def _remember_model(self, model: ModelInfo) -> None:
+        name, config = model.profile or model.model, self._context.config
+        vendor = PROVIDERS.get(name.partition("/")[0])
+        has_own_address = name in self._context.profiles or (
+            vendor is not None and vendor.base_url == model.base_url
+        )
+        self.remember(model=name, base_url="" if has_own_address else model.base_url)
+        note = config.note_on_choice("model", name) if config is not None else ""
+        self._context.app.say(f"Using {name}.{note}", "done")
+
+    def remember(self, *, policy: str = "", **values: str | bool) -> None:
+        """Write these values to the file of choices, in the background. `policy` is kept for the session's project."""
+        config = self._context.config
+        if config is None or self._context.app.options.client != "app":
+            return
+        if policy != NEVER_REMEMBERED and (policy or values):
+            self._context.worker(self._write(config.data_dir, policy, values), "choices")
+
+    async def _write(self, data_dir: Path, policy: str, values: dict[str, str | bool]) -> None:
+        folder, environ = Path(self._context.work_folder), self._context.app.environ
+
+        def write() -> None:
+            with self._lock:
+                choices, _ = load_choices(data_dir)
+                changed = replace(choices, **values)  # type: ignore[arg-type]
+                if policy:
+                    project = find_paths(folder, environ).project.resolve()
+                    changed = replace(changed, policies=choices.with_policy(project, policy))
+                if changed != choices:
+                    write_private(data_dir / FILE_NAME, changed.to_json())
+
+        try:
+            await asyncio.to_thread(write)
+        except ConfigError as fault:
+            if not self._has_reported:
+                self._has_reported = True
+                self._context.app.say(f"Your choice holds until you quit: {fault}", "warning")
