@@ -291,7 +291,7 @@ async def test_where_there_is_no_comparison_it_goes_and_says_why() -> None:
 async def test_compare_with_two_ids_asks_for_both(two: Comparison) -> None:
     outside = Outside(two)
     async with open_app(golden("night_shift"), outside=outside) as driven:
-        driven.app.do("compare", f"{MAIN} {FORK}")
+        driven.app.do("tree", f"compare {MAIN} {FORK}")
         await driven.pilot.pause()
         assert isinstance(driven.app.screen, CompareScreen)
         assert ("compare", MAIN, FORK, "--json") in outside.asked
@@ -299,7 +299,7 @@ async def test_compare_with_two_ids_asks_for_both(two: Comparison) -> None:
 
 async def test_compare_takes_two_names_at_most() -> None:
     async with open_app(golden("night_shift")) as driven:
-        driven.app.do("compare", "a b c")
+        driven.app.do("tree", "compare a b c")
         await driven.pilot.pause()
         assert "/compare needs the id of one session, or of two." in driven.text()
 
@@ -307,7 +307,7 @@ async def test_compare_takes_two_names_at_most() -> None:
 async def test_compare_of_a_session_that_is_not_there_says_so() -> None:
     outside = Outside(None)
     async with open_app(golden("night_shift"), outside=outside) as driven:
-        driven.app.do("compare", "ses_x ses_y")
+        driven.app.do("tree", "compare ses_x ses_y")
         while isinstance(driven.app.screen, CompareScreen):
             await driven.pilot.pause()
         await driven.pilot.pause()
@@ -332,7 +332,7 @@ async def test_alone_without_forks_one_of_the_other_sessions_can_be_chosen(
         assert controller is not None
         (tmp_path / "events.jsonl").write_bytes(b"{}\n")
         controller.folder = tmp_path
-        driven.app.do("compare")
+        driven.app.do("tree", "compare")
         while "the other one" not in driven.text():
             await driven.pilot.pause()
         await driven.press("enter")

@@ -183,7 +183,7 @@ async def test_a_message_taken_back_keeps_what_is_typed() -> None:
         driven.session.feed(TurnStarted(turn=3), UserQueued(queue_id=RequestId("q1"), text="later"))
         await driven.settle()
         await driven.type("mine")
-        driven.app.do("unqueue")
+        driven.app.do("queue", "take")
         await driven.pilot.pause()
         assert driven.app.prompt.editor.text == "later\nmine"
 

@@ -6,6 +6,7 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.tui.modals.viewer import Viewer
 
 MISSING = "bubblewrap is not installed (program: bwrap)."
 
@@ -72,15 +73,15 @@ async def test_status_names_the_variables_with_secrets_that_commands_are_shown()
     async with open_app(found, size=(120, 40)) as driven:
         await driven.type("/status")
         await driven.press("enter")
-        said = [row for row in driven.rows() if "secrets passed to commands" in row]
-        assert said and "PGPASSWORD, NPM_TOKEN" in said[0]
+        said = [row for row in driven.rows() if "exposed" in row]
+        assert said and "$PGPASSWORD, $NPM_TOKEN" in said[0]
 
 
 async def test_status_says_nothing_of_variables_where_none_is_shown() -> None:
     async with open_app(records("bubblewrap", ""), size=(120, 40)) as driven:
         await driven.type("/status")
         await driven.press("enter")
-        assert "secrets passed to commands" not in "\n".join(driven.rows())
+        assert "exposed" not in "\n".join(driven.rows())
 
 
 async def test_accept_edits_without_a_sandbox_says_once_that_it_asks() -> None:
@@ -101,18 +102,39 @@ async def switch(driven: Driven, policy: str) -> None:
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
-async def test_status_says_how_many_files_are_covered(size: tuple[int, int]) -> None:
+async def test_status_names_the_files_that_are_hidden_from_commands(size: tuple[int, int]) -> None:
     asked: list[tuple[str, ...]] = []
 
     async def doctor(*words: str) -> tuple[int, str]:
         asked.append(words)
         return (
             0,
-            '{"check": "secrets", "state": "ok", "message": "2 files (.env) are covered.", "advice": ""}',
+            '{"check": "secrets", "state": "ok", "message": "Hidden from commands: 2 files (.env).", "advice": ""}',
         )
 
     async with open_app(records("bubblewrap", ""), size=size, outside=doctor) as driven:
         await driven.type("/status")
         await driven.press("enter")
-        await driven.until(lambda: "2 files (.env) are covered." in driven.text())
+        await driven.until(lambda: "hidden files  2 files (.env)." in driven.text())
         assert asked[-1][:4] == ("doctor", "--only", "secrets", "--json")
+
+
+async def test_status_is_one_screen_of_plain_words_and_doctor_has_the_rest() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        await driven.type("/status")
+        await driven.press("enter")
+        rows = [row.split("▌")[-1].split("  ")[1] for row in driven.rows() if "▌  " in row]
+        names = [
+            name
+            for name in rows
+            if name in ("model", "policy", "sandbox", "folder", "context", "cost", "agent")
+        ]
+        assert names == ["model", "policy", "sandbox", "folder", "context", "cost", "agent"]
+        sheet = driven.app.screen
+        assert isinstance(sheet, Viewer) and sheet._body.max_scroll_y == 0
+        assert "events.jsonl" not in driven.text() and "newest event" not in driven.text()
+        await driven.press("escape")
+        await driven.type("/doctor")
+        await driven.press("enter")
+        await driven.until(lambda: "This session" in driven.text())
+        assert "newest event" in driven.text()

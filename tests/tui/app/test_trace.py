@@ -275,8 +275,9 @@ async def test_failures_are_one_number_in_every_pane(log: str) -> None:
         await driven.press("f3")
         assert (f"failed {failed}" in driven.text()) == bool(failed)
         await driven.press("escape")
-        await driven.type("/status")
+        await driven.type("/doctor")
         await driven.press("enter")
+        await driven.until(lambda: "This session" in driven.text())
         assert f"{failed} (calls of tools and models), {trace.denied} denied" in driven.text()
 
 
@@ -284,8 +285,8 @@ async def test_the_status_says_the_state_in_the_words_of_the_status_line() -> No
     async with open_app(golden("every_kind"), size=(120, 40)) as driven:
         await driven.type("/status")
         await driven.press("enter")
-        row = next(row for row in driven.rows() if "state  " in row)
-        assert row.split("state")[1].split()[0] == "stopped"
+        row = next(row for row in driven.rows() if "  now  " in row)
+        assert row.split("now")[1].split()[0] == "stopped"
 
 
 async def test_the_cost_of_a_turn_is_summed_over_its_requests() -> None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from tui_agent.tui.cli_client import json_rows, place, text_of, words_of
 from tui_agent.tui.commands.sheets import show_answer
+from tui_agent.tui.commands.stats import session_pairs
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.modals.export_form import export_to_chosen_place
@@ -29,7 +30,10 @@ def show_doctor(context: AppContext, argument: str) -> None:
             check = check_terminal(context.app) if name == "terminal" else (text_of(row, "state"), finding)
             state, finding = check
             lines.append(f"{MARKS.get(state, state)}  {name:<14} {finding}".rstrip())
-        return "\n".join(lines) or answer
+        if not context.views.seq:
+            return "\n".join(lines) or answer
+        session = [f"{name:<20} {clean_line(value)}" for name, value in session_pairs(context)]
+        return "\n".join([*(lines or [answer]), "", "This session", *session])
 
     show_answer(context, "Doctor", ask)
 

@@ -1,114 +1,172 @@
 """The commands /status and /cost. Invariant: every number equals the one in the panes."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from tui_agent.folds.trace.measure_labels import measure_rows
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.folds.trace.spans import Span, TraceView
+from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import json_rows, place, text_of
+from tui_agent.tui.commands.info import offers
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import show, warn_newest_only
+from tui_agent.tui.panes.meter import words as meter_words
+from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.status_text import status_of
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.text import clean_line, shorten_home
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
-from tui_agent.units import format_cost, format_estimate, format_tokens
+from tui_agent.units import format_cost, format_estimate, format_percent, format_tokens
 
 MAX_TURNS = 20
 
 
 def show_status(context: AppContext, argument: str) -> None:
-    """Show the state of the session, its settings and its figures."""
-
+    """Show what the user works with: model, policy, sandbox, folder, context, cost and settings."""
     hidden_files = "looking …"
 
     def draw(facts: Facts) -> None:
         warn_newest_only(context, facts)
-        for name, value in _status_pairs(context):
-            if name:
-                facts.pair(name, value, names=16)
-            else:
-                facts.gap()
-            if name == "sandbox":
-                facts.fact("secrets", hidden_files, names=16)
+        for name, value in _status_pairs(context, hidden_files):
+            if value:
+                facts.pair(name, value, names=14)
+        facts.gap()
+        facts.text("/status tools and /status plugins list more; /doctor checks everything.", "t3")
 
-    plain = "\n".join(f"{name}: {value}" for name, value in _status_pairs(context) if name)
+    plain = "\n".join(f"{name}: {value}" for name, value in _status_pairs(context, "") if value)
     viewer = show(context, "Status", draw, plain=plain)
 
     async def ask() -> None:
         nonlocal hidden_files
         _, output = await context.ask("doctor", "--only", "secrets", "--json", *place(context.app.options))
-        hidden_files = " ".join(
-            f"{text_of(row, 'message')} {text_of(row, 'advice')}" for row in json_rows(output)
-        ).strip()
+        found = " ".join(f"{text_of(row, 'message')} {text_of(row, 'advice')}" for row in json_rows(output))
+        hidden_files = found.removeprefix("Hidden from commands: ").strip()
         viewer.redraw()
 
     context.worker(ask(), "secrets")
 
 
-def _instruction_pairs(context: AppContext) -> list[tuple[str, str]]:
-    """Return labelled rows: the instruction files in use, and notes about instruction files that were left out."""
-    state = context.state
-    files = [
-        f"{clean_line(file.path)} ({format_estimate(file.tokens)} tokens)" for file in state.instructions
+def _status_pairs(context: AppContext, hidden_files: str) -> list[tuple[str, str]]:
+    """Return the rows of /status, each with a name and a value, which may be empty."""
+    state, settings, config = context.state, context.state.settings, context.config
+    status = status_of(state, context.views.trace.view())
+    branch, fork = context.app.header.branch, ", a fork" if state.is_fork else ""
+    folder = f"{shorten_home(Path(state.workspace))}{f' ({branch})' if branch else ''}{fork}"
+    pairs = [("session", f"{clean_line(state.title) or 'new'}  ({context.app.session_id})")]
+    if settings is not None:
+        sandbox = state.sandbox or f"none: {state.no_sandbox_reason or 'not known yet'}"
+        words = policy_words(settings.policy, unconfined=not state.sandbox)
+        pairs = [
+            ("model", _describe_model(settings.model)),
+            ("policy", f"{settings.policy}: {words}"),
+            ("sandbox", clean_line(sandbox)),
+            ("hidden files", hidden_files),
+            ("exposed", clean_line(", ".join(f"${name}" for name in state.exposed_variables))),
+            *pairs,
+        ]
+    return [
+        *pairs,
+        ("folder", folder if state.workspace else ""),
+        ("now", f"{status.word}  {status.what}".strip()),
+        ("context", _describe_context(context)),
+        ("cost", _describe_cost(context)),
+        ("instructions", _describe_instructions(context)),
+        *(("left out", clean_line(note)) for note in state.instruction_notes),
+        ("agent", _describe_agent(context)),
+        ("settings", _describe_settings(context) if config is not None else ""),
     ]
-    pairs = [("instructions", ", ".join(files))] if files else []
-    return [*pairs, *(("left out", clean_line(note)) for note in state.instruction_notes)]
 
 
-def _status_pairs(context: AppContext) -> list[tuple[str, str]]:
+def _describe_model(model: ModelInfo) -> str:
+    effort: str = model.effort or ""
+    if model.effective_effort and model.effective_effort != model.effort:
+        effort += f", sent as {model.effective_effort}"
+    provider = f" ({model.provider})" if model.provider else ""
+    return f"{model.model or 'none'}{provider}{f', reasoning {effort}' if effort else ''}"
+
+
+def _describe_context(context: AppContext) -> str:
+    meter = context.views.meter.view()
+    if not meter.used:
+        return "empty"
+    if not meter.window:
+        return f"{format_tokens(meter.used)} tokens"
+    share = format_percent(meter.fraction)
+    return (
+        f"{format_tokens(meter.used)} of {format_tokens(meter.window)} tokens, {share}: {meter_words(meter)}"
+    )
+
+
+def _describe_cost(context: AppContext) -> str:
+    metrics, settings = context.views.metrics.view(), context.state.settings
+    limit = settings.budgets.max_cost_usd if settings is not None else None
+    of_limit = "" if limit is None else f" of {format_cost(limit, digits=2)}"
+    cost = format_cost(metrics.cost_usd) or ("not known" if metrics.turns else "none yet")
+    return f"{cost}{of_limit}, {format_count(metrics.turns, 'turn')}"
+
+
+def _describe_instructions(context: AppContext) -> str:
+    files = context.state.instructions
+    return ", ".join(f"{clean_line(file.path)} ({format_estimate(file.tokens)} tokens)" for file in files)
+
+
+def _describe_agent(context: AppContext) -> str:
+    """Return the agent's name, and the numbers of its tools, plugins and skills."""
+    views, settings = context.views, context.state.settings
+    plugins = views.plugins.values()
+    failed = sum(isinstance(plugin, PluginFailed) for plugin in plugins)
+    counts = [
+        format_count(len(offers(context, "tool")), "tool"),
+        format_count(len(plugins), "plugin") + (f" ({failed} failed)" if failed else ""),
+        format_count(sum(not skill.fault for skill in context.state.skills), "skill"),
+    ]
+    return f"{settings.agent if settings is not None else 'default'}, {', '.join(counts)}"
+
+
+def _describe_settings(context: AppContext) -> str:
+    config, app = context.config, context.app
+    if config is None:
+        return ""
+    switches = f"vim {'on' if config.vim else 'off'}, mouse {'on' if app.first.mouse else 'off'}"
+    return f"{shorten_home(config.paths.user_config)} (theme {app.first.theme.name}, {switches})"
+
+
+def session_pairs(context: AppContext) -> list[tuple[str, str]]:
+    """Return the facts about the session that /doctor adds to its checks, for bug reports."""
     state, metrics, trace = context.state, context.views.metrics.view(), context.views.trace.view()
-    status = status_of(state, trace)
-    newest = f"newest event {context.views.last_kind or 'none'} ({context.views.seq})"
     pairs = [
-        ("session", f"{context.app.session_id}  {clean_line(state.title)}".strip()),
-        ("folder", state.workspace),
+        ("session", f"{context.app.session_id}, in {state.workspace}"),
         ("log", str(context.folder / "events.jsonl") if context.folder else "none"),
-        ("run", f"{state.run_id or 'none'}, {newest}"),
-        ("state", f"{status.word}  {status.what}".strip()),
-        ("", ""),
+        (
+            "run",
+            f"{state.run_id or 'none'}, newest event {context.views.last_kind or 'none'} ({context.views.seq})",
+        ),
     ]
     if state.settings is not None:
-        pairs += [*_model_pairs(state.settings.model), ("policy", state.settings.policy)]
-        sandbox = state.sandbox or f"none: {state.no_sandbox_reason or 'not known yet'}"
-        pairs.append(("sandbox", clean_line(sandbox)))
-        if state.exposed_variables:
-            pairs.append(("secrets passed to commands", clean_line(", ".join(state.exposed_variables))))
+        model = state.settings.model
+        price = "price unknown"
+        if model.input_price is not None:
+            price = f"{_price(model.input_price)} in, {_price(model.output_price)} out per million tokens"
+        window = format_tokens(model.window) if model.window else "not known"
         pairs += [
-            ("agent", state.settings.agent),
+            ("model", f"{_describe_model(model)} {model.base_url}".strip()),
+            ("window", f"{window}, {price}"),
             ("context mode", state.settings.context_mode),
-            *_instruction_pairs(context),
             ("limits", _limits(context)),
-            ("", ""),
         ]
     tokens_in = f"{format_tokens(metrics.input_tokens)} in ({format_tokens(metrics.cached_tokens)} cached)"
     return [
         *pairs,
         ("turns", f"{metrics.turns}, iterations {metrics.iterations}, parts {metrics.parts}"),
         ("tokens", f"{tokens_in}, {format_tokens(metrics.output_tokens)} out"),
-        ("cost", format_cost(metrics.cost_usd) or "not known"),
         ("tools", format_count(sum(metrics.tools.values()), "call")),
         ("failed", f"{trace.failed} (calls of tools and models), {trace.denied} denied"),
         ("queue", f"{len(state.queue)} waiting"),
-        ("", ""),
         *measure_rows(metrics),
-    ]
-
-
-def _model_pairs(model: ModelInfo) -> list[tuple[str, str]]:
-    effort: str = model.effort or "the model's own"
-    if model.effective_effort and model.effective_effort != model.effort:
-        effort += f", sent as {model.effective_effort}"
-    price = "price unknown"
-    if model.input_price is not None:
-        price = f"{_price(model.input_price)} in, {_price(model.output_price)} out per million tokens"
-    return [
-        ("model", f"{model.model or 'none'} ({model.provider or 'no provider'}) {model.base_url}".strip()),
-        ("reasoning", effort),
-        ("window", f"{format_tokens(model.window) if model.window else 'not known'}, {price}"),
     ]
 
 
