@@ -90,6 +90,8 @@ def uses() -> tuple[list[Use], list[str]]:
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
             method, owner = node.func.attr, node.func.value
+            if isinstance(owner, ast.Call) and not owner.args:
+                owner = owner.func  # a function that compiles its pattern at first use
             if method not in METHODS or not isinstance(owner, ast.Name):
                 continue
             if owner.id != "re":
@@ -104,6 +106,8 @@ def uses() -> tuple[list[Use], list[str]]:
             else:
                 dynamic.append(f"{name}: {ast.unparse(node.args[0])}")
         for variable, value in vars(module).items():
+            if getattr(value, "__annotations__", None) == {"return": re.Pattern[str]}:
+                value = value()
             for index, pattern in enumerate(value if isinstance(value, tuple | list) else [value]):
                 if isinstance(pattern, re.Pattern):
                     label = f"{name}:{variable}" + (f"[{index}]" if pattern is not value else "")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
+from functools import cache
 
 from tui_agent.ports.model import ModelFault
 from tui_agent.protocol.events.model import FaultKind
@@ -20,40 +21,6 @@ TRANSIENT: frozenset[FaultKind] = frozenset(
     ("rate_limit", "overloaded", "server_error", "transport", "timeout", "cut", "empty")
 )
 ORIGINAL_LIMIT = 4_000
-OVERFLOW = re.compile(
-    "|".join(
-        (
-            r"context[_ ]length[_ ]exceeded",  # OpenAI and Azure's code
-            r"maximum context length",  # OpenAI, DeepSeek, vLLM, OpenRouter
-            r"exceeds? the (?:model'?s? )?(?:maximum )?context",  # Azure, xAI, LM Studio
-            r"context window (?:of|is|has been|exceed|limit|size)",  # OpenAI Responses, Moonshot
-            r"(?:exceeds?|exceeded|larger than|beyond|over) (?:the |your |its )?(?:available |model'?s? )?context (?:window|size|length)",
-            r"prompt is too long",  # Anthropic
-            r"input (?:length )?(?:and|\+) `?max_tokens`? exceeds? (?:the )?context",  # Anthropic
-            r"input token count .{0,40}exceeds the maximum",  # Gemini, Vertex
-            r"input is too long for requested model",  # Bedrock
-            r"too many input tokens|too many tokens: ",  # Bedrock, Cohere
-            r"prompt contains .{0,40}tokens.{0,60}too large for model",  # Mistral
-            r"reduce the length of (?:the|your) (?:messages|prompt|input)",  # Groq, OpenAI
-            r"request (?:size )?too large for model .{0,80}context",
-            r"maximum prompt length is",  # xAI
-            r"(?:inputs?|prompt)`? tokens? .{0,60}must be <=? ?\d",  # Text Generation Inference, Together
-            r"tokens? .{0,20}(?:\+|plus) .{0,40}max_new_tokens",  # Together, TGI
-            r"prompt length \(?\d+\)? exceeds",
-            r"exceeds? the available context size",  # llama.cpp
-            r"input length .{0,30}exceeds (?:the )?(?:maximum|context)",  # Fireworks, SGLang
-            r"requested input length .{0,40}exceeds",
-            r"model'?s max(?:imum)? (?:prompt|input|sequence) length",  # Fireworks, Cerebras, Databricks
-            r"range of input length should be",  # DashScope (Qwen)
-            r"total message(?:s)? (?:token )?length exceed|exceeded model token limit",  # Moonshot
-            r"prompt exceeds max(?:imum)? length|prompt_too_long",  # Z.ai, Novita
-            r"too large for the model'?s context",
-            r"string_above_max_length|context_window_exceeded|model_max_prompt_tokens_exceeded",
-        )
-    ),
-    re.IGNORECASE,
-)
-"""Provider messages for a request that does not fit the context window."""
 _WINDOW_MESSAGE = re.compile(
     "|".join(
         (
@@ -95,6 +62,47 @@ _HINTS: Mapping[FaultKind, str] = {
     "refusal": "Rephrase the request, or choose another model.",
     "empty": "A second request also got no answer: rephrase it, or choose another model.",
 }
+
+
+@cache
+def _overflow_pattern() -> re.Pattern[str]:
+    """Return the pattern of provider messages for a request that does not fit the context window.
+
+    Compiled at first use, which few sessions need.
+    """
+    return re.compile(
+        "|".join(
+            (
+                r"context[_ ]length[_ ]exceeded",  # OpenAI and Azure's code
+                r"maximum context length",  # OpenAI, DeepSeek, vLLM, OpenRouter
+                r"exceeds? the (?:model'?s? )?(?:maximum )?context",  # Azure, xAI, LM Studio
+                r"context window (?:of|is|has been|exceed|limit|size)",  # OpenAI Responses, Moonshot
+                r"(?:exceeds?|exceeded|larger than|beyond|over) (?:the |your |its )?(?:available |model'?s? )?context (?:window|size|length)",
+                r"prompt is too long",  # Anthropic
+                r"input (?:length )?(?:and|\+) `?max_tokens`? exceeds? (?:the )?context",  # Anthropic
+                r"input token count .{0,40}exceeds the maximum",  # Gemini, Vertex
+                r"input is too long for requested model",  # Bedrock
+                r"too many input tokens|too many tokens: ",  # Bedrock, Cohere
+                r"prompt contains .{0,40}tokens.{0,60}too large for model",  # Mistral
+                r"reduce the length of (?:the|your) (?:messages|prompt|input)",  # Groq, OpenAI
+                r"request (?:size )?too large for model .{0,80}context",
+                r"maximum prompt length is",  # xAI
+                r"(?:inputs?|prompt)`? tokens? .{0,60}must be <=? ?\d",  # Text Generation Inference, Together
+                r"tokens? .{0,20}(?:\+|plus) .{0,40}max_new_tokens",  # Together, TGI
+                r"prompt length \(?\d+\)? exceeds",
+                r"exceeds? the available context size",  # llama.cpp
+                r"input length .{0,30}exceeds (?:the )?(?:maximum|context)",  # Fireworks, SGLang
+                r"requested input length .{0,40}exceeds",
+                r"model'?s max(?:imum)? (?:prompt|input|sequence) length",  # Fireworks, Cerebras, Databricks
+                r"range of input length should be",  # DashScope (Qwen)
+                r"total message(?:s)? (?:token )?length exceed|exceeded model token limit",  # Moonshot
+                r"prompt exceeds max(?:imum)? length|prompt_too_long",  # Z.ai, Novita
+                r"too large for the model'?s context",
+                r"string_above_max_length|context_window_exceeded|model_max_prompt_tokens_exceeded",
+            )
+        ),
+        re.IGNORECASE,
+    )
 
 
 def fault(
@@ -151,7 +159,7 @@ def parse_window(kind: FaultKind, text: str) -> int:
 
 def classify_fault(status: int, text: str) -> FaultKind:
     """Classify a failure by its status (0: none) and its text. The text decides if a status has several meanings."""
-    if OVERFLOW.search(text) and not (status == 429 and _LIMIT.search(text)):
+    if _overflow_pattern().search(text) and not (status == 429 and _LIMIT.search(text)):
         return "overflow"
     if status in (401, 403) or (status in (0, 400) and _AUTH.search(text)):
         return "refusal" if status == 403 and _REFUSAL.search(text) else "auth"
