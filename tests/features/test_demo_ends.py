@@ -3,11 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
 from tui_agent.cli.run.demo import bundled_demos, make_workspace
 from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
+from tui_agent.protocol.commands import Interrupt, SubmitPrompt
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.wiring.session import open_session
 
 DEMO = bundled_demos()["bugfix"]
@@ -61,3 +65,24 @@ async def test_after_its_last_answer_the_demo_says_what_to_do_next(options: Sess
     reason, answer = await _said(attended, "thanks, and now?")
     assert reason == "finished" and answer.startswith("**The demo ends here.**")
     assert "tui-agent demo --list" in answer
+
+
+async def test_an_endless_answer_of_a_demo_is_stopped_at_once(options: SessionOptions) -> None:
+    script = options.cwd.parent / "endless.yaml"
+    script.write_text("pace: 200\nanswers:\n  - text: >-\n      " + "word " * 20_000)
+    endless = replace(options, model=f"scripted:{script}", interactive=True)
+    with anyio.fail_after(30):
+        async with open_session(endless) as opened:
+            session, follower = opened, opened.follow()
+            session.submit(SubmitPrompt(text="go"))
+            kinds, reason = list[str](), ""
+            while "turn.finished" not in kinds:
+                for record in await follower.next_batch():
+                    assert isinstance(record, Envelope)
+                    if record.payload.kind == "model.delta" and "model.delta" not in kinds:
+                        session.submit(Interrupt())
+                    kinds.append(record.payload.kind)
+                    if isinstance(record.payload, TurnFinished):
+                        reason = record.payload.reason
+    assert reason == "interrupted"
+    assert kinds.count("model.delta") < 1_000

@@ -68,6 +68,24 @@ async def ask(driven: Driven, *requests: PermissionRequested, hearing: bool = Tr
     return modal
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["y", "n"])
+async def test_an_approval_stays_open_and_whole_while_the_terminal_is_resized(key: str) -> None:
+    async with open_app(golden("night_shift"), size=(120, 40)) as driven:
+        modal = await ask(driven, request())
+        for size in ((40, 8), (200, 50), (20, 5), (80, 24), (1, 1), (60, 20)):
+            await driven.pilot.resize_terminal(*size)
+            await driven.pilot.pause()
+            assert driven.app.screen is modal and driven.session.submitted == []
+        await driven.until(lambda: "src/entry.py" in driven.text() and "Y once" in driven.rows()[-1])
+        await driven.press(key)
+        if key == "n":
+            await driven.press("enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission)
+        assert answer.decision == {"y": "allow", "n": "deny"}[key]
+
+
 @pytest.mark.parametrize(
     ("key", "decision", "reach"),
     [("y", "allow", "once"), ("s", "allow", "session"), ("a", "allow", "always")],

@@ -8,8 +8,11 @@ import pytest
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.commands import Steer
+from tui_agent.protocol.commands import Interrupt, Steer
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.model import ModelDelta, ModelRequested
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 
 RECORDS = golden("night_shift")
@@ -72,3 +75,31 @@ async def test_a_turn_that_is_no_demo_is_left_alone(client: str) -> None:
     async with demo(client) as driven:
         await record_until(driven, len(RECORDS))
         assert driven.session.submitted == [] and len(driven.app.screen_stack) == 1
+
+
+async def test_an_endless_answer_opens_no_replay_and_esc_stops_it() -> None:
+    async with demo() as driven:
+        await record_until(driven, ITERATIONS[0] + 1)
+        await stream(driven, 5_000)
+        assert "word 4999" in driven.text() and len(driven.app.screen_stack) == 1
+        await driven.press("escape")
+        assert isinstance(driven.session.submitted[-1], Interrupt)
+        driven.session.feed(TurnFinished(turn=2, reason="interrupted", duration_ms=5.0))
+        await driven.settle()
+        assert len(driven.app.screen_stack) == 1 and not [
+            worker for worker in driven.app.workers if worker.name == "demo replay"
+        ]
+
+
+async def stream(driven: Driven, count: int) -> None:
+    """The model streams words of one answer."""
+    request = RequestId("req_endless")
+    payloads = (record.payload for record in RECORDS if isinstance(record, Envelope))
+    first = next(payload for payload in payloads if isinstance(payload, ModelRequested))
+    driven.session.feed(first.model_copy(update={"request_id": request}))
+    words = (
+        ModelDelta(request_id=request, part_kind="text", part_index=0, text=f"word {number} ")
+        for number in range(count)
+    )
+    driven.session.feed(*words, after=0.001)
+    await driven.settle()
