@@ -172,6 +172,19 @@ def configuration_page() -> str:
         "path` where the files are. Keys are never in configuration: they come from the environment, a trusted"
     )
     lines.append("`.env`, or the system's key ring. An unknown key is an error that names its line.")
+    lines.append(
+        "\n**Remembered choices.** The app remembers the theme, the model and the side panes (F6) that you choose in it, and"
+    )
+    lines.append(
+        "the policy of each project, in `choices.json` of the data folder; never in `config.toml`. Its later starts use them"
+    )
+    lines.append(
+        "where none of the above sets the key. `bypass` is never remembered, `tui-agent run` uses none of them, and a session"
+    )
+    lines.append(
+        "that you open again keeps its own model and policy. To forget them, delete the file. If it is damaged or cannot be"
+    )
+    lines.append("written, the app says so and goes on.")
     head = "\n| key | meaning | default |\n|---|---|---|"
     lines += [head, *settings(Config)]
     lines += ["\n## `[models.NAME]`\n\nExamples for vendors and local servers: [models.md](models.md).", head]

@@ -12,7 +12,7 @@ import pytest
 from tests.architecture.source import ROOT
 from tui_agent.cli.main import APP, VERBS, parser_for
 from tui_agent.cli.options import EVERYTHING, GROUPS, Parser
-from tui_agent.tui.actions import ACTIONS
+from tui_agent.tui.actions import TYPED
 
 GENERATED = {"command-line.md", "configuration.md", "events.md", "keys.md", "programs.md"}
 PAGES = sorted(
@@ -74,7 +74,7 @@ def test_each_command_on_a_page_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_each_slash_command_on_a_page_exists(page: Path) -> None:
-    known = {action.slash for action in ACTIONS}
+    known = set(TYPED)
     named = {match[1] for match in SLASH.finditer(page.read_text(encoding="utf-8"))}
     assert not named - known - FOLDERS
 

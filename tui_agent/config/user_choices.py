@@ -6,9 +6,9 @@ otherwise. A damaged file means no choices. `bypass` is neither saved nor used.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 FILE_NAME: Final = "choices.json"
 MAX_BYTES: Final = 1 << 18
@@ -17,15 +17,14 @@ MAX_PROJECTS: Final = 300
 NEVER_REMEMBERED: Final = "bypass"
 
 
-@dataclass(frozen=True, slots=True)
-class UserChoices:
+class UserChoices(NamedTuple):
     """The remembered choices; an empty text means that nothing was chosen."""
 
     theme: str = ""
     model: str = ""
     base_url: str = ""
     sidebar: bool = True
-    policies: Mapping[str, str] = field(default_factory=dict)
+    policies: Mapping[str, str] = MappingProxyType({})
     """Policies by the project's folder, the one chosen last at the end."""
 
     def with_policy(self, project: Path, policy: str) -> "dict[str, str]":
@@ -35,7 +34,7 @@ class UserChoices:
 
     def to_json(self) -> str:
         """Return the text of the file."""
-        return json.dumps(asdict(self), indent=1)
+        return json.dumps(self._asdict() | {"policies": dict(self.policies)}, indent=1)
 
 
 def load_choices(data_dir: Path) -> tuple[UserChoices, str]:

@@ -8,7 +8,7 @@ from rich.color import ColorSystem
 
 from tests.tui.app.driving import ENVIRON, NOWHERE, golden, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.tui.modals.viewer import Viewer
+from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.startup import colour_mode, first_look, guess_theme, has_256_colours, may_blink
 from tui_agent.tui.theme.theme import Role, bundled_folder, load_theme
@@ -147,7 +147,7 @@ async def test_a_sheet_that_scrolls_is_drawn_with_ascii_alone_where_it_was_asked
     ) as driven:
         await driven.press("f1")
         await driven.pilot.pause()
-        assert isinstance(driven.app.screen, Viewer) and driven.app.screen.query_one(Lines).max_scroll_y > 0
+        assert isinstance(driven.app.screen, Picker) and driven.app.screen.query_one(Lines).max_scroll_y > 0
         shown = driven.text()
         assert "▐" not in shown
         assert any(row.rstrip().endswith("|") for row in shown.splitlines())

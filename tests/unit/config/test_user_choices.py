@@ -32,16 +32,12 @@ def load(
 
 def test_choices_are_used_where_nothing_else_is_set(tmp_path: Path) -> None:
     policies = {str(tmp_path / "project"): "plan", str(tmp_path / "other"): "ask"}
-    text = UserChoices(**{**_fields(CHOICES), "policies": policies}).to_json()  # type: ignore[arg-type]
+    text = CHOICES._replace(policies=policies).to_json()
     config = load(tmp_path, text)
     assert (config.theme, config.model, config.base_url) == ("day", "vendor/chosen", "http://h/v1")
     assert config.policy == "plan"
     assert config.origin("model") == str(tmp_path / "home/.local/share/tui-agent" / FILE_NAME)
     assert load(tmp_path, text, environ={"OPENAI_MODEL": "gpt"}).model == "vendor/chosen"
-
-
-def _fields(choices: UserChoices) -> dict[str, object]:
-    return {name: getattr(choices, name) for name in choices.__dataclass_fields__}
 
 
 @pytest.mark.parametrize("client", ["headless", "demo"])

@@ -6,7 +6,6 @@ file is written in a thread, and a failure to write is reported once.
 
 import asyncio
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 from tui_agent.config.paths import find_paths
@@ -75,10 +74,10 @@ class ChoiceKeeper:
         def write() -> None:
             with self._lock:
                 choices, _ = load_choices(data_dir)
-                changed = replace(choices, **values)  # type: ignore[arg-type]
+                changed = choices._replace(**values)  # type: ignore[arg-type]
                 if policy:
                     project = find_paths(folder, environ).project.resolve()
-                    changed = replace(changed, policies=choices.with_policy(project, policy))
+                    changed = changed._replace(policies=choices.with_policy(project, policy))
                 if changed != choices:
                     write_private(data_dir / FILE_NAME, changed.to_json())
 
