@@ -216,7 +216,7 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("put_back", "restore what you erased", "Prompt", keys=("ctrl+y",), scope="prompt"),
     _a("line_start", "go to the start or end of the line", "Prompt", keys=("ctrl+a", "ctrl+e"), scope="prompt", choices=2),
     _a("erase", "erase to the start, to the end, or one word back", "Prompt", keys=("ctrl+u", "ctrl+k", "ctrl+w"), scope="prompt", choices=3),
-    _a("shell", "run a command; !! hides its output from the model", "Prompt", args="[run COMMAND|read PATH|search TEXT]", aliases=("/run run", "/read read", "/search search"), scope="prompt", typed="!", ground=True),
+    _a("shell", "run a command (!! hides its output from the model)", "Prompt", args="[run COMMAND|read PATH|search TEXT]", aliases=("/run run", "/read read", "/search search"), scope="prompt", typed="!", ground=True),
     _a("choose", "choose", "Menu", keys=("up", "down"), scope="menu", footer="choose", rank=1, choices=2),
     _a("complete", "complete", "Menu", keys=("tab",), scope="menu", footer="complete", rank=2),
     _a("accept", "use the chosen entry", "Menu", keys=("enter",), scope="menu", footer="run", rank=3),

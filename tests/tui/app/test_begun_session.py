@@ -6,10 +6,12 @@ from collections.abc import Sequence
 import pytest
 
 from tests.stubs.fake_session import FakeFollower, FakeSession
+from tests.stubs.story import responded
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.unit.folds.test_begun import kept_of
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
@@ -36,11 +38,12 @@ class _SlowFollower(FakeFollower):
 class _LongSession(FakeSession):
     """So long that its history is not read before `read` is set."""
 
-    def __init__(self) -> None:
+    def __init__(self, *first: Payload) -> None:
         super().__init__()
         self.read = asyncio.Event()
         self.feed(SessionStarted(workspace="/w", product="test", settings=SessionSettings(model=MODEL)))
         self.feed(SessionTitled(title="A long day", titled_by="user"))
+        self.feed(*first)
         for turn in range(1, TURNS + 1):
             self.turn(turn)
         kept = kept_of(self.records)
@@ -104,6 +107,20 @@ async def test_what_is_read_stays_in_place_when_the_whole_comes() -> None:
         assert before and f"question number {TURNS}" not in driven.text()
         await _whole(driven, session)
         assert [row[:60] for row in driven.rows() if "question number" in row] == before
+
+
+@pytest.mark.slow
+async def test_copy_waits_for_the_whole_if_its_end_has_no_answer() -> None:
+    session = _LongSession(responded("r1", "Said long ago."))
+    async with open_app(session=session) as driven:
+        copied: list[str] = []
+        driven.app.copy_text = copied.append  # type: ignore[method-assign]
+        driven.app.do("copy")
+        await driven.pilot.pause(0.1)
+        assert copied == [] and not driven.app.note.display
+        session.read.set()
+        await driven.until(lambda: copied)
+        assert copied == ["Said long ago."]
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.fake_session import FakeSession
-from tests.stubs.story import called, finished, started
+from tests.stubs.story import called, delta, finished, responded, started, tool_call
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.sessions_story import Programs, told
 from tui_agent.config.options import SessionOptions
@@ -250,6 +250,30 @@ async def test_the_totals_of_the_changes_are_those_of_the_lines_that_are_shown()
         assert sheet.split("\n")[0].split()[:4] == ["3", "files", "+4", "−2"]
         assert "tests/test_report.py   +2 −1" in sheet
         assert "Only secrets changed, which are not stored." in sheet
+
+
+@pytest.mark.parametrize("empty", ["", "\n "])
+async def test_copy_takes_the_last_answer_that_says_something(empty: str) -> None:
+    session = FakeSession(golden("night_shift"))
+    async with open_app(session=session) as driven:
+        session.feed(
+            TurnStarted(turn=3), delta("r8", "Done."), responded("r8", "Done at last."),
+            delta("r9", empty), responded("r9", *([empty] if empty else []), tool_call("c9")),
+        )  # fmt: skip
+        await driven.settle()
+        copied: list[str] = []
+        driven.app.copy_text = copied.append  # type: ignore[method-assign]
+        driven.app.do("copy")
+        await driven.until(lambda: copied or driven.app.note.display)
+        assert copied == ["Done at last."]
+
+
+async def test_models_lists_the_model_that_answers_first_and_ticked() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/models")
+        await driven.press("escape", "enter")
+        row = next(row for row in driven.rows() if "›" in row)
+        assert "✓ claude-sonnet-4-5" in row
 
 
 async def test_themes_are_seen_while_choosing_and_esc_gives_the_old_one_back() -> None:

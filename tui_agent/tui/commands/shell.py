@@ -35,7 +35,11 @@ def copy_answer(context: AppContext, argument: str) -> None:
     """Copy the model's last answer to the clipboard."""
 
     async def copy() -> None:
-        if answer := await context.reader.last_answer():
+        answer = await context.reader.last_answer()
+        if not answer and context.sessions.load_progress:
+            await context.sessions.wait_until_whole()
+            answer = await context.reader.last_answer()
+        if answer:
             context.app.copy_text(answer)
         else:
             context.app.say("No answer to copy yet.")

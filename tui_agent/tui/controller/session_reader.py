@@ -43,11 +43,10 @@ class SessionReader:
         return text_preview(text)
 
     async def last_answer(self) -> str:
-        """Return the whole text of the agent's last answer."""
-        for entry in reversed(self._context.views.transcript.view().entries):
-            if isinstance(entry, AnswerEntry):
-                return await self.read_text(entry.text)
-        return ""
+        """Return the whole text of the agent's last answer that is not empty, as far as the session is loaded."""
+        entries = self._context.views.transcript.view().entries
+        answers = (entry.text for entry in reversed(entries) if isinstance(entry, AnswerEntry))
+        return await self.read_text(next((text for text in answers if text_preview(text).strip()), ""))
 
     async def compare(self, file: ChangedFile | PathChange) -> tuple[LineDiff | None, str]:
         """Return the diff of a file's recorded contents, and a note if it has no hunks: see `diff_contents`."""

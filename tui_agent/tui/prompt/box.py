@@ -261,11 +261,11 @@ class Prompt(Vertical):
 
     def _offer(self, candidates: list[Candidate], *, choose: bool = True) -> None:
         """Show the menu with these candidates. With `choose` False, Enter uses none before an arrow key selects one."""
-        before = (self.menu.display, self.menu.rows if self.menu.is_attached else 0)
+        before = (self.menu.display, self.menu.rows, self.menu.candidate) if self.menu.is_attached else ()
         self.menu.offer(candidates, choose=choose)
         self.menu.display = bool(candidates)
         self.editor.menu_open = bool(candidates)
-        if before != (self.menu.display, self.menu.rows):
+        if before != (self.menu.display, self.menu.rows, self.menu.candidate):
             self.post_message(self.MenuChanged())
         self._update_note()
 
