@@ -117,6 +117,7 @@ async def test_a_hook_allows_nothing_that_a_rule_asks_about_or_denies(tmp_path, 
     assert tool.ran == []
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("order", list(permutations(["allow", "ask", "deny", ""])))
 @pytest.mark.parametrize("verdict", ["allow", "ask", "deny"])
 async def test_deny_wins_whatever_the_order(tmp_path, order, verdict):

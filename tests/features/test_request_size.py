@@ -88,6 +88,7 @@ async def test_the_apps_requests_carry_at_most_7_5_kb_of_tools_with_every_one_of
     assert _prompt_size(body, options) <= 2_000
 
 
+@pytest.mark.slow
 async def test_tools_that_cannot_be_used_are_not_offered_and_plan_mode_alone_changes_them(
     options: SessionOptions,
 ) -> None:

@@ -42,6 +42,7 @@ def test_what_is_to_be_broken_and_who_is_to_notice_is_there() -> None:
         assert all(mutants((ROOT / path).read_text("utf-8")) for path in target.modules)
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_there_and_little() -> None:
     paths = [path for target in TARGETS for path in target.modules]
     found = [why for path in paths for why in equivalents(path, (ROOT / path).read_text("utf-8")).values()]
@@ -78,6 +79,7 @@ def _fault(what: str = "if x -> if not x") -> Mutant:
     return next(one for one in mutants((ROOT / PATH).read_text("utf-8")) if one.what == what)
 
 
+@pytest.mark.slow
 def test_a_fault_is_noticed_by_a_test_that_looks_and_by_no_other(folder: Path) -> None:
     looks = f"{_written(folder, 'test_looks.py', LOOKS)}::test_none_is_asked"
     away = f"{_written(folder, 'test_looks_away.py', LOOKS_AWAY)}::test_nothing"
@@ -119,6 +121,7 @@ def test_only_tests_that_run_a_line_are_asked_about_it(folder: Path) -> None:
     assert set(covered.seconds) == {f"{looks}::test_none_is_asked", f"{away}::test_nothing"}
 
 
+@pytest.mark.slow
 def test_a_limit_of_time_is_told_apart_and_so_is_what_is_no_program(folder: Path) -> None:
     waits = _written(
         folder, "test_waits.py", "import threading\ndef test_it():\n    threading.Event().wait()\n"
@@ -138,7 +141,7 @@ def test_what_cannot_even_be_imported_is_noticed_by_none(folder: Path) -> None:
     assert (outcome.how, outcome.noticed) == ("no program", False)
 
 
-@pytest.mark.slow_variants
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -18,7 +18,7 @@ from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_scan import read_records_from
 
 
-@pytest.mark.slow_variants
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOGS)
 def test_a_fold_from_disk_equals_the_live_one_at_every_event(name: str) -> None:
     data = (GOLDEN / f"{name}.jsonl").read_bytes()

@@ -127,6 +127,7 @@ async def test_a_question_and_its_options_are_harmless() -> None:
         harmless(driven)
 
 
+@pytest.mark.slow
 async def test_every_sheet_and_the_trace_are_harmless() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.session.feed(

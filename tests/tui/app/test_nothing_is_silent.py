@@ -29,6 +29,7 @@ def seen(driven: Driven) -> tuple[Sequence[str], str, int, int]:
     return driven.rows(), app.note.text, len(app.screen_stack), len(driven.session.submitted)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("action", [one for one in OF_THE_APP if one.keys], ids=lambda one: one.name)
 async def test_every_key_that_is_listed_shows_something(action: Action) -> None:
     async with open_app(golden("night_shift"), size=(120, 40)) as driven:

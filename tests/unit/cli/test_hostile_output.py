@@ -70,6 +70,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_no_command_passes_on_what_it_reads(
     words: tuple[str, ...], data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -96,6 +97,7 @@ def test_an_export_of_events_is_escaped_for_a_terminal_and_whole_for_a_file(
     ]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("hostile", ["\x1b[7357m", "\x9b7357m", "\u202e", "\U000e0041", "\x1b]0;x\x07"])
 @pytest.mark.parametrize(
     "words",

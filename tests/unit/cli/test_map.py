@@ -53,6 +53,7 @@ def test_it_prints_the_map_and_keeps_its_index_in_the_users_cache_folder(tmp_pat
     assert sorted(path.name for path in root.iterdir()) == [".env", "login.py", "mail.py", "models.toml"]
 
 
+@pytest.mark.slow
 def test_the_index_of_sessions_with_a_place_of_their_own_is_used_by_the_app_and_here(tmp_path: Path) -> None:
     root, own = make(tmp_path / "repo"), tmp_path / "own"
     (_, *asked) = map_arguments("password", RepoMapOptions(), str(root), refresh=True, data_dir=own)

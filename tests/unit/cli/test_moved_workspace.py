@@ -47,6 +47,7 @@ def test_files_go_back_in_the_new_folder_and_the_session_is_listed_there(
     assert {one["id"]: one["workspace"] for one in rows} == {"ses_a": str(moved), fork["id"]: str(moved)}
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_there_is_kept_whatever_is_named(call: Call, tmp_path: Path, work: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

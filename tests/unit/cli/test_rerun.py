@@ -102,6 +102,7 @@ def altered(tmp_path: Path, change: Callable[[Any], Any]) -> str:
     return "ses_altered"
 
 
+@pytest.mark.slow
 def test_a_turn_that_went_on_without_a_message_comes_out_the_same(call: Call, tmp_path: Path) -> None:
     script = tmp_path / "short.yaml"
     script.write_text("answers:\n  - calls:\n      - {list_directory: {path: .}}\n  - text: One file.\n")

@@ -209,6 +209,7 @@ def test_another_result_is_that_of_the_call_that_the_event_belongs_to(call: Call
     assert status == 2
 
 
+@pytest.mark.slow
 def test_another_message_stands_where_the_old_one_did_and_go_on_sends_it(call: Call, tmp_path: Path) -> None:
     second = seq_of(tmp_path, "user.message", 2)
     one = made(call("sessions", "fork", "ses_a", "--at", str(second), "--message", "bye", "--json"))

@@ -31,6 +31,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_a_preview_says_what_would_happen_to_which_file_and_changes_nothing(
     call: Call, tmp_path: Path, work: Path
 ) -> None:
@@ -102,6 +103,7 @@ def test_one_of_them_alone(call: Call, tmp_path: Path, work: Path) -> None:
     assert (files(work), standing(tmp_path)) == (FIRST, ["revert", "branch"])
 
 
+@pytest.mark.slow
 def test_what_someone_else_changed_asks_first_and_is_put_back_where_it_is_named(
     call: Call, tmp_path: Path, work: Path
 ) -> None:
@@ -139,6 +141,7 @@ def test_a_name_at_which_nothing_is_to_be_put_back_is_told(call: Call, tmp_path:
     assert "No change to restore in mroe.txt." in err
 
 
+@pytest.mark.slow
 def test_with_the_conversation_they_are_left_alone_and_named(call: Call, tmp_path: Path, work: Path) -> None:
     at = str(seq_of(tmp_path, "checkpoint.taken"))
     (work / "more.txt").write_text("mine\n")

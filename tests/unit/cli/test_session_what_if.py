@@ -66,6 +66,7 @@ def test_one_thing_is_different(call: Call, tmp_path: Path, words: tuple[str, ..
     assert len(list((tmp_path / "data" / "sessions").glob("ses_*"))) == 1
 
 
+@pytest.mark.slow
 def test_where_nothing_is_to_be_answered_nothing_is_made(call: Call, tmp_path: Path) -> None:
     ended = seq_of(tmp_path, "turn.finished")
     status, _, err = what_if(call, tmp_path, ended, "--context-mode", "none")
@@ -75,6 +76,7 @@ def test_where_nothing_is_to_be_answered_nothing_is_made(call: Call, tmp_path: P
     assert (status, json.loads(out)["right"]["answer"]) == (0, "Hello.")
 
 
+@pytest.mark.slow
 def test_a_fork_of_its_own_folder_goes_with_its_session(call: Call, tmp_path: Path) -> None:
     at = seq_of(tmp_path, "tool.finished", name="read_file")
     one = made(what_if(call, tmp_path, at, "--result", "x", "--json"))

@@ -128,7 +128,7 @@ def make_in_the_way(kind: str, path: Path) -> None:
         ("link", "is a link to /etc/passwd"),
         ("pipe", "is a pipe"),
         ("huge", "is too large"),
-        ("many", "limit of 2000 files"),
+        pytest.param("many", "limit of 2000 files", marks=pytest.mark.slow),
         ("deep", "nested too deeply"),
     ],
 )

@@ -1,5 +1,6 @@
 """What a task's working memory takes from tool results, block by block."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
@@ -303,6 +304,7 @@ def test_a_model_reads_only_blocks_that_hold_something() -> None:
     )
 
 
+@pytest.mark.slow
 @given(
     names=st.lists(st.text(max_size=40), max_size=120),
     texts=st.lists(st.text(max_size=2_000), min_size=1, max_size=4),

@@ -73,7 +73,7 @@ async def test_a_file_of_a_gigabyte_is_refused_by_its_size(bench: Bench, env: Co
     assert env.counts["bytes"] == 0
 
 
-@pytest.mark.slow_variants
+@pytest.mark.slow
 async def test_a_line_of_ten_megabytes_is_read_cut_searched_and_edited(bench: Bench) -> None:
     bench.write("long", b"x" * LINE + b"\nhit\n")
     shown = text(await bench.run("read_file", path="long"))

@@ -67,6 +67,7 @@ CONTINUATIONS = {
 ONE_LINE_ONLY = ["psql postgres://bob:@@@h/db -c 'select 1'"]
 
 
+@pytest.mark.slow
 @rows("command", [*COMMANDS, *PIPES, *ONE_LINE_ONLY])
 def test_a_secret_is_found_wherever_its_command_continues_on_the_next_line(command: str) -> None:
     words = command.split(" ")

@@ -110,7 +110,7 @@ def test_secret_files_are_neither_listed_nor_indexed_nor_shown(root: Path, repo_
     assert b".env" not in kept
 
 
-@pytest.mark.slow_variants
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [None, "coupon", "nothing of this kind"])
 def test_the_same_files_and_question_give_the_same_bytes(
     root: Path, repo_map: Maps, query: str | None
@@ -166,7 +166,7 @@ def test_where_nothing_can_be_kept_the_map_is_scanned(root: Path, repo_map: Maps
     assert not view.partial, "there is no index to wait for"
 
 
-@pytest.mark.slow_variants
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [b"", b"not a database" * 400, None])
 def test_a_broken_index_is_built_anew(root: Path, repo_map: Maps, damage: bytes | None) -> None:
     before = repo_map(root).map("coupon", refresh=True)
@@ -298,6 +298,7 @@ def test_an_empty_folder_and_one_that_is_gone(tmp_path: Path, repo_map: Maps) ->
         repo_map(tmp_path / "gone").map()
 
 
+@pytest.mark.slow
 def test_what_is_secret_is_asked_once_and_kept_without_its_name(root: Path, repo_map: Maps) -> None:
     asked: list[str] = []
 
@@ -312,6 +313,7 @@ def test_what_is_secret_is_asked_once_and_kept_without_its_name(root: Path, repo
     assert sorted(asked) == sorted(FILES)
 
 
+@pytest.mark.slow
 def test_what_a_plugin_teaches_is_found_by_the_worker_and_by_a_scan(root: Path) -> None:
     (root / "shop/till.wren").write_text("fun openTill()\nfun closeTill()\n")
     (root / "shop/till.till").write_text("def open_till():\n    pass\n")

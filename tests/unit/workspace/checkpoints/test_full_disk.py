@@ -87,7 +87,7 @@ async def changed(made: GitCheckpoints, folder: Path) -> str:
     return await made.commit(await made.find_changes(), part=1, author="agent", message="m")
 
 
-@pytest.mark.slow_variants
+@pytest.mark.slow
 @pytest.mark.parametrize("repository", [False, True])
 async def test_the_disk_of_the_store_is_full(tmp_path: Path, disk: SmallDisk, repository: bool) -> None:
     folder = prepared(tmp_path, repository=repository)

@@ -50,6 +50,7 @@ def test_what_is_planted_would_run_where_nothing_guards(base: Path) -> None:
     assert look(base)
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("name", PLANTED)
 @pytest.mark.parametrize("there", ["", "refs", "refs objects"])
 async def test_the_top_of_a_workspace_is_made_no_repository(base: Path, name: str, there: str) -> None:

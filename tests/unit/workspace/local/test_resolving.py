@@ -39,6 +39,7 @@ PATHS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("names", [DiskNameLookup(), FoldingNames()])
 @pytest.mark.parametrize("order", [1, -1])
 def test_together_they_lead_where_each_does_alone(folder: Path, names: DiskNameLookup, order: int) -> None:

@@ -47,6 +47,7 @@ WRITES = [
 ]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("script", WRITES)
 async def test_nothing_of_the_workspace_changes_and_the_refusal_says_why(base: Path, script: str) -> None:
     with World(base / "world") as world:

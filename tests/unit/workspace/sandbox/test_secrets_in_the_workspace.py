@@ -66,6 +66,7 @@ READERS = [
 ]
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize("looks", [True, False])
 @pytest.mark.parametrize("script", READERS)
 async def test_no_command_reads_them(world: World, script: str, looks: bool) -> None:
@@ -212,6 +213,7 @@ def test_ignored_and_held_files_are_told(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_look_is_bounded_and_begins_at_the_top(tmp_path: Path) -> None:
     for at in range(MAX_FOLDERS + 5):
         (tmp_path / f"d{at}").mkdir()
