@@ -1,5 +1,6 @@
 """The app remembers theme, model, side panes and each project's policy, and nothing that the user did not choose."""
 
+import asyncio
 import json
 import stat
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.user_choices import FILE_NAME
+from tui_agent.config.user_choices import FILE_NAME, UserChoices
 from tui_agent.protocol.commands import CommandBase, SetModel, SetPolicy
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.settings import ModelInfo
@@ -144,3 +145,21 @@ async def test_a_choice_that_cannot_be_written_is_reported_once_and_holds_until_
         await driven.press("f6")
         await driven.pilot.pause(0.1)
         assert driven.app.sidebar.display and not driven.app.note.display
+
+
+async def test_the_start_page_names_the_remembered_policy_before_the_session_is_open(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    text = UserChoices(policies={str(tmp_path): "plan"}).to_json()
+    (tmp_path / "data" / FILE_NAME).write_text(text)
+    session = FakeSession()
+    session.gate = asyncio.Event()
+    async with open_app(
+        session=session, options=options(tmp_path), environ={"HOME": str(tmp_path)}
+    ) as driven:
+        await driven.until(lambda: "git" in driven.text() or driven.app.controller is not None)
+        controller = driven.app.controller
+        assert controller is not None
+        controller.start_page.refresh(force=True)
+        await driven.pilot.pause()
+        assert "policy plan: reads only" in driven.text()
+        session.gate.set()

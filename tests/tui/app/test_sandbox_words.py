@@ -73,7 +73,7 @@ async def test_status_names_the_variables_with_secrets_that_commands_are_shown()
     async with open_app(found, size=(120, 40)) as driven:
         await driven.type("/status")
         await driven.press("enter")
-        said = [row for row in driven.rows() if "exposed" in row]
+        said = [row for row in driven.rows() if "commands see" in row]
         assert said and "$PGPASSWORD, $NPM_TOKEN" in said[0]
 
 
@@ -81,7 +81,7 @@ async def test_status_says_nothing_of_variables_where_none_is_shown() -> None:
     async with open_app(records("bubblewrap", ""), size=(120, 40)) as driven:
         await driven.type("/status")
         await driven.press("enter")
-        assert "exposed" not in "\n".join(driven.rows())
+        assert "commands see" not in "\n".join(driven.rows())
 
 
 async def test_accept_edits_without_a_sandbox_says_once_that_it_asks() -> None:

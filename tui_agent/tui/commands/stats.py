@@ -65,7 +65,7 @@ def _status_pairs(context: AppContext, hidden_files: str) -> list[tuple[str, str
             ("policy", f"{settings.policy}: {words}"),
             ("sandbox", clean_line(sandbox)),
             ("hidden files", hidden_files),
-            ("exposed", clean_line(", ".join(f"${name}" for name in state.exposed_variables))),
+            ("commands see", clean_line(", ".join(f"${name}" for name in state.exposed_variables))),
             *pairs,
         ]
     return [

@@ -111,7 +111,8 @@ class StartPage:
         if now == self._shown_for and not force:
             return
         before, self._shown_for = self._shown_for, now
-        self._show(needs=now[0], fault=fault, policy=settings.policy if settings else "ask")
+        chosen = settings or self._host.config
+        self._show(needs=now[0], fault=fault, policy=chosen.policy if chosen is not None else "ask")
         if before is not None and before[0] and not now[0]:
             self._host.prompt.focus()
 
