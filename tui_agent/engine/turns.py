@@ -101,7 +101,7 @@ class Turns:
         self._done = anyio.Event()
 
     def release(self) -> None:
-        """Release the reservation of the turn."""
+        """End the turn's reservation, so that another turn can start."""
         self._scope = None
         self._done.set()
         self._checkpointing.allow_maintenance()

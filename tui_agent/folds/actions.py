@@ -308,7 +308,10 @@ def _flatten(data: JsonMap, nested: str, *names: str) -> JsonMap:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """An action or observation of event `seq`. If it is an observation, `action_seq` is the event of its action."""
+    """An action or an observation, as recorded by the event `seq`.
+
+    For an observation, `action_seq` is the number of the event that recorded the action that it answers.
+    """
 
     seq: int
     agent: AgentId

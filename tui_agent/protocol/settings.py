@@ -41,10 +41,10 @@ PAUSE_PENDING = "pauses after this call"
 
 
 class ModelInfo(FrozenModel):
-    """The model that answers, without its keys.
+    """Description of the current model, without API keys.
 
     `effort` is the user's setting; `effective_effort` is the value sent to the provider. An empty `model` means that
-    no model is set; `fault` then gives the reason if one was requested. `window` is the context window in tokens (0:
+    no model is set. If a model was requested but cannot be used, `fault` gives the reason. `window` is the context window in tokens (0:
     unknown). Prices are in USD per million tokens (None: unknown).
     """
 

@@ -119,7 +119,10 @@ def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int
 
 
 def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
-    """Return the scores, raised for symbols that contain `line`: the smallest symbol first, then the others."""
+    """Return the scores, changed so that the symbols that contain `line` have the highest ones.
+
+    Of these symbols, the one with the fewest lines has the highest score.
+    """
     best = max(scores, default=0.0) + 1.0
     return [
         best + 1.0 / (symbol.end - symbol.line + 1) if symbol.line <= line <= symbol.end else value

@@ -31,7 +31,7 @@ MAX_ANSWER_LINES = 4000
 
 
 class RequestBuilder:
-    """Loads the long texts of messages from the session's blobs, and caches the results."""
+    """Builds the messages of a request: loads their long texts and images from the session's blobs, and caches them."""
 
     def __init__(self, blobs: BlobReader) -> None:
         self._blobs = blobs

@@ -41,7 +41,10 @@ class RecordableResult:
 
 
 def result_limit(window: int, *, seen: bool = False) -> int:
-    """Return the maximum bytes of a tool's result: an eighth of the window, or a quarter if `seen` (a file read)."""
+    """Return the maximum bytes of a tool's result: an eighth of the window, or a quarter for a file that was read.
+
+    `window` is in tokens (0: unknown). `seen`: the result is the content of a file.
+    """
     maximum, share = (MAX_READ_BYTES, 4) if seen else (MAX_RESULT_BYTES, 8)
     return max(MIN_RESULT_BYTES, min(maximum, window * _CHARS_PER_TOKEN // share)) if window else maximum
 

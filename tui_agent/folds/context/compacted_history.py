@@ -58,11 +58,13 @@ class Layer:
 
 @dataclass(slots=True)
 class RemovedMessages:
-    """The messages that were removed from a history.
+    """The messages that were removed from the model's history by compaction.
 
-    Methods take the history's current messages and return its new messages. `reduced` has the full results that one
-    line replaces now, `pinned` has the events of pinned messages, and `user_seqs` has the events with the user's own
-    messages. `restored` maps each restored message to the event of its quotation.
+    Methods take the history's current messages and return its new messages.
+    `reduced`: the full results of tool calls that are now replaced by one line.
+    `pinned`: the numbers of the events with pinned messages.
+    `user_seqs`: the numbers of the events with the user's own messages.
+    `restored`: for each message that was brought back, the number of the event that quotes it.
     """
 
     layers: list[Layer] = field(default_factory=list)

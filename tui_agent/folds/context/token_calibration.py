@@ -55,7 +55,7 @@ class Calibration:
         return True
 
     def ratio(self, model: str, tokenizer: str) -> float:
-        """Return the provider's tokens per token of `tokenizer` for this model."""
+        """Return the factor from a token count by `tokenizer` to the count that the provider reports for this model."""
         return self.ratios.get(_key(model, tokenizer), 1.0)
 
 

@@ -79,9 +79,9 @@ def _kill(arguments: Sequence[str]) -> str:
 
 
 def _kill_by_name(arguments: Sequence[str]) -> str:
-    """Return a reason to forbid `pkill .` or `killall -u ada`; else "".
+    """Return a reason to forbid a command that ends every process of the user; else "".
 
-    These have a pattern that matches every name, or a user without a name.
+    Examples: `pkill .` (the pattern matches every process name) and `killall -u ada` (no process name is given).
     """
     text = "".join(f"{argument} " for argument in arguments)
     names = _OPTION_OF_KILL.sub("", text).split(" ")[:-1]

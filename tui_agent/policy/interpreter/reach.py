@@ -35,10 +35,10 @@ def measure_reach(program: Program, options: Sequence[ParsedOption], operands: O
 
 
 def _choose_names(options: Sequence[ParsedOption]) -> tuple[list[str], list[str], list[Option]]:
-    """Sort the options of a call by the file names that they choose.
+    """Return the patterns of included file names, the patterns of excluded ones, and the other options.
 
-    Return the patterns of included names, those of excluded names, and all options that do more than exclude. An
-    uncertain inclusion is "". An exclusion with a trailing slash applies only to folders.
+    The other options are all that do more than exclude names. The empty string stands for an included name that is
+    uncertain. An excluded pattern that ends with a slash applies only to folders.
     """
     includes: list[str] = []
     excludes: list[str] = []

@@ -95,9 +95,9 @@ class Doubt:
 
     `name`: the kind of doubt, for tests and rules.
     `hides_command`: it is not even certain which program or script runs.
-    `value`: the word in question, if the file names in the workspace can settle the doubt. This is the case if the
-    value `names_files` and no name that it may match is dangerous. Dangerous names begin with one of `- + @ | =` (kind
-    "option-like"), contain one of `: * ? [` (kind "value") or, if the value `splits`, contain a blank, a quote or a
+    `value`: the word in question, if the names of the files in the workspace can settle the doubt. They can if
+    `value.names_files` is true and none of the file names that the word may match is dangerous. Dangerous names begin with one of `- + @ | =` (kind
+    "option-like"), contain one of `: * ? [` (kind "value") or, if `value.splits` is true, contain a blank, a quote or a
     backslash.
     """
 

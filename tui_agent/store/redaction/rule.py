@@ -32,7 +32,7 @@ OPTIONS.max_mem = 64 << 20
 
 def _known_check(name: str) -> str:
     if name not in CHECKS:
-        raise ValueError(f"the checks are {', '.join(CHECKS)}")
+        raise ValueError(f"there is no check {name[:60]!r}; the checks are {', '.join(CHECKS)}")
     return name
 
 

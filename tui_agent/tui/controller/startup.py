@@ -21,7 +21,7 @@ from tui_agent.tui.widgets import key_settings
 
 
 def configure(host: SessionHost) -> None:
-    """Read the configuration, and apply its settings of the screen."""
+    """Read the configuration, and apply its screen settings, such as the theme."""
     app = host.app
     try:
         host.config = layers.load_config(app.options, app.environ)

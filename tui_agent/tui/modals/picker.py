@@ -204,7 +204,7 @@ class Picker(ChoiceSheet[str | None]):
         return [*self.spacer(width), self.keys_row(width, *KEYS)]
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the list's keys and the scope of the keys that scroll by pages."""
+        """Return the names of the key bindings that apply here: those of this list, and those that scroll by pages."""
         return self.scope, "rows"
 
     @property

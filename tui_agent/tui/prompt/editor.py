@@ -128,7 +128,8 @@ class MessageArea(TextArea, inherit_css=False):
     def paste(self, text: str) -> None:
         """Insert pasted text.
 
-        The path of a picture or a long text becomes a chip, workspace paths become mentions, and other text is cleaned.
+        A long text, or the path of a picture, is folded into a short label. Workspace paths become mentions. Control
+        characters are removed from other text.
         """
         label = self.chips.fold_picture(text, self.root) or paths_as_mentions(text, self.root)
         inserted = label if label is not None else self.chips.fold(typed(text))

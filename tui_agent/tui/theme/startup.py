@@ -54,7 +54,11 @@ def has_no_model_or_session(
 
 
 def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook:
-    """Return the look from the options, the environment, the user's file or remembered choices, in this order."""
+    """Return the look of the first frame.
+
+    It is taken from the options, else from the environment, else from the user's config.toml, else from the remembered
+    choices.
+    """
     settings = _user_file(environ)
     choices = _choices(options, environ, settings)
     name = (

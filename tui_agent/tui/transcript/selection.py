@@ -61,7 +61,8 @@ def word_at(row: Row, char: int) -> tuple[int, int]:
 def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None], source: str | None) -> str:
     """Return the source text of the selected characters in one entry's rows.
 
-    `source` is the text that the runs' offsets refer to; None if the shown text is its own source.
+    `bounds` are the first and the last selected column of each row, or None. `source` is the text from which the rows
+    were made (Markdown, for example); None if the rows show the text unchanged.
     """
     if source is not None:
         low, high = _span(rows, bounds)

@@ -69,7 +69,7 @@ def read_index(path: Path) -> list[IndexEntry]:
         raise UnreadableIndex("its checksum is wrong")
     _, version, count = HEAD.unpack_from(content)
     if version not in (2, 3, 4):
-        raise UnreadableIndex(f"its version is {version}")
+        raise UnreadableIndex(f"its version {version} is not supported")
     try:
         entries, offset = _parse_entries(content, version, count)
     except (struct.error, ValueError, IndexError) as fault:

@@ -172,7 +172,10 @@ class GitCheckpoints:
             )
 
     async def save_version(self, path: str, content: bytes | None) -> str:
-        """Store the newest checkpoint with another content of one file (None: without it); return its commit."""
+        """Store a copy of the newest checkpoint in which one file has the given content. Return the copy's commit.
+
+        If `content` is None, the file is missing in the copy.
+        """
         async with self._exclusive() as shadow:
             return await commit_module.commit_version(shadow, path, content)
 

@@ -133,7 +133,7 @@ def open_folder(work_tree: str, folder: str) -> Repository:
             raise SteeredError(f"{folder} uses the data of another repository")
         repository = Repository(work_tree, folder, main)
     if not _HEAD.fullmatch(read_pointer(f"{folder}/HEAD") or ""):
-        raise SteeredError(f"the file HEAD in {folder} is missing or unusual")
+        raise SteeredError(f"the file HEAD in {folder} is missing, or names neither a branch nor a commit")
     for path in (f"{repository.shared}/objects", f"{repository.shared}/refs"):
         stamp = read_stamp(path)
         if stamp is None or not stat.S_ISDIR(stamp[-1]) or not os.access(path, os.X_OK):

@@ -140,7 +140,10 @@ class _Expression:
         return self._read_primary(word, names)
 
     def _read_primary(self, word: Value, names: Names) -> Names:
-        """Parse a test or an action; return the file names for which a test is true, or None for any name."""
+        """Parse a test or an action of `find`.
+
+        Return the file names for which the test is true; None if it does not depend on the name, or for an action.
+        """
         option = _table().get(word.known or "")
         if option is None:
             self._doubt(f"it is not known what {word.source} of find does")

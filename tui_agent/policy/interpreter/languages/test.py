@@ -36,7 +36,10 @@ def read_arguments(call: Call) -> ArgumentReading:
 
 
 def _read_term(term: Sequence[Value], *, double: bool) -> ArgumentReading:
-    """Interpret a condition without `&&` and `||`. The number of words decides their meaning."""
+    """Interpret one condition of `test`. The number of words decides whether a word is an operator or an operand.
+
+    `double`: the condition is inside `[[ … ]]`, and contains neither `&&` nor `||`.
+    """
     while len(term) > 1 and term[0].known == "!" and not (len(term) == 3 and term[1].known in _JOINERS):
         term = term[1:]
     if len(term) == 1:

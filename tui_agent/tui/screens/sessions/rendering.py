@@ -21,7 +21,7 @@ from tui_agent.units import format_age, format_bytes, format_cost
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Widths in cells of the session's name and the columns after it; 0 for a column without room."""
+    """Widths of the columns of the session list, in terminal cells. A column that does not fit has the width 0."""
 
     name: int
     folder: int
@@ -42,7 +42,7 @@ class Columns:
 
 
 def highlight(text: str, words: Sequence[str], style: Style, highlighted: Style) -> list[Part]:
-    """Return a cleaned line with each occurrence of one of the words in the style `highlighted`."""
+    """Return `text` as styled parts: each occurrence of one of the words in `highlighted`, the rest in `style`."""
     if not words:
         return [(text, style)]
     pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
