@@ -38,7 +38,7 @@ class AgentFault:
 
 @dataclass(frozen=True, slots=True)
 class NamedAgents:
-    """The agents to which tasks can be delegated, sorted by name, and the errors of files that define none.
+    """The agents to which tasks can be delegated, sorted by name, and the errors of agent files that cannot be used.
 
     `hidden` are user files whose agent name is also defined by a file that takes precedence.
     """

@@ -264,10 +264,13 @@ class Config(Table):
     delegation: DelegationSettings = Field(
         default_factory=DelegationSettings, description="Limits of subtasks (docs/delegation.md)."
     )
-    policy: PolicyName = Field("ask", description="The permission profile to start with.")
+    policy: PolicyName = Field(
+        "ask", description="The policy to start with: plan, ask, accept-edits or bypass."
+    )
     agent: str = Field("default", description="The agent that receives tasks.")
     context_mode: ContextMode = Field(
-        "pack", description="How much of the conversation is sent to the model: none, pack or memory."
+        "pack",
+        description="What is sent besides the conversation: none, pack (instructions, map, carried context), memory (also notes on the task).",
     )
     repo_map: Literal["off", "auto"] = Field(
         "auto", description="Include the repository map in the context: auto or off."

@@ -280,7 +280,7 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
     changes.gone["open_questions"] = list(
         _matching_questions(question_text, block_items(changes.memory, "open_questions"))
     )
-    unanswered, begins = f"the user gave no answer to: {question}", f"the user, asked “{question}”: "
+    unanswered, begins = f"the user gave no answer to: {question}", f"asked “{question}”, the user answered: "
     if answer:
         changes.gone["open_questions"].append(unanswered)
         changes.drop("verified_facts", begins)

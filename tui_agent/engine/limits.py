@@ -16,14 +16,17 @@ def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
         return None
     budgets = state.settings.budgets
     if budgets.max_parts is not None and state.parts - state.turn_start_part >= budgets.max_parts:
-        return "part_limit", f"Stopped at {format_count(budgets.max_parts, 'part')}, the limit of a turn."
+        return (
+            "part_limit",
+            f"Stopped at {format_count(budgets.max_parts, 'message part')}, the limit for one turn.",
+        )
     cost = state.totals.cost_usd
     if budgets.max_cost_usd is not None and cost is not None and cost >= budgets.max_cost_usd:
         amount = format_cost(cost, digits=2)
         return "cost_limit", f"Stopped at {amount}, the limit of this session. /cost raises it."
     if budgets.max_iterations is not None and state.turn_iterations >= budgets.max_iterations:
         iterations = format_count(budgets.max_iterations, "iteration")
-        return "iteration_limit", f"Stopped at {iterations}, the limit of a turn."
+        return "iteration_limit", f"Stopped at {iterations}, the limit for one turn."
     return None
 
 

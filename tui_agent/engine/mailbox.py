@@ -1,6 +1,7 @@
 """The mailbox of incoming commands, and the user's answers that tasks wait for.
 
-Invariant: `put` never blocks and never fails. Answers are delivered as values and not stored.
+Invariant: `put` never blocks and never fails. An answer goes straight to the task that waits for it; if
+no task waits, it is dropped.
 """
 
 import asyncio

@@ -17,7 +17,7 @@ from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.settings import AgentState, PolicyName
 
-PLAN_OPTIONS = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
+PLAN_OPTIONS = ("Approve; ask me before changes", "Approve; accept edits", "Keep planning")
 _AFTER_PLAN: dict[int, PolicyName] = {0: "ask", 1: "accept-edits"}
 STUCK_OPTIONS = ("Go on", "Stop here")
 

@@ -53,7 +53,7 @@ class OfferedFactory(Generic[MakeT]):
 
 @dataclass(frozen=True, slots=True)
 class OfferedPolicyTable:
-    """A description of programs that a plugin registered, as TOML text, which the policy parses."""
+    """TOML text, registered by a plugin, that describes programs to the policy."""
 
     owner: str
     path: Path

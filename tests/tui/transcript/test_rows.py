@@ -369,12 +369,12 @@ PLAN = "# Fix it\n\n1. **Read** the tests\n2. Change `entry.py`\n" + "".join(
 
 
 def test_a_plan_is_shown_once_as_markdown_and_folds() -> None:
-    options = ("Approve, ask before changes", "Approve, accept edits", "Keep planning")
+    options = ("Approve; ask me before changes", "Approve; accept edits", "Keep planning")
     waiting = Samples().add_question(PLAN, "plan", options)
     assert [line.split() for line in lines(waiting)] == [["?", "plan", "waiting", "for", "you"]]
     approved = replace(waiting, answer=options[1], choice=1)
     shown = lines(approved)
-    assert shown[0].endswith("plan      Approve, accept edits")
+    assert shown[0].endswith("plan      Approve; accept edits")
     assert not any("**" in line or "# Fix" in line for line in shown)
     assert any("│ 1. Read the tests" in line for line in shown) and "more lines" in shown[-1]
     assert len(lines(approved, opened=True)) > len(shown)

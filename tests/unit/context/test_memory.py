@@ -186,11 +186,11 @@ def test_what_passed_before_a_file_was_changed_says_so_until_it_passes_again() -
     memory = changed(memory, "src/b.py", author="human")
     assert block_lines(memory, "verified_facts") == [
         "`pytest -q` passed (1 test); src/a.py was changed since",
-        "the user, asked “Which port?”: 8080",
+        "asked “Which port?”, the user answered: 8080",
     ]
     memory = after(memory, "run_tests", a_run(0, passed=2))
     assert block_lines(memory, "verified_facts") == [
-        "the user, asked “Which port?”: 8080",
+        "asked “Which port?”, the user answered: 8080",
         "`pytest -q` passed (2 tests)",
     ]
     again = changed(memory, "src/a.py")
@@ -220,7 +220,7 @@ def test_of_many_facts_those_that_may_hold_no_more_go_first() -> None:
     for at in range(4, 12):
         memory = after(memory, "ask_user", answered(f"{at}"), question=f"What is {at}?")
     facts = block_lines(memory, "verified_facts")
-    assert len(facts) == MAX_ITEMS["verified_facts"] and all(fact.startswith("the user") for fact in facts)
+    assert len(facts) == MAX_ITEMS["verified_facts"] and all(fact.startswith("asked “What") for fact in facts)
 
 
 def answered(words: str) -> ToolResult:
@@ -250,7 +250,7 @@ def test_what_the_user_answers_holds_and_a_newer_answer_takes_its_place() -> Non
     memory = after(memory, "ask_user", answered("80"), question="Which port is it?")
     memory = after(memory, "ask_user", answered("8080"), question="Which port is it?")
     assert block_lines(memory, "open_questions") == []
-    assert block_lines(memory, "verified_facts") == ["the user, asked “Which port is it?”: 8080"]
+    assert block_lines(memory, "verified_facts") == ["asked “Which port is it?”, the user answered: 8080"]
     lost = ToolResult(ok=False, content=(TextContent(text="No one is there"),))
     assert update_from_result({}, a_call("ask_user", question="Which?"), lost) is None
 

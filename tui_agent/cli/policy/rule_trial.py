@@ -187,9 +187,9 @@ MAX_EXAMPLES = 5
 HEADINGS: dict[Change, str] = {
     "saved": "would no longer be asked",
     "passes": "would run, although you denied it",
-    "opened": "would run or be asked about, although it was denied",
+    "opened": "would run or ask you, although it was denied",
     "stopped": "would be denied, although it ran",
-    "asked": "would be asked about, although it ran unasked",
+    "asked": "would ask you, although it ran unasked",
     "same": "unchanged",
 }
 UNANSWERED_HEADING = "would run, although it was denied because nobody could answer"

@@ -1,6 +1,6 @@
-"""The working memory of a task: updates of its blocks, and its lines for people and models.
+"""The working memory of a task: applies updates to its blocks, and formats them as text for the user and the model.
 
-Invariant: pure and bounded. A verified fact is marked if a file that it depends on has changed since.
+Invariant: pure; the size is limited. A verified fact is marked if a file that it depends on has changed since.
 """
 
 import re

@@ -74,7 +74,7 @@ class RedirectReader:
         name = re.escape(delimiter[1] or delimiter[2] or delimiter[3])
         found = cursor.match(re.compile(rf"[^\n]*\n((?:(?!{name})[^\n]*\n)*+){name}(?:\n|\Z)"))
         if found is None:
-            raise cursor.refusal("a here-document has no end, or a line in it begins like its end")
+            raise cursor.refusal("a here-document has no end, or one of its lines begins with its end word")
         body, (start, end) = found[1], found.span(1)
         if delimiter[3] is not None and not _ESCAPING.isdisjoint(body):
             raise cursor.refusal("an unquoted here-document has a backslash or a backquote", start)

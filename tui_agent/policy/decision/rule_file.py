@@ -116,7 +116,9 @@ def _rule(entry: object, where: str) -> Rule:
     if unknown:
         raise ConfigError(f"{where} has unknown keys: {', '.join(sorted(unknown))}.")
     if len(verdicts) != 1 or not isinstance(entry[verdicts[0]], str):
-        raise ConfigError(f"{where} needs exactly one of allow, ask and deny, with a text.")
+        raise ConfigError(
+            f"{where} needs exactly one of the keys allow, ask and deny; its value is a string."
+        )
     workspace = entry.get("workspace", "/")
     if not isinstance(workspace, str) or not workspace.startswith("/") or "\0" in workspace:
         raise ConfigError(f"{where}: workspace must be the absolute path of a folder.")

@@ -71,11 +71,12 @@ class FileUse:
 
     `path`: relative to the folder the line starts in, absolute, or with `~`. It is a shell pattern if `certainty` is
     `BOUNDED`, and empty if it is `UNKNOWN`.
-    `below`: everything below the path is used too. Three fields limit that: files of the kinds in `skips` are skipped,
-    only names that match `only` are used (all if it is empty), and names that match `excludes` are not (with a trailing
-    `/`, only folders).
+    `below`: everything below the path is used too, except as the next three fields say.
+    `skips`: kinds of files that are left out.
+    `only`: if not empty, only names that match one of these patterns are used.
+    `excludes`: names that match are left out; a pattern that ends with `/` matches only folders.
     `follows_links`: links below the path are followed.
-    `from_top`: besides, the path is used relative to the top of the workspace.
+    `from_top`: the path is also used a second time, relative to the top of the workspace.
     """
 
     path: str

@@ -71,7 +71,7 @@ def parse_rule(text: str, source: str = "") -> Rule:
     if verdict not in VERDICTS or what not in WHATS:
         raise ConfigError(
             f"{text!r}{where} is not a rule.",
-            hint=f"Write {'|'.join(VERDICTS)}, then {'|'.join(WHATS)}, then a path, host, program or tool: allow edit src/**",
+            hint=f"Write {'|'.join(VERDICTS)}, then {'|'.join(WHATS)}, then a path, host, program or tool. Example: allow edit src/**",
         )
     fault, hint = _find_fault(verdict, what, rest)
     if fault:

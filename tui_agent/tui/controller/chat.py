@@ -346,9 +346,9 @@ class Chat:
 
     @property
     def new_rows_text(self) -> str:
-        """Return `12 new rows, End` while the user has scrolled up; otherwise an empty string."""
+        """Return `12 new rows (End)` while the user has scrolled up; otherwise an empty string."""
         rows = self.widget.new_rows if self.widget is not None else 0
-        return f"{rows} new {'row' if rows == 1 else 'rows'}, End" if rows else ""
+        return f"{rows} new {'row' if rows == 1 else 'rows'} (End)" if rows else ""
 
     def page(self, pages: int) -> None:
         """Scroll the transcript by this number of pages."""

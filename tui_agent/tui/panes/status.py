@@ -31,7 +31,7 @@ class StatusView(NamedTuple):
     note: str = ""
     """Text at the end of the status line on wide screens: run id and newest event."""
     below: str = ""
-    """A text such as `12 new rows, End` while the user has scrolled up; otherwise empty."""
+    """A text such as `12 new rows (End)` while the user has scrolled up; otherwise empty."""
 
 
 def mood_symbol(view: StatusView, symbols: Symbols, *, lit: bool = True) -> tuple[str, Role]:

@@ -16,10 +16,10 @@ SUFFIX = ".sandboxed"
 
 @contextmanager
 def rename_new(root: str, names: Iterable[str], more: Callable[[], Iterable[str]]) -> Iterator[list[str]]:
-    """Rename each of the `names` that appears at the top of the workspace during the `with` block.
+    """At the end of the `with` block, rename each of the `names` that has appeared at the top of the workspace.
 
-    `more` returns names that became harmful only because of changes in the block. Yields a list that is filled at the
-    end, with a note on each renamed file.
+    `more` is called at the end and returns further names to rename, such as `HEAD` if the workspace is no longer a git
+    repository. Yields a list to which a note on each renamed file is then added.
     """
     before = set(os.listdir(root))  # noqa: PTH208 - only names are needed
     notes: list[str] = []

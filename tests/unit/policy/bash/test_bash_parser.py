@@ -78,7 +78,7 @@ INSIDE = [
 _NOT_TIMED = "unexpected `time`, or no plain command follows it"
 _ODD_TILDE = "`~` follows `:` or `=`, or is not followed by `/`"
 _ENDS = "a line ends in the middle of a command"
-_NO_END = "a here-document has no end, or a line in it begins like its end"
+_NO_END = "a here-document has no end, or one of its lines begins with its end word"
 OUTSIDE = [
     ("ls\n\\rm -rf src", "there is a backslash before `r`", 3),
     ("echo a\n\\\nrm -rf ~", "there is a backslash at the end of a line", 7),

@@ -39,9 +39,8 @@ def read_arguments(call: Call) -> ArgumentReading:
 def _fed_names(call: Call, given: set[str]) -> Value:
     """Return a value for the words that xargs reads from standard input.
 
-    `given` are the spellings of the call's options.
-
-    A part of a number is a number; a part of a file name may be any text.
+    `given` are the spellings of the call's options. Without `-0`, xargs splits its input at blanks. A piece of a number
+    is still a number, but a piece of a file name can be any text, even an option.
     """
     delimiters = [word for spelling, word in call.options if spelling in ("-d", "--delimiter")]
     separator = delimiters[-1].known if delimiters and delimiters[-1] is not None else ""

@@ -83,8 +83,8 @@ PINNED = "pinned"
 """The reason that the ranking gives for pinned files."""
 MEANINGS: Final = {
     "named": "the question names it",
-    "words": "it contains words of the question",
-    "window": "it contains words of the question close together",
+    "words": "it contains words of your question",
+    "window": "it contains words of your question close together",
     "history": "commits with these words changed it",
     "neighbour": "it is connected to the top files",
     "no word": "it contains no word of the question",
