@@ -12,6 +12,7 @@ from tests.engine.harness import Bench, call, running, say
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.tool_context import tools_of
 from tui_agent.protocol.commands import (
+    Command,
     Interrupt,
     PlanRevert,
     Queue,
@@ -63,7 +64,7 @@ async def turn(bench: Bench, text: str) -> None:
     await bench.until("turn.finished", ended + 1)
 
 
-async def go(bench: Bench, command: Undo | Redo | Revert) -> None:
+async def go(bench: Bench, command: Command) -> None:
     """Carry out a command that goes back or forth, to its end."""
     before = len(bench.events)
     bench.submit(command)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from tui_agent.protocol.events.files import Author
+from tui_agent.protocol.events.files import Author, FolderChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,14 @@ class WorkspaceChanges:
     """Sentences about files that checkpoints leave out: too large, or over the quota."""
     contested_paths: tuple[str, ...] = ()
     """The subset of `paths` that the user may have changed too; restoring these asks first."""
+    folders: tuple[FolderChange, ...] = ()
+    """The generated folders of the workspace with changes, if all of it was searched."""
+
+    @property
+    def own_paths(self) -> tuple[str, ...]:
+        """The changed paths outside `folders`."""
+        names = tuple(folder.path for folder in self.folders)
+        return tuple(path for path in self.paths if not path.startswith(names)) if names else self.paths
 
     def __bool__(self) -> bool:
         return bool(self.paths)
@@ -52,6 +60,8 @@ class RestoreAction:
     added: int
     removed: int
     conflict: str = ""
+    folder: str = ""
+    """The generated folder of the path, with `/` at its end; empty if it is in none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,7 +263,8 @@ class Rename(CommandBase):
 class Revert(CommandBase):
     """Return to the state after event `to_seq`: the conversation, the files, or both.
 
-    Files that someone else changed later are not touched, except those in `overwrite`.
+    Files that someone else changed later are not touched, except those in `overwrite`. A path there that ends with `/`
+    stands for the files of a generated folder.
     """
 
     kind: Literal["revert"] = "revert"

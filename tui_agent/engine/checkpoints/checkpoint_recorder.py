@@ -352,8 +352,9 @@ class CheckpointRecorder:
                 part=part,
                 commit=commit,
                 author=author,
-                paths=changes.paths[:MAX_PATHS_IN_EVENT],
-                unlisted_count=max(0, len(changes.paths) - MAX_PATHS_IN_EVENT),
+                paths=changes.own_paths[:MAX_PATHS_IN_EVENT],
+                unlisted_count=max(0, len(changes.own_paths) - MAX_PATHS_IN_EVENT),
+                folders=changes.folders[:MAX_PATHS_IN_EVENT],
                 skipped=changes.skipped,
                 call_id=call_id,
             )

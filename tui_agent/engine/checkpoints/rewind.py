@@ -4,6 +4,7 @@ Invariant: nothing is deleted. Before the head moves, the current files are chec
 undone. The plan is recorded before a file is changed.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,7 @@ from tui_agent.protocol.events.files import (
     CheckpointRestored,
     CheckpointRestoring,
     CheckpointTaken,
+    FolderChange,
     PlannedFileChange,
 )
 from tui_agent.protocol.events.session import ErrorRaised, SessionHeadMoved, SessionTitled, WorkspaceMoved
@@ -42,15 +44,42 @@ NO_CHECKPOINT = "There is no checkpoint of the files yet."
 
 def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
     """Return the event that tells the user which files a restore would change."""
+    own = [act for act in plan.actions if not act.folder]
     acts = tuple(
         PlannedFileChange(
             path=act.path, operation=act.kind, added=act.added, removed=act.removed, conflict=act.conflict
         )
-        for act in plan.actions[:MAX_PATHS_IN_EVENT]
+        for act in own[:MAX_PATHS_IN_EVENT]
     )
     return CheckpointPlanned(
-        to_seq=to_seq, changes=acts, unlisted_count=max(0, len(plan.actions) - MAX_PATHS_IN_EVENT)
+        to_seq=to_seq,
+        changes=acts,
+        unlisted_count=max(0, len(own) - MAX_PATHS_IN_EVENT),
+        folders=_folder_changes(
+            plan,
+            [act.path for act in plan.actions if not act.conflict],
+            [act.path for act in plan.actions if act.conflict],
+        ),
     )
+
+
+def _folder_changes(
+    plan: RestorePlan, restored: Sequence[str], kept: Sequence[str]
+) -> tuple[FolderChange, ...]:
+    """Return the generated folders of a plan with the numbers of restored files and of files that are kept."""
+    folders = {act.path: act.folder for act in plan.actions if act.folder}
+    done, left = (Counter(folders[path] for path in paths if path in folders) for paths in (restored, kept))
+    return tuple(
+        FolderChange(path=folder, files=done[folder], conflicts=left[folder])
+        for folder in sorted(done | left)[:MAX_PATHS_IN_EVENT]
+    )
+
+
+def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str, ...]:
+    """Replace generated folders in `overwrite` (with `/` at their end) by their files in the plan."""
+    folders = {path for path in overwrite if path.endswith("/")}
+    files = (act.path for act in plan.actions if act.folder in folders)
+    return (*(path for path in overwrite if path not in folders), *files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +121,7 @@ class Rewind:
         if target.conversation:
             self._move(target, files=restored is not None, from_seq=self._recorder.state.seq)
         if restored is not None:
-            self._record_restored(target, restored)
+            self._record_restored(target, *restored)
         self._record_checkpoint(previous_commit)
         await self._recorder.commit()
 
@@ -109,15 +138,15 @@ class Rewind:
         commit = await store.save_version(command.path, content)
         start = recorder.state.seq
         target = Target(start, "hunk", True, True, commit, ())
-        restored = await self._restore(store, target)
-        if restored is None or restored.paths != (command.path,):
+        outcome = await self._restore(store, target)
+        if outcome is None or outcome[1].paths != (command.path,):
             raise UsageError(f"{command.path} changed in the meantime.", hint="Nothing was reverted.")
-        for file in restored.files:
+        for file in outcome[1].files:
             recorder.append(file_changed_event(self._blobs, file, "human", None))
         target = replace(target, to_seq=recorder.state.seq)
         await recorder.fold_branch_at(target.to_seq)
         self._move(target, files=True, from_seq=start)
-        self._record_restored(target, restored)
+        self._record_restored(target, *outcome)
         self._record_checkpoint(previous_commit)
         await recorder.commit()
 
@@ -167,21 +196,22 @@ class Rewind:
         current = stretches(self._recorder.branches.moves, self._recorder.state.seq)
         return "revert" if is_on_branch(to_seq, current) else "branch"
 
-    async def _restore(self, store: Checkpoints, target: Target) -> RestoreResult | None:
-        plan = await store.plan_restore(target.checkpoint, target.overwrite)
+    async def _restore(self, store: Checkpoints, target: Target) -> tuple[RestorePlan, RestoreResult] | None:
+        named = [path for path in target.overwrite if not path.endswith("/")]
+        plan = await store.plan_restore(target.checkpoint, named)
         if not plan.actions:
             return None
-        paths = tuple(act.path for act in plan.actions)
+        paths = [act.path for act in sorted(plan.actions, key=lambda act: bool(act.folder))]
         self._recorder.append(
             CheckpointRestoring(
                 source=target.checkpoint,
                 to_seq=target.to_seq,
-                paths=paths[:MAX_PATHS_IN_EVENT],
+                paths=tuple(paths[:MAX_PATHS_IN_EVENT]),
                 unlisted_count=max(0, len(paths) - MAX_PATHS_IN_EVENT),
             )
         )
         await self._recorder.commit()
-        return await store.restore(plan, target.overwrite)
+        return plan, await store.restore(plan, _expand_overwrite(target.overwrite, plan))
 
     def _move(self, target: Target, *, files: bool, from_seq: int) -> None:
         recorder = self._recorder
@@ -243,20 +273,24 @@ class Rewind:
             if getattr(present, key) != getattr(reverted, key):
                 record_setting(recorder, key, reverted, present, changed_by="engine")
 
-    def _record_restored(self, target: Target, restored: RestoreResult) -> None:
+    def _record_restored(self, target: Target, plan: RestorePlan, restored: RestoreResult) -> None:
         recorder = self._recorder
+        generated = {act.path for act in plan.actions if act.folder}
         if not target.conversation:  # the conversation stays, so it must mention that files changed
             for file in restored.files:
+                if file.path in generated:
+                    continue
                 recorder.append(file_changed_event(self._blobs, file, "human", None))
+        paths = tuple(path for path in restored.paths if path not in generated)
+        kept = tuple(path for path in restored.kept_paths if path not in restored.blocked)
         recorder.append(
             CheckpointRestored(
                 source=target.checkpoint,
                 commit=restored.commit,
-                paths=restored.paths[:MAX_PATHS_IN_EVENT],
-                unlisted_count=max(0, len(restored.paths) - MAX_PATHS_IN_EVENT),
-                skipped_paths=tuple(path for path in restored.kept_paths if path not in restored.blocked)[
-                    :MAX_PATHS_IN_EVENT
-                ],
+                paths=paths[:MAX_PATHS_IN_EVENT],
+                unlisted_count=max(0, len(paths) - MAX_PATHS_IN_EVENT),
+                skipped_paths=tuple(path for path in kept if path not in generated)[:MAX_PATHS_IN_EVENT],
+                folders=_folder_changes(plan, restored.paths, kept),
             )
         )
         for path, why in list(restored.blocked.items())[:MAX_BLOCKED_NAMED]:

@@ -63,13 +63,27 @@ class FileChanged(Payload):
         return self.disk_sha256_before is not None and self.disk_sha256_before == self.disk_sha256_after
 
 
+class FolderChange(FrozenModel):
+    """The changed files of a folder of generated files, such as `.venv/`: their number, not their names.
+
+    `total` is the number of files in the folder that checkpoints contain. `conflicts` counts further files that someone
+    else also changed and that therefore stay as they are.
+    """
+
+    path: str
+    files: int
+    total: int = 0
+    conflicts: int = 0
+
+
 class CheckpointTaken(Payload):
     """The workspace's files were saved as `commit` in the session's `checkpoints.git`.
 
     `part` is the index of the answer's part (such as a tool call) after which the checkpoint was taken; -1 is the state
     before the session's first change. `author` is who changed `paths` since the previous checkpoint. At most
-    `MAX_PATHS_IN_EVENT` paths are listed; `unlisted_count` counts the rest. `skipped` are short phrases about files
-    that are not in the commit (too large, over the quota).
+    `MAX_PATHS_IN_EVENT` paths are listed; `unlisted_count` counts the rest. Files in generated folders are only
+    counted, in `folders`. `skipped` are short phrases about files that are not in the commit (too large, over the
+    quota).
     """
 
     kind: Literal["checkpoint.taken"] = "checkpoint.taken"
@@ -78,6 +92,7 @@ class CheckpointTaken(Payload):
     author: Author = "agent"
     paths: tuple[str, ...] = ()
     unlisted_count: int = 0
+    folders: tuple[FolderChange, ...] = ()
     skipped: tuple[str, ...] = ()
     call_id: CallId | None = None
 
@@ -105,6 +120,7 @@ class CheckpointPlanned(Payload):
     to_seq: int
     changes: tuple[PlannedFileChange, ...] = ()
     unlisted_count: int = 0
+    folders: tuple[FolderChange, ...] = ()
     unavailable: str = ""
 
 
@@ -134,3 +150,4 @@ class CheckpointRestored(Payload):
     paths: tuple[str, ...]
     unlisted_count: int = 0
     skipped_paths: tuple[str, ...] = ()
+    folders: tuple[FolderChange, ...] = ()

@@ -17,6 +17,7 @@ from anyio.to_thread import run_sync
 from tui_agent.config.repository import find_repository, read_small_text
 from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import FileDifference, WorkspaceChanges
+from tui_agent.protocol.events.files import FolderChange
 from tui_agent.protocol.unicode_text import list_first
 from tui_agent.units import format_bytes
 from tui_agent.workspace.checkpoints.cancellation import iterate_cancellable
@@ -93,10 +94,28 @@ async def find_changes(
     if paths is None:
         shadow.checked_ignored = frozenset(also)
     await _record_unsaved(shadow, changes, skips, named=paths is not None)
+    folders = await run_sync(_count_generated, shadow, changes) if paths is None else ()
+    names = tuple(folder.path for folder in folders)
+    own = [change for change in changes if not (names and change.path.startswith(names))]
     return WorkspaceChanges(
-        paths=tuple(change.path for change in changes),
-        files=await describe_changes(shadow, changes),
+        paths=tuple(sorted(change.path for change in changes)),
+        files=await describe_changes(shadow, own),
         skipped=skips.sentences(),
+        folders=folders,
+    )
+
+
+def _count_generated(shadow: CheckpointStore, changes: Sequence[ChangedPath]) -> tuple[FolderChange, ...]:
+    """Return the changes in generated folders, as numbers of files."""
+    generated = shadow.find_generated()
+    changed = generated.count(change.path for change in changes)
+    if not changed:
+        return ()
+    total = generated.count(shadow.tracked)
+    new = generated.count(change.path for change in changes if change.entry is None)
+    return tuple(
+        FolderChange(path=path, files=changed[path], total=total[path] + new[path])
+        for path in sorted(changed)
     )
 
 
@@ -251,15 +270,16 @@ def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str
 def examine_candidates(
     shadow: CheckpointStore, candidates: Iterable[str], skips: SkippedPaths, named: bool
 ) -> list[ChangedPath]:
-    """Return the candidates that really differ from the newest checkpoint, sorted.
+    """Return the candidates that really differ from the newest checkpoint, sorted, those in generated folders last.
 
     With `named`, the caller named the candidates, and all of them are read in detail.
     """
+    folder_of = shadow.find_generated().folder_of
     nested: dict[str, bool] = {}
     changes: list[ChangedPath] = []
     room = MAX_SHOWN_FILES * shadow.limits.shown_bytes
     with shadow.files.open_reader() as reader:
-        for path in iterate_cancellable(sorted(candidates)):
+        for path in iterate_cancellable(sorted(candidates, key=lambda path: (bool(folder_of(path)), path))):
             entry = shadow.tracked.get(path)
             reason = unsaveable_reason(shadow, path, nested, tracked=entry is not None)
             if reason:

@@ -140,7 +140,9 @@ async def apply_operations(
         await run_sync(_checked_moves, shadow, operations, staging)
     except OSError as fault:
         raise _restore_error(fault) from fault
-    detailed = operations[: shadow.limits.max_paths]
+    folder_of = shadow.find_generated().folder_of
+    own_first = sorted(operations, key=lambda operation: bool(folder_of(operation.path)))
+    detailed = own_first[: shadow.limits.max_paths]
     return tuple(_file_stand(operation, prepared, sizes) for operation in detailed)
 
 

@@ -173,16 +173,22 @@ def _known_paths(
 
 def to_restore_plan(shadow: CheckpointStore, prepared: PreparedRestore) -> RestorePlan:
     """Convert a prepared restore to the `RestorePlan` of `ports.checkpoint`, for display."""
-    operations = tuple(_describe_operation(operation, prepared.contents) for operation in prepared.operations)
+    folder_of = shadow.find_generated().folder_of
+    operations = tuple(
+        _describe_operation(operation, prepared.contents, folder_of(operation.path))
+        for operation in prepared.operations
+    )
     return RestorePlan(prepared.source, shadow.head, operations)
 
 
-def _describe_operation(operation: RestoreOperation, contents: Mapping[str, bytes]) -> RestoreAction:
+def _describe_operation(
+    operation: RestoreOperation, contents: Mapping[str, bytes], folder: str
+) -> RestoreAction:
     before = (operation.state.content or b"") if operation.state.can_be_saved else b""
     after = before if operation.kind == "mode" else contents.get(operation.new_oid, b"")
     added, removed = count_changed_lines(before, after)
     return RestoreAction(
-        operation.path, operation.kind, added, removed, operation.blocked or operation.conflict
+        operation.path, operation.kind, added, removed, operation.blocked or operation.conflict, folder
     )
 
 

@@ -14,6 +14,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from tui_agent.errors import CheckpointError
+from tui_agent.folds.text.generated_folders import GeneratedFolders
 from tui_agent.workspace.checkpoints.cancellation import iterate_cancellable
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
 from tui_agent.workspace.checkpoints.file_modes import Modes, read_modes
@@ -71,6 +72,10 @@ class CheckpointStore:
             return ""
         session = store.parent if store.parent != self.workspace else store
         return session.relative_to(self.workspace).as_posix()
+
+    def find_generated(self) -> GeneratedFolders:
+        """Return a finder of generated folders, for one call: a proof is a file of the checkpoint or the workspace."""
+        return GeneratedFolders(lambda path: path in self.tracked or os.path.lexists(self.workspace / path))
 
     def require_workspace(self) -> None:
         """Raise `CheckpointError` if the workspace is missing, so that its files are not reported as deleted."""

@@ -1,0 +1,63 @@
+"""Folders of generated or installed files, such as `.venv`: their names, and the rule for ambiguous names.
+
+Invariant: this module has the only list of these names. A folder with an ambiguous name counts only if a file proves it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final
+
+REPOSITORY_FOLDERS: Final = frozenset({".git", ".hg", ".svn", ".jj"})
+CACHE_FOLDERS: Final = frozenset(
+    {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
+)
+INSTALLED_FOLDERS: Final = frozenset({"node_modules", ".venv", "venv", ".tox", ".nox", ".eggs"})
+"""Folders of installed code."""
+GENERATED_FOLDERS: Final = CACHE_FOLDERS | INSTALLED_FOLDERS | {
+    ".cache", ".dart_tool", ".gradle", ".next", ".nuxt", ".nyc_output", ".parcel-cache", ".pytype", ".svelte-kit",
+    ".terraform", ".turbo", ".vite", "htmlcov",
+}  # fmt: skip
+EGG_INFO: Final = ".egg-info"
+_PROJECT_FILES: Final = ("package.json", "pyproject.toml", "setup.py")
+PROOFS: Final = {
+    "target": ("../Cargo.toml", "../pom.xml", "../build.sbt"),
+    "dist": tuple(f"../{name}" for name in _PROJECT_FILES),
+    "build": tuple(
+        f"../{name}" for name in (*_PROJECT_FILES, "build.gradle", "build.gradle.kts", "CMakeLists.txt")
+    ),
+    "env": ("pyvenv.cfg",),
+}
+"""Ambiguous names, each with the files that prove that such a folder is generated: in it, or beside it (`../`)."""
+
+
+class GeneratedFolders:
+    """Finds the generated folder of a path. `has_file` tells whether there is a file at a path."""
+
+    def __init__(self, has_file: Callable[[str], bool]) -> None:
+        self._has_file = has_file
+        self._proved: dict[str, bool] = {}
+
+    def folder_of(self, path: str) -> str:
+        """Return the outermost generated folder that contains a file, with `/` at its end; empty if there is none."""
+        start = 0
+        while (end := path.find("/", start)) >= 0:
+            name = path[start:end]
+            if name in GENERATED_FOLDERS or name.endswith(EGG_INFO):
+                return path[: end + 1]
+            if name in PROOFS and self._is_proved(path[: end + 1], path[:start], name):
+                return path[: end + 1]
+            start = end + 1
+        return ""
+
+    def _is_proved(self, folder: str, parent: str, name: str) -> bool:
+        if folder not in self._proved:
+            files = (
+                parent + proof.removeprefix("../") if proof.startswith("../") else folder + proof
+                for proof in PROOFS[name]
+            )
+            self._proved[folder] = any(map(self._has_file, files))
+        return self._proved[folder]
+
+    def count(self, paths: Iterable[str]) -> Counter[str]:
+        """Return the number of paths in each generated folder; paths in no such folder are not counted."""
+        return Counter(folder for path in paths if (folder := self.folder_of(path)))
