@@ -20,7 +20,9 @@ def taken(bench: Bench) -> list[CheckpointTaken]:
     return [one for one in bench.of(CheckpointTaken) if isinstance(one, CheckpointTaken)]
 
 
-async def test_the_files_of_a_generated_folder_are_counted_and_never_push_own_files_out(tmp_path: Path) -> None:
+async def test_the_files_of_a_generated_folder_are_counted_and_never_push_own_files_out(
+    tmp_path: Path,
+) -> None:
     again = shell("for i in $(seq 10); do echo new > .venv/lib/m$i.py; done; rm .venv/lib/m11.py")
     async with told(tmp_path, shell(MAKE), again, say("Done.")) as bench:
         await turn(bench, "go")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from tui_agent.export.export_content import ExportContent, ExportedChange, Texts
+from tui_agent.folds.session.generated_files import format_folders
 from tui_agent.folds.text.labels import TURN_END_LABELS, mention_name, mention_result
 from tui_agent.folds.transcript.entries import QuestionEntry, ToolEntry, TurnEntry, UserEntry
 from tui_agent.protocol.display import (
@@ -91,6 +92,7 @@ def turn_end(entry: TurnEntry) -> str:
         format_milliseconds(entry.duration_ms),
         format_count(entry.iterations, "model call") if entry.iterations else "",
         files,
+        format_folders(entry.folders),
         format_cost(entry.cost_usd),
     ]
     return " · ".join(phrase for phrase in phrases if phrase)

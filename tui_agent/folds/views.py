@@ -24,6 +24,7 @@ from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.generated_files import FolderFiles
 from tui_agent.folds.session.jobs import Jobs
 from tui_agent.folds.session.snapshot import SnapshotOutline
 from tui_agent.folds.session.todo import Todo
@@ -126,6 +127,8 @@ class Views:
 
         `restore_seq` is the event of the restore, `restore_target_seq` the event to which files were restored.
         """
+        self.skipped_folders: tuple[FolderFiles, ...] = ()
+        """Generated folders in which the newest restore skipped files."""
         self.restore_seq = self.restore_target_seq = -1
         self._restore_target = -1
         self.restore_plan: CheckpointPlanned | None = None
@@ -258,6 +261,7 @@ class Views:
                 self._restore_target = payload.to_seq
             case CheckpointRestored():
                 self.skipped_paths, self.restore_seq = payload.skipped_paths, seq
+                self.skipped_folders = payload.kept_folders
                 self.restore_target_seq = self._restore_target
             case UserMessageReceived():
                 self.prompts.append(text_preview(payload.text))

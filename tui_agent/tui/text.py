@@ -166,6 +166,18 @@ def fit(text: str, cells: int, ellipsis: str = "…") -> str:
     return take(text, room)[0].rstrip() + ellipsis
 
 
+def fit_path(path: str, cells: int, ellipsis: str = "…") -> str:
+    """Shorten a cleaned path to at most `cells` by leaving out its middle, so that the file's name stays visible."""
+    if width(path) <= cells:
+        return path
+    folder, slash, name = path.rstrip("/").rpartition("/")
+    end = slash + name + path[len(path.rstrip("/")) :]
+    room = cells - width(end) - width(ellipsis)
+    if room > 0:
+        return f"{take(folder, room)[0]}{ellipsis}{end}"
+    return fit(end.lstrip("/"), cells, ellipsis)
+
+
 def as_sentence(phrase: str) -> str:
     """Return a phrase as a sentence: with a capital letter and a full stop."""
     return f"{phrase[:1].upper()}{phrase[1:]}."

@@ -6,7 +6,13 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import Command, RevertHunk
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.files import Author, CheckpointRestored, FileChanged
+from tui_agent.protocol.events.files import (
+    Author,
+    CheckpointRestored,
+    CheckpointTaken,
+    FileChanged,
+    FolderChange,
+)
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.modals.confirm import Confirm
@@ -235,3 +241,30 @@ async def test_ten_thousand_files_are_compared_some_at_a_time() -> None:
         assert len(sheet._comparisons) == 2 * FILES_AT_ONCE
         await driven.press("p")
         await driven.until(lambda: chosen(sheet) == (f"src/f{FILES_AT_ONCE - 1:05}.txt", 0))
+
+
+async def test_a_generated_folder_is_one_row_with_the_same_count_in_chat_and_sheet() -> None:
+    for size in ((120, 40), (80, 24)):
+        async with open_app(session=FakeSession(golden("streaming")[:3]), size=size) as driven:
+            session = driven.session
+            made = change(session, "a.txt", b"a\n", b"b\n")
+            install = CheckpointTaken(
+                part=1, commit="c" * 40, author="command", paths=("a.txt",), unlisted_count=3,
+                folders=(FolderChange(path=".venv/", files=2_570, total=2_570),),
+            )  # fmt: skip
+            again = CheckpointTaken(
+                part=2, commit="d" * 40, author="command",
+                folders=(FolderChange(path=".venv/", files=30, total=2_570),),
+            )  # fmt: skip
+            turn(driven, 1, made, install, again)
+            await driven.settle()
+            assert "4 files +1 −1 · .venv/ 2,570 files" in driven.text()
+            for argument in ("", "turn 1"):
+                sheet = await show(driven, argument)
+                assert sheet.right == "4 files and .venv/ 2,570 files +1 −1"
+                assert "and 3 more files, which the log only counts" in driven.text()
+                assert any(
+                    row.strip().startswith("▌") and ".venv/   2,570 generated files" in row
+                    for row in driven.rows()
+                )
+                await driven.press("escape")

@@ -1,5 +1,7 @@
 """Going back and forth in the app: what is shown is the branch, and the message returns to the prompt."""
 
+import re
+
 from textual.events import Paste
 
 from tests.stubs.fake_session import FakeSession
@@ -9,6 +11,7 @@ from tui_agent.protocol.events.files import (
     CheckpointPlanned,
     CheckpointRestored,
     CheckpointRestoring,
+    FolderChange,
     PlannedFileChange,
 )
 from tui_agent.protocol.events.model import ModelResponded
@@ -242,3 +245,54 @@ async def test_revert_on_a_message_goes_back_to_before_that_message() -> None:
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
         assert revert.to_seq == first - 1
         assert driven.app.prompt.editor.text == "the first thing"
+
+
+async def test_kept_files_of_a_generated_folder_are_one_row_and_a_long_path_shows_its_file_name() -> None:
+    long = "src/" + "very_long_folder_name/" * 6 + "the_file_itself.py"
+    for size in ((120, 40), (80, 24)):
+        async with open_app(session=begun(), size=size) as driven:
+            first = turn(driven, 1, "the first thing", "one")
+            await driven.settle()
+            end = len(driven.session.records) - 1
+            driven.session.feed(
+                SessionHeadMoved(to_seq=first - 1, from_seq=end, reason="undo"),
+                CheckpointRestored(
+                    source="c" * 40, commit="d" * 40, paths=("b.py",), skipped_paths=(long,),
+                    folders=(FolderChange(path=".venv/", files=2_440, conflicts=130),),
+                ),
+            )  # fmt: skip
+            await driven.settle()
+            assert isinstance(driven.app.screen, KeptFilesPicker)
+            assert "Kept your versions (131)" in driven.text() and "Changed by you since" in driven.text()
+            row = next(row for row in driven.rows() if "the_file_itself.py" in row)
+            assert "src/very_long" in row and "…/the_file_itself.py" in row and row.split()[-1] == "restore"
+            assert re.search(r"▌ +\.venv/ +restore +130 files", driven.text())
+            hear(driven)
+            await driven.press("down", "down", "down", "enter")
+            (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
+            assert revert.overwrite == (".venv/",)
+            assert "1 file and .venv/ 2,440 files restored." in driven.text()
+
+
+async def test_the_plan_of_a_revert_has_one_row_for_a_generated_folder() -> None:
+    async with open_app(session=begun()) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        await driven.settle()
+        await driven.type(f"/revert {first - 1}")
+        await driven.press("enter")
+        folders = (FolderChange(path="node_modules/", files=12_000, conflicts=3),)
+        driven.session.feed(CheckpointPlanned(to_seq=first - 1, folders=folders))
+        await driven.settle()
+        row = next(row for row in driven.rows() if "node_modules/" in row)
+        assert "kept: 3 also changed by you" in row and "12,003 files" in row
+
+
+async def test_a_restore_that_restored_nothing_says_so() -> None:
+    async with open_app(session=begun()) as driven:
+        turn(driven, 1, "the first thing", "one")
+        driven.session.feed(
+            CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("a.py",))
+        )
+        await driven.settle()
+        await driven.press("escape")
+        assert "No file was restored." in driven.text()

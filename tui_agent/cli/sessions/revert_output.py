@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from tui_agent.cli.output import say, table, warn
+from tui_agent.folds.session.generated_files import format_files
 from tui_agent.protocol.commands import Revert
-from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
+from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FolderChange
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.unicode_text import format_count
 
@@ -41,6 +42,9 @@ def as_json(session: str, result: RevertResult) -> dict[str, object]:
         "restored": None if restored is None else list(restored.paths),
         "restored_more": 0 if restored is None else restored.unlisted_count,
         "kept": [] if restored is None else list(restored.skipped_paths),
+        "folders": [
+            folder.model_dump(mode="json") for folder in (plan if restored is None else restored).folders
+        ],
     }
 
 
@@ -49,12 +53,16 @@ def print_plan(plan: CheckpointPlanned) -> None:
     if plan.unavailable:
         say(plan.unavailable)
         return
-    if not plan.changes:
+    if not plan.changes and not plan.folders:
         say("No file would change.")
         return
     rows = [
         [act.path, _ACTS[act.operation], f"+{act.added}", f"-{act.removed}", act.conflict]
         for act in plan.changes
+    ]
+    rows += [
+        [folder.path, format_count(folder.files + folder.conflicts, "generated file"), "", "", _kept(folder)]
+        for folder in plan.folders
     ]
     table(rows, ["path", "action", "+", "-", "also changed by someone else since"])
     if plan.unlisted_count:
@@ -66,7 +74,12 @@ def print_result(result: RevertResult, request: Revert) -> None:
     moved, restored = result.moved, result.restored
     if moved is not None:
         say(f"The conversation is now at event {moved.to_seq}; it was at event {moved.from_seq}.")
-    known = {act.path for act in result.plan.changes} | set(restored.paths if restored is not None else ())
+    folders = {folder.path for folder in result.plan.folders}
+    known = (
+        folders
+        | {act.path for act in result.plan.changes}
+        | set(restored.paths if restored is not None else ())
+    )
     unknown = [path for path in request.overwrite if path not in known]
     if unknown and request.files and not result.plan.unlisted_count:
         warn(f"No change to restore in {', '.join(unknown)}.")
@@ -77,10 +90,15 @@ def print_result(result: RevertResult, request: Revert) -> None:
     if restored is None:
         return
     count = len(restored.paths) + restored.unlisted_count
-    say(f"{format_count(count, 'file')} restored.")
+    say(f"{format_files(count, restored.restored_folders)} restored.")
     for path in restored.paths:
         say(f"  {path}")
-    if restored.skipped_paths:
+    kept = [*restored.skipped_paths, *(path for path, _ in restored.kept_folders)]
+    if kept:
         say("Kept, because someone else also changed them (to restore one: --files --overwrite PATH):")
-        for path in restored.skipped_paths:
+        for path in kept:
             say(f"  {path}")
+
+
+def _kept(folder: FolderChange) -> str:
+    return f"{format_count(folder.conflicts, 'file')} kept" if folder.conflicts else ""

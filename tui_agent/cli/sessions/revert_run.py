@@ -44,7 +44,13 @@ async def _plan_and_revert(request: Revert, session: LocalSession) -> RevertResu
         )
         assert plan is not None, "the engine answers or refuses"
         conflicts = [act.path for act in plan.changes if act.conflict and act.path not in request.overwrite]
-        has_only_conflicts = len(conflicts) == len(plan.changes) and not plan.unlisted_count
+        conflicts += [
+            folder.path
+            for folder in plan.folders
+            if not folder.files and folder.path not in request.overwrite
+        ]
+        planned = len(plan.changes) + len(plan.folders)
+        has_only_conflicts = len(conflicts) == planned and not plan.unlisted_count
         if conflicts and has_only_conflicts and not request.conversation:
             return RevertResult(plan, needs_answer=True)
         if request.files and not request.conversation and plan.unavailable:

@@ -8,8 +8,9 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from tui_agent.folds.session.generated_files import FolderFiles, GeneratedFiles
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.files import Author, CheckpointRestored, FileChanged
+from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted
 
@@ -49,7 +50,8 @@ class FilesChangedView:
     """The changed files in order of first change. Files that have their original content again are left out.
 
     `added` and `removed` are the sums over `files`. `turn_files` are the paths changed in the newest turn,
-    and `last_seq` is the newest change to any file.
+    and `last_seq` is the newest change to any file. `folders` are generated folders, whose files are only counted;
+    `unlisted_count` counts other changed files that the log does not list.
     """
 
     files: tuple[ChangedFile, ...] = ()
@@ -57,9 +59,11 @@ class FilesChangedView:
     removed: int = 0
     turn_files: tuple[str, ...] = ()
     last_seq: int = -1
+    folders: tuple[FolderFiles, ...] = ()
+    unlisted_count: int = 0
 
 
-TAKES = (FileChanged, TurnStarted)
+TAKES = (FileChanged, TurnStarted, CheckpointTaken)
 """The classes of event payloads that `FilesChanged` handles. It ignores all other events."""
 
 
@@ -70,6 +74,8 @@ class FilesChanged:
         self._files: dict[str, ChangedFile] = {}
         self._turn_files: dict[str, None] = {}
         self._last_seq = -1
+        self._generated = GeneratedFiles()
+        self._unlisted_count = 0
         self._view: FilesChangedView | None = None
 
     def apply(self, ev: Envelope) -> bool:
@@ -78,6 +84,9 @@ class FilesChanged:
             self._add_change(payload, ev.seq)
         elif isinstance(payload, TurnStarted) and self._turn_files:
             self._turn_files = {}
+        elif isinstance(payload, CheckpointTaken) and (payload.folders or payload.unlisted_count):
+            self._generated.add(payload.folders)
+            self._unlisted_count += payload.unlisted_count
         else:
             return False
         self._view = None
@@ -114,6 +123,8 @@ class FilesChanged:
                 sum(file.removed for file in files),
                 tuple(self._turn_files),
                 self._last_seq,
+                self._generated.view(),
+                self._unlisted_count,
             )
         return self._view
 

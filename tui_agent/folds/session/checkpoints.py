@@ -7,6 +7,7 @@ current branch.
 from dataclasses import dataclass, replace
 
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
+from tui_agent.folds.session.generated_files import FolderFiles
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -46,6 +47,8 @@ class Checkpoint:
     skipped: tuple[str, ...] = ()
     restored: bool = False
     on_branch: bool = True
+    folders: tuple[FolderFiles, ...] = ()
+    """Generated folders with changed files."""
 
 
 class Checkpoints:
@@ -114,6 +117,7 @@ class Checkpoints:
             payload.unlisted_count,
             skipped,
             restored,
+            folders=tuple((folder.path, folder.files) for folder in payload.folders if folder.files),
         )
         self._changed = {}
         self._checkpoints.append(checkpoint)

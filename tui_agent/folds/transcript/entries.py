@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tui_agent.folds.session.generated_files import FolderFiles
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.events.turn import TurnEnd
@@ -181,6 +182,8 @@ class TurnEntry(EntryBase):
     added: int
     removed: int
     cost_usd: float | None
+    folders: tuple[FolderFiles, ...] = ()
+    """Generated folders with changed files, which `files` does not count."""
 
 
 Entry: TypeAlias = (

@@ -131,10 +131,11 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
             detail="" if in_notice else payload.detail,
             duration_ms=payload.duration_ms or draft.elapsed_ms(draft.turn_started_at, ev),
             iterations=sums.iterations,
-            files=len(sums.files),
+            files=len(sums.files) + sums.unlisted_count,
             added=sums.added,
             removed=sums.removed,
             cost_usd=sums.cost_usd,
+            folders=sums.generated.view(),
         )
     )
     draft.turn_running, draft.crash_time = False, None

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.session.generated_files import format_files, format_folders
 from tui_agent.folds.text.labels import (
     fork_changes,
     skipped_lines_notice,
@@ -260,9 +261,11 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
 @NOTICE_HANDLERS.on(CheckpointRestored)
 def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> None:
     count = len(payload.paths) + payload.unlisted_count
-    restored = format_count(count, "file restored.", "files restored.")
+    folders = payload.restored_folders
+    restored = f"{format_files(count, folders)} restored." if count or folders else "No file was restored."
     paths = ", ".join(payload.skipped_paths[:3]) + (" …" if len(payload.skipped_paths) > 3 else "")
-    kept = f"Kept your versions of these files, because you changed them: {paths}" if paths else ""
+    named = ", ".join(filter(None, (paths, format_folders(payload.kept_folders))))
+    kept = f"Kept your versions of these files, because you changed them: {named}" if named else ""
     draft.add_notice(ev, "resume", "warning" if kept else "info", (restored, kept))
 
 

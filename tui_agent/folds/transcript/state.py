@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeAlias
 
+from tui_agent.folds.session.generated_files import GeneratedFiles
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
@@ -38,6 +39,8 @@ class TurnSums:
     def __init__(self) -> None:
         self.iterations = 0
         self.files: set[str] = set()
+        self.unlisted_count = 0
+        self.generated = GeneratedFiles()
         self.results = 0
         self.added = 0
         self.removed = 0

@@ -9,7 +9,7 @@ from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
-from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted, ToolStatus
@@ -200,3 +200,9 @@ def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
     draft.sums.files.add(payload.path)
     draft.sums.added += payload.added
     draft.sums.removed += payload.removed
+
+
+@TOOL_HANDLERS.on(CheckpointTaken)
+def _on_checkpoint_taken(draft: Draft, ev: Envelope, payload: CheckpointTaken) -> None:
+    draft.sums.generated.add(payload.folders)
+    draft.sums.unlisted_count += payload.unlisted_count

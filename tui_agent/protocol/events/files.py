@@ -151,3 +151,13 @@ class CheckpointRestored(Payload):
     unlisted_count: int = 0
     skipped_paths: tuple[str, ...] = ()
     folders: tuple[FolderChange, ...] = ()
+
+    @property
+    def restored_folders(self) -> tuple[tuple[str, int], ...]:
+        """The generated folders in which files were restored, with their number."""
+        return tuple((folder.path, folder.files) for folder in self.folders if folder.files)
+
+    @property
+    def kept_folders(self) -> tuple[tuple[str, int], ...]:
+        """The generated folders in which files were kept because someone else changed them, with their number."""
+        return tuple((folder.path, folder.conflicts) for folder in self.folders if folder.conflicts)

@@ -1,10 +1,9 @@
 """The command /diff: the files changed by the session or by one turn, each compared with its content before."""
 
 import re
-from collections.abc import Sequence
 
 from tui_agent.folds.base import fold
-from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
+from tui_agent.folds.session.changed_files import FilesChanged, FilesChangedView
 from tui_agent.folds.transcript.entries import TurnEntry
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.turn import TurnStarted
@@ -20,16 +19,18 @@ def show_diff(context: AppContext, argument: str) -> None:
         _show_turn(context, int(found[1]))
         return
 
-    async def read() -> Sequence[ChangedFile]:
-        return [file for file in context.views.files.view().files if argument in file.path]
+    async def read() -> FilesChangedView:
+        view = context.views.files.view()
+        files = tuple(file for file in view.files if argument in file.path)
+        return view if not argument else FilesChangedView(files)
 
     empty = f"No changed file matches {argument}." if argument else "No files changed in this session."
     context.app.push_screen(DiffSheet(context, "Changes", read, empty=empty))
 
 
 def _show_turn(context: AppContext, turn: int) -> None:
-    async def read() -> Sequence[ChangedFile]:
-        return fold(FilesChanged(), await _events_of(context, turn)).files
+    async def read() -> FilesChangedView:
+        return fold(FilesChanged(), await _events_of(context, turn))
 
     empty = f"No files changed in turn {turn}."
     context.app.push_screen(DiffSheet(context, f"Changes in turn {turn}", read, empty=empty))

@@ -8,10 +8,12 @@ from typing import ClassVar
 
 from textual import events
 
+from tui_agent.folds.session.generated_files import FolderFiles
 from tui_agent.folds.transcript.entries import UserEntry
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointPlanned, PlannedFileChange
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.picker import Item, Picker
@@ -25,6 +27,9 @@ _CHOICES = (
     Item("conversation", "conversation only", about="files stay as they are"),
     Item("files", "files only", about="the conversation stays as it is"),
 )
+
+
+_KEPT = "Changed by you since"
 
 
 class KeptFilesPicker(Picker):
@@ -117,8 +122,8 @@ class RewindActions:
         if views.restore_seq <= max(self._asked_at, self._host.seen_seq):
             return
         self._asked_at = views.restore_seq
-        if views.skipped_paths and views.restore_target_seq >= 0:
-            self._ask_about_kept(views.skipped_paths, views.restore_target_seq)
+        if (views.skipped_paths or views.skipped_folders) and views.restore_target_seq >= 0:
+            self._ask_about_kept(views.skipped_paths, views.skipped_folders, views.restore_target_seq)
 
     def go(
         self,
@@ -150,20 +155,27 @@ class RewindActions:
         host.app.push_screen(self._picker, chosen)
         host.submit(PlanRevert(to_seq=to_seq))
 
-    def _ask_about_kept(self, kept: tuple[str, ...], to_seq: int) -> None:
-        """Ask which files in `kept` to restore. They were left unchanged because someone else has changed them."""
+    def _ask_about_kept(self, paths: Sequence[str], folders: Sequence[FolderFiles], to_seq: int) -> None:
+        """Ask which of the kept files to restore. They were kept because someone else had changed them too."""
         host = self._host
+        count = len(paths) + sum(files for _, files in folders)
+        kept = (*paths, *(path for path, _ in folders))
         items = [Item("", "keep your versions", about="none of your changes is lost")]
         if len(kept) > 1:
-            items.append(Item(ALL, f"restore all {len(kept)} anyway", about="/redo restores your version"))
-        items += [Item(path, path, about="restore anyway", group="Changed by you since") for path in kept]
+            items.append(Item(ALL, f"restore all {count:,} anyway", about="/redo restores your version"))
+        items += [Item(path, path, about="restore", group=_KEPT, is_path=True) for path in paths]
+        items += [
+            Item(path, path, about="restore", right=format_count(files, "file"), group=_KEPT, is_path=True)
+            for path, files in folders
+        ]
 
         def choose(value: str | None) -> None:
             if value:
                 overwrite = kept if value == ALL else (value,)
                 host.submit(Revert(to_seq=to_seq, conversation=False, overwrite=overwrite))
 
-        picker = KeptFilesPicker(lambda: host.app.looks, "Kept your versions", items)
+        title = f"Kept your versions ({count:,})"
+        picker = KeptFilesPicker(lambda: host.app.looks, title, items)
         picker.typed_ahead = host.questions.typed_ahead()
         picker.paste_elsewhere = host.app.prompt.editor.post_message
         host.app.push_screen(picker, choose)
@@ -192,12 +204,18 @@ def _line(entry: UserEntry) -> str:
 def _plan_items(planned: CheckpointPlanned) -> list[Item]:
     if planned.unavailable:
         return [Item("", clean_line(planned.unavailable), offered=False, group="Files cannot be restored")]
-    if not planned.changes:
+    if not planned.changes and not planned.folders:
         return [Item("", "no file would change", offered=False, group="Files")]
     rows = [_act_item(act) for act in planned.changes[:MAX_FILES]]
     rest = len(planned.changes) - len(rows) + planned.unlisted_count
     if rest:
-        rows.append(Item("", f"and {rest} more", offered=False, group="Files"))
+        rows.append(Item("", f"and {rest:,} more", offered=False, group="Files"))
+    for folder in planned.folders[:MAX_FILES]:
+        kept = f"kept: {folder.conflicts:,} also changed by you" if folder.conflicts else ""
+        count = format_count(folder.files + folder.conflicts, "file")
+        rows.append(
+            Item("", folder.path, about=kept, right=count, offered=False, group="Files", is_path=True)
+        )
     return rows
 
 
@@ -205,4 +223,12 @@ def _act_item(act: PlannedFileChange) -> Item:
     counts = " ".join(f"{sign}{count}" for sign, count in (("+", act.added), ("−", act.removed)) if count)
     change = {"create": "restored", "remove": "removed", "write": counts, "mode": "mode"}[act.operation]
     about = f"kept: {act.conflict}" if act.conflict else change
-    return Item("", act.path, about=about, right=counts if act.conflict else "", offered=False, group="Files")
+    return Item(
+        "",
+        act.path,
+        about=about,
+        right=counts if act.conflict else "",
+        offered=False,
+        group="Files",
+        is_path=True,
+    )

@@ -10,7 +10,8 @@ from typing import Final, NamedTuple, TypeAlias
 from rich.segment import Segment
 from textual.strip import Strip
 
-from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
+from tui_agent.folds.session.generated_files import FolderFiles, format_files
 from tui_agent.folds.text.hunks import first_line, hunk_sides, split_hunks
 from tui_agent.folds.text.line_diff import LineDiff, count_line_changes
 from tui_agent.folds.transcript.entries import NoticeEntry
@@ -21,7 +22,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import hunk_strips
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.viewer import Viewer, warn_newest_only
-from tui_agent.tui.text import as_sentence
+from tui_agent.tui.text import as_sentence, clean_line, fit_path
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, part
@@ -30,7 +31,7 @@ from tui_agent.units import format_line_changes
 FILES_AT_ONCE: Final = 50
 """Number of files that are compared and drawn together."""
 MARK_CELLS: Final = 2
-ReadFiles: TypeAlias = Callable[[], Awaitable[Sequence[ChangedFile]]]
+ReadFiles: TypeAlias = Callable[[], Awaitable[FilesChangedView]]
 
 
 class Stop(NamedTuple):
@@ -52,6 +53,8 @@ class DiffSheet(Viewer):
         self.extra = ("diff_file", "diff_hunk", "diff_revert")
         self._session, self._read_files, self._if_none = context, read_files, empty
         self._files: Sequence[ChangedFile] = ()
+        self._folders: Sequence[FolderFiles] = ()
+        self._unlisted_count = 0
         self._first = 0
         """Index of the first file that is drawn."""
         self._comparisons: dict[str, tuple[LineDiff | None, str]] = {}
@@ -76,7 +79,9 @@ class DiffSheet(Viewer):
             await self._read()
 
     async def _read(self) -> None:
-        self._files = files = await self._read_files()
+        view = await self._read_files()
+        self._files = files = view.files
+        self._folders, self._unlisted_count = view.folders, view.unlisted_count
         self._empty = self._if_none
         paths = [file.path for file in files]
         if self._chosen[0] not in paths:
@@ -105,9 +110,9 @@ class DiffSheet(Viewer):
 
     def _summary(self) -> str:
         """Return the number of files, and of lines if all files are shown: `3 files +4 −2`."""
-        if not self._files:
+        if not self._files and not self._folders:
             return ""
-        count = format_count(len(self._files), "file")
+        count = format_files(len(self._files) + self._unlisted_count, self._folders)
         if len(self._page) < len(self._files):
             return f"files {self._first + 1:,}–{self._first + len(self._page):,} of {count}"
         diffs = [diff for diff, _ in self._comparisons.values() if diff is not None]
@@ -144,11 +149,27 @@ class DiffSheet(Viewer):
             rest = len(self._files) - self._first - FILES_AT_ONCE
             facts.gap()
             facts.text(f"{format_count(rest, 'more file')}: the key for the next file goes on.", "t3")
+            return
+        if self._unlisted_count:
+            facts.gap()
+            facts.text(
+                f"and {format_count(self._unlisted_count, 'more file')}, which the log only counts", "t3"
+            )
+        for folder in self._folders:
+            facts.gap()
+            facts.line(
+                [
+                    ("  ", facts.style()),
+                    part(folder[0], facts.style(bold=True)),
+                    (f"   {format_count(folder[1], 'generated file')}", facts.style("t3")),
+                ]
+            )
 
     def _draw_file(self, facts: Facts, file: ChangedFile) -> Iterator[Stop]:
         row, found = len(facts.rows), self._comparisons.get(file.path)
         kind = "  created" if file.before is None else "  removed" if file.after is None else ""
-        head: list[Part] = [part(file.path, facts.style(bold=True)), ("  ", facts.style())]
+        path = fit_path(clean_line(file.path), facts.room - 24, facts.looks.symbols.ellipsis)
+        head: list[Part] = [part(path, facts.style(bold=True)), ("  ", facts.style())]
         diff, note = (None, "") if found is None else found
         if diff is not None:
             changes = format_line_changes(diff.added, diff.removed, facts.looks.symbols.minus)

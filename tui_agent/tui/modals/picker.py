@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.prompt.completion import match
-from tui_agent.tui.text import clean_line, width
+from tui_agent.tui.text import clean_line, fit_path, width
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
@@ -37,6 +37,9 @@ class Item:
     """True for the item that is in use now."""
     more: str = ""
     found_by: str = ""
+    is_path: bool = False
+    """True if the label is a path, which is shortened in its middle."""
+
 
 
 def item_words(item: Item) -> set[str]:
@@ -155,7 +158,8 @@ class Picker(ChoiceSheet[str | None]):
             text = f'Nothing matches "{self.field.text}". {key} clears.' if self.field.text else self.empty
             return self.text_rows(width, clean_line(text), "t3")
         longest = max(len(clean_line(item.label)) for item in items)
-        label_width = min(longest + 3, max(12, width // 2))
+        others = max(len(clean_line(item.about)) + len(item.right) for item in items)
+        label_width = min(longest + 3, max(12, width // 2, width - others - 8))
         rows: list[Strip] = []
         self.cursor_row = None
         group = ""
@@ -181,7 +185,9 @@ class Picker(ChoiceSheet[str | None]):
 
     def _item_rows(self, cells: int, index: int, item: Item, label_width: int) -> list[Strip]:
         pen, symbols = self.choice_pen(index), self.looks.symbols
-        name = pen.part(clean_line(item.label), "t1" if item.offered else "t3", bold=pen.chosen)
+        text = clean_line(item.label)
+        shown = fit_path(text, label_width - 3, symbols.ellipsis) if item.is_path else text
+        name = pen.part(shown, "t1" if item.offered else "t3", bold=pen.chosen)
         label = cut_parts([name], label_width - 1, symbols.ellipsis)
         left = [
             pen.mark,

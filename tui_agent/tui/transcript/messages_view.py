@@ -9,6 +9,7 @@ from typing import Final
 
 from rich.style import Style
 
+from tui_agent.folds.session.generated_files import format_folders
 from tui_agent.folds.text.labels import TURN_END_LABELS, mention_name, mention_result
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
@@ -175,12 +176,15 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     if entry.reason != "finished":
         end_role = _END_ROLES.get(entry.reason, "warning")
         left += [Run(TURN_END_LABELS[entry.reason], look.s(end_role)), Run(dot, tone)]
-    files = [Run(format_count(entry.files, "file") if entry.files else "no files changed", tone)]
+    folders = format_folders(entry.folders, most=1)
+    own = format_count(entry.files, "file")
+    files = [Run(own if entry.files else folders or "no files changed", tone)]
     if entry.files:
         for words, role in format_line_changes(entry.added, entry.removed, look.symbols.minus):
             files += [Run(" ", tone), Run(words, look.s(role))]
+        files += [Run(f"{dot}{folders}", tone)] if folders else []
     right = [Run(format_cost(entry.cost_usd), tone)] if entry.cost_usd is not None else []
-    if entry.files:
+    if entry.files or folders:
         pressed = _pressable(look.available("diff", "undo"), look.s("t2"), tone)
         right += [*([Run("   ", tone)] if right and pressed else []), *pressed]
     room = look.right - TEXT_COLUMN - (width_of(right) + 2 if right else 0)

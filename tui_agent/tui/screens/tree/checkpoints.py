@@ -12,6 +12,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui_agent.folds.session.checkpoints import Checkpoint, PathChange
+from tui_agent.folds.session.generated_files import format_files, format_folders
 from tui_agent.folds.text.line_diff import LineDiff
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
@@ -117,8 +118,10 @@ class CheckpointsScreen(Page[Checkpoint]):
         files, rest = checkpoint.files[:MAX_FILES], checkpoint.unlisted_count
         rest += len(checkpoint.files) - len(files)
         _draw_facts(facts, checkpoint)
-        if files:
+        if files or checkpoint.folders:
             facts.section("Files")
+            for folder in checkpoint.folders:
+                facts.text(format_folders([folder]))
             facts.line_counts(FileCounts(file.path, file.added, file.removed) for file in files)
         if rest:
             facts.text(f"and {rest} more", "t3")
@@ -170,11 +173,12 @@ def _name(checkpoint: Checkpoint) -> str:
     """Return a name for a checkpoint: the files that it changed, or the operation on them."""
     count = len(checkpoint.files) + checkpoint.unlisted_count
     if checkpoint.restored:
-        return f"restored {format_count(count, 'file')}"
+        return f"restored {format_files(count, checkpoint.folders)}"
     if checkpoint.part < 0:
         return "the files before the session"
-    first = checkpoint.files[0].path if checkpoint.files else "no file"
-    return f"{first} and {count - 1} more" if count > 1 else first
+    first = checkpoint.files[0].path if checkpoint.files else ""
+    own = f"{first} and {count - 1} more" if count > 1 else first
+    return ", ".join(filter(None, (own, format_folders(checkpoint.folders)))) or "no file"
 
 
 def _blobs(file: PathChange) -> tuple[str | None, str | None]:

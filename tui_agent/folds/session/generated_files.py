@@ -1,0 +1,46 @@
+"""The changed files of generated folders, such as `.venv/`, summed over several checkpoints.
+
+Invariant: a file that changed twice counts once as far as the size of its folder shows it.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from tui_agent.protocol.events.files import FolderChange
+from tui_agent.protocol.unicode_text import format_count
+
+FolderFiles: TypeAlias = tuple[str, int]
+"""A generated folder, with `/` at its end, and the number of its changed files."""
+
+
+class GeneratedFiles:
+    """Sums of changed files by folder."""
+
+    def __init__(self) -> None:
+        self._changed: dict[str, int] = {}
+        self._total: dict[str, int] = {}
+
+    def add(self, folders: Iterable[FolderChange]) -> None:
+        """Add the changes that one checkpoint counts."""
+        for folder in folders:
+            self._changed[folder.path] = self._changed.get(folder.path, 0) + folder.files
+            self._total[folder.path] = max(self._total.get(folder.path, 0), folder.total)
+
+    def view(self) -> tuple[FolderFiles, ...]:
+        """Return the folders in order of their first change."""
+        return tuple(
+            (path, min(count, max(self._total[path], 1))) for path, count in self._changed.items() if count
+        )
+
+
+def format_folders(folders: Sequence[FolderFiles], most: int = 3) -> str:
+    """Return folders as text: `.venv/ 2,570 files, target/ 1 file and 2 more generated folders`."""
+    text = ", ".join(f"{path} {format_count(count, 'file')}" for path, count in folders[:most])
+    rest = len(folders) - most
+    return f"{text} and {format_count(rest, 'more generated folder')}" if rest > 0 else text
+
+
+def format_files(count: int, folders: Sequence[FolderFiles]) -> str:
+    """Return a number of files and generated folders as text: `2 files and .venv/ 2,570 files`; `0 files`."""
+    own = format_count(count, "file") if count or not folders else ""
+    return " and ".join(filter(None, (own, format_folders(folders))))
