@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tui_agent.config.programs import find_program, git_environment
 from tui_agent.config.repository import Repository, find_repository, read_small_text
+from tui_agent.folds.text.generated_folders import GeneratedFolders
 
 TIMEOUT_S = 10.0
 ATTRIBUTES = "* -filter -ident -working-tree-encoding !diff !merge\n"
@@ -46,6 +47,20 @@ def locate_repository(root: Path) -> Repository | None:
         return find_repository(root)
     except OSError:
         return None
+
+
+def list_own_files(root: Path, *, timeout_s: float = TIMEOUT_S) -> list[str] | None:
+    """Return the files that git tracks, and those that it neither tracks nor ignores and that are not generated.
+
+    Folders that git lists but does not enter have no `/` at their end. Returns None where `query_git` does.
+    """
+    output = query_git(root, "ls-files", "-z", "-t", "-co", "--exclude-standard", timeout_s=timeout_s)
+    if output is None:
+        return None
+    items = [item.partition(" ") for item in os.fsdecode(output).split("\0") if item]
+    names = {name for _, _, name in items}
+    folder_of = GeneratedFolders(names.__contains__).folder_of
+    return [name.rstrip("/") for tag, _, name in items if name and (tag != "?" or not folder_of(name))]
 
 
 def query_git(root: Path, *words: str, timeout_s: float = TIMEOUT_S) -> bytes | None:

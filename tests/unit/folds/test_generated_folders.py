@@ -45,6 +45,15 @@ def test_an_ambiguous_name_needs_a_file_as_proof(path: str, file: str, folder: s
     assert GeneratedFolders(lambda asked: asked == file).folder_of(path) == folder
 
 
+def test_an_ambiguous_folder_with_committed_files_is_not_generated() -> None:
+    folders = GeneratedFolders(
+        lambda path: path in ("package.json", "a/Cargo.toml"), lambda folder: folder == "build/"
+    )
+    assert [folders.folder_of(path) for path in ("build/webpack.js", "dist/x.js", "a/target/x")] == [
+        "", "dist/", "a/target/",
+    ]  # fmt: skip
+
+
 def test_files_are_counted_by_their_folder_and_each_proof_is_looked_up_once() -> None:
     asked: list[str] = []
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_agent.config.git_query import locate_repository, query_git
+from tui_agent.config.git_query import list_own_files, locate_repository
 from tui_agent.config.repository import Repository
 from tui_agent.config.small_files import read_regular
+from tui_agent.folds.text.generated_folders import CACHE_FOLDERS, INSTALLED_FOLDERS, REPOSITORY_FOLDERS
 from tui_agent.folds.text.gitignore import IgnoreRules
 
 MAX_FILES = 200_000
@@ -28,10 +29,8 @@ GONE_TIME = -2
 
 When the folder is created, the time of its parent changes.
 """
-NEVER_LISTED = frozenset(
-    {".git", ".hg", ".svn", ".jj", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
-)
-INSTALL_FOLDERS = frozenset({"node_modules", ".venv", "venv", ".tox", ".nox", ".eggs", "site-packages"})
+NEVER_LISTED = REPOSITORY_FOLDERS | CACHE_FOLDERS
+INSTALL_FOLDERS = INSTALLED_FOLDERS | {"site-packages"}
 LOCK_FILES = frozenset(
     """package-lock.json yarn.lock pnpm-lock.yaml npm-shrinkwrap.json bun.lockb poetry.lock uv.lock pdm.lock Pipfile.lock
     Cargo.lock go.sum Gemfile.lock composer.lock flake.lock gradle.lockfile Package.resolved Podfile.lock mix.lock
@@ -86,7 +85,7 @@ def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, li
     os.scandir(root).close()
     repository = locate_repository(root)
     index = index_key(repository)
-    names = _git_names(root) if repository is not None else None
+    names = list_own_files(root, timeout_s=GIT_S) if repository is not None else None
     listed = sorted(set(names if names is not None else walk(root)))
     return stat_files(root, listed, may_show, index), listed
 
@@ -239,13 +238,6 @@ def index_key(repository: Repository | None) -> tuple[int, int]:
     except OSError:
         return (0, 0)
     return (info.st_mtime_ns, info.st_size)
-
-
-def _git_names(root: Path) -> list[str] | None:
-    output = query_git(root, "ls-files", "-z", "-co", "--exclude-standard", timeout_s=GIT_S)
-    if output is None:
-        return None
-    return [name.rstrip("/") for name in os.fsdecode(output).split("\0") if name]
 
 
 def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Folders of generated or installed files, such as `.venv`: their names, and the rule for ambiguous names.
 
-Invariant: this module has the only list of these names. A folder with an ambiguous name counts only if a file proves it.
+Invariant: this module has the only list of these names. A folder with an ambiguous name counts only if a file proves it
+and the user's git repository holds none of its files.
 """
 
 from collections import Counter
@@ -31,10 +32,16 @@ PROOFS: Final = {
 
 
 class GeneratedFolders:
-    """Finds the generated folder of a path. `has_file` tells whether there is a file at a path."""
+    """Finds the generated folder of a path.
 
-    def __init__(self, has_file: Callable[[str], bool]) -> None:
-        self._has_file = has_file
+    `has_file` tells whether there is a file at a path, `is_committed` whether the user's repository holds files of a
+    folder (a path with `/` at its end).
+    """
+
+    def __init__(
+        self, has_file: Callable[[str], bool], is_committed: Callable[[str], bool] = lambda folder: False
+    ) -> None:
+        self._has_file, self._is_committed = has_file, is_committed
         self._proved: dict[str, bool] = {}
 
     def folder_of(self, path: str) -> str:
@@ -55,7 +62,7 @@ class GeneratedFolders:
                 parent + proof.removeprefix("../") if proof.startswith("../") else folder + proof
                 for proof in PROOFS[name]
             )
-            self._proved[folder] = any(map(self._has_file, files))
+            self._proved[folder] = any(map(self._has_file, files)) and not self._is_committed(folder)
         return self._proved[folder]
 
     def count(self, paths: Iterable[str]) -> Counter[str]:

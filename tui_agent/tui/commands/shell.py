@@ -2,10 +2,11 @@
 
 import shlex
 
+from tui_agent.folds.text.generated_folders import GENERATED_FOLDERS
 from tui_agent.protocol.commands import RunUserShell
 from tui_agent.tui.context import AppContext
 
-SKIPPED = (".?*", "node_modules", "venv", "site-packages", "__pycache__")
+SKIPPED = (".?*", "site-packages", *sorted(name for name in GENERATED_FOLDERS if not name.startswith(".")))
 
 
 def run_command(context: AppContext, argument: str) -> None:

@@ -11,7 +11,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
-from tui_agent.folds.session.generated_files import FolderFiles, format_files
+from tui_agent.folds.session.generated_files import FolderFiles, format_folders
 from tui_agent.folds.text.hunks import first_line, hunk_sides, split_hunks
 from tui_agent.folds.text.line_diff import LineDiff, count_line_changes
 from tui_agent.folds.transcript.entries import NoticeEntry
@@ -112,13 +112,15 @@ class DiffSheet(Viewer):
         """Return the number of files, and of lines if all files are shown: `3 files +4 −2`."""
         if not self._files and not self._folders:
             return ""
-        count = format_files(len(self._files) + self._unlisted_count, self._folders)
+        own = len(self._files) + self._unlisted_count
+        count = format_count(own, "file")
         if len(self._page) < len(self._files):
             return f"files {self._first + 1:,}–{self._first + len(self._page):,} of {count}"
         diffs = [diff for diff, _ in self._comparisons.values() if diff is not None]
         added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
         changes = format_line_changes(added, removed, self.looks.symbols.minus)
-        return " ".join([count, *(words for words, _ in changes)])
+        lines = [words for words, _ in changes]
+        return ", ".join(filter(None, (" ".join([count, *lines]), format_folders(self._folders, most=1))))
 
     def follow(self) -> None:
         """Show the outcome of a requested revert, and read the changes again."""

@@ -14,7 +14,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
-from tui_agent.config.git_query import query_git
+from tui_agent.config.git_query import list_own_files
+from tui_agent.folds.text.generated_folders import GENERATED_FOLDERS, REPOSITORY_FOLDERS
 
 MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30
@@ -24,9 +25,7 @@ ENOUGH_MATCHES: Final = 200
 MAX_QUERY_LENGTH: Final = 64
 """Number of characters of a query that are used; the others are ignored."""
 FRESH_S = 5.0
-_SKIPPED = frozenset(
-    {".git", "node_modules", "__pycache__", ".venv", "venv", ".mypy_cache", ".tox", "target"}
-)
+_SKIPPED = REPOSITORY_FOLDERS | GENERATED_FOLDERS | {"target"}
 
 
 def list_files(root: Path) -> list[str]:
@@ -34,11 +33,11 @@ def list_files(root: Path) -> list[str]:
 
     Blocks, so call it in a thread.
     """
-    listed = query_git(root, "ls-files", "-co", "--exclude-standard", "-z")
+    listed = list_own_files(root)
     if listed is None:
         return _walk(root)
-    names = listed.decode("utf-8", "replace").split("\0")
-    return sorted({name for name in names if name})[:MAX_PATHS]
+    names = (name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for name in set(listed))
+    return sorted(names)[:MAX_PATHS]
 
 
 def _walk(root: Path) -> list[str]:

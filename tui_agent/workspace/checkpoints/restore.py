@@ -140,10 +140,14 @@ async def apply_operations(
         await run_sync(_checked_moves, shadow, operations, staging)
     except OSError as fault:
         raise _restore_error(fault) from fault
-    folder_of = shadow.find_generated().folder_of
-    own_first = sorted(operations, key=lambda operation: bool(folder_of(operation.path)))
-    detailed = own_first[: shadow.limits.max_paths]
+    detailed = (await run_sync(_own_first, shadow, operations))[: shadow.limits.max_paths]
     return tuple(_file_stand(operation, prepared, sizes) for operation in detailed)
+
+
+def _own_first(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[RestoreOperation]:
+    """Return the operations with those in generated folders at the end."""
+    folder_of = shadow.find_generated().folder_of
+    return sorted(operations, key=lambda operation: bool(folder_of(operation.path)))
 
 
 def _lay_out(

@@ -13,6 +13,7 @@ from uuid import uuid4
 import anyio
 from anyio.to_thread import run_sync
 
+from tui_agent.config.git_query import query_git
 from tui_agent.errors import CheckpointError
 from tui_agent.folds.text.generated_folders import GeneratedFolders
 from tui_agent.workspace.checkpoints.cancellation import iterate_cancellable
@@ -74,8 +75,14 @@ class CheckpointStore:
         return session.relative_to(self.workspace).as_posix()
 
     def find_generated(self) -> GeneratedFolders:
-        """Return a finder of generated folders, for one call: a proof is a file of the checkpoint or the workspace."""
-        return GeneratedFolders(lambda path: path in self.tracked or os.path.lexists(self.workspace / path))
+        """Return a finder of generated folders, for one call: a proof is a file of the checkpoint or the workspace.
+
+        It blocks, so it is used in a thread.
+        """
+        return GeneratedFolders(
+            lambda path: path in self.tracked or os.path.lexists(self.workspace / path),
+            lambda folder: bool(query_git(self.workspace, "ls-files", "-z", "--", folder)),
+        )
 
     def require_workspace(self) -> None:
         """Raise `CheckpointError` if the workspace is missing, so that its files are not reported as deleted."""

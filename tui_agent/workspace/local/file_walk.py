@@ -13,17 +13,17 @@ from pathlib import Path
 
 from tui_agent.config.small_files import read_regular
 from tui_agent.errors import EnvironmentFault
+from tui_agent.folds.text.generated_folders import CACHE_FOLDERS, INSTALLED_FOLDERS, REPOSITORY_FOLDERS
 from tui_agent.folds.text.gitignore import IgnoreRules
 from tui_agent.ports.environment import FileInfo
 from tui_agent.workspace.local.containment import MAX_DEPTH, Containment
 from tui_agent.workspace.local.local_files import scan_folder
 
-ALWAYS_SKIPPED = frozenset(
-    {".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
-)
-"""Folders without user content, such as `.git`, which a walk always leaves out."""
-INSTALLED_FOLDERS = frozenset({"node_modules", ".venv", ".tox", ".nox", ".eggs"})
-"""Folders of installed code. They are left out like ignored folders, even if no ignore file lists them."""
+ALWAYS_SKIPPED = REPOSITORY_FOLDERS | CACHE_FOLDERS
+"""Folders without user content, such as `.git`, which a walk always leaves out.
+
+It leaves out `INSTALLED_FOLDERS` like ignored folders, even if no ignore file lists them.
+"""
 _MAX_IGNORE_BYTES = 1_000_000
 _BATCH_SIZE = 512
 _MAX_BATCH_S = 0.05

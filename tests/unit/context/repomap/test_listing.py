@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.context.repomap.file_list import is_current, list_files, refresh_list
+from tui_agent.tui.prompt.files import list_files as completed
 
 
 def names(root: Path) -> list[str]:
@@ -164,3 +165,21 @@ def test_a_second_look_finds_what_changed_came_and_went(tmp_path: Path) -> None:
     assert [entry.path for entry in again.entries] == ["a.py", "sub/c.py", "sub/d.py"]
     (tmp_path / ".gitignore").write_text("sub/\n")
     assert [entry.path for entry in refresh_list(tmp_path, again, bool).entries] == [".gitignore", "a.py"]
+
+
+def test_generated_folders_without_an_ignore_file_are_left_out_unless_they_are_committed(
+    tmp_path: Path,
+) -> None:
+    committed = ["a.py", "Cargo.toml", "build/webpack.js", "package.json", "node_modules/kept/i.js"]
+    write(tmp_path, *committed)
+    git(tmp_path, "init")
+    git(tmp_path, "add", "-A")
+    generated = [".venv/lib/x.py", "target/debug/x.rs", "src/__pycache__/x.py", "node_modules/other/i.js"]
+    write(tmp_path, *generated, "env/not_proved.py", "docs/target/page.py")
+    listing = list_files(tmp_path, bool)
+    assert not {entry.path for entry in listing.entries} & set(generated)
+    assert {"a.py", "build/webpack.js", "env/not_proved.py", "docs/target/page.py"} <= {
+        entry.path for entry in listing.entries
+    }
+    assert sum(listing.skipped.values()) == 0
+    assert set(completed(tmp_path)) == {*committed, "env/not_proved.py", "docs/target/page.py"}
