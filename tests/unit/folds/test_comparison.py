@@ -10,11 +10,12 @@ import pytest
 from tests.stubs.golden import golden
 from tests.stubs.two_ways import CAUSE, ENTRY, FORK, MAIN, TEST_ENTRY, TEST_REPORT, two_ways
 from tui_agent.folds.base import current_branch
-from tui_agent.folds.comparison.fold import Comparison, compare
+from tui_agent.folds.comparison.fold import Comparison, FileDifference, compare
 from tui_agent.folds.comparison.side import MAX_BEATS, Branch, Side, build_side, list_beats, working_ms
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.eval import TestFinished
+from tui_agent.protocol.events.files import CheckpointTaken, FolderChange
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import ForkChange, SessionForked, SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled
@@ -328,3 +329,21 @@ def test_a_comparison_is_plain_json(compared: Comparison) -> None:
 def test_a_reason_has_words_for_every_end() -> None:
     for reason in TurnEnd.__args__:  # type: ignore[attr-defined]
         assert came_to(TurnFinished(turn=1, reason=reason)).outcome.label
+
+
+def test_a_generated_folder_is_one_difference_with_the_numbers_of_both() -> None:
+    def branch(name: str, *folders: FolderChange) -> Branch:
+        taken = CheckpointTaken(part=0, commit="c" * 40, author="command", folders=folders)
+        return Branch(name, log(TurnStarted(turn=1), taken))
+
+    left = branch(
+        "a", FolderChange(path=".venv/", files=2_570, total=2_570), FolderChange(path="b/", files=1, total=1)
+    )
+    right = branch(
+        "b", FolderChange(path=".venv/", files=3, total=3), FolderChange(path="b/", files=1, total=1)
+    )
+    found = compare(left, right)
+    assert found.differences == (
+        FileDifference(".venv/", left_note="2,570 generated files", right_note="3 generated files"),
+    )
+    assert compare(left, branch("c")).differences[0].right_note == ""

@@ -3,7 +3,7 @@
 Invariant: pure except for the contents read through each branch's `text`; a branch has no differences from itself.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,7 +16,7 @@ from tui_agent.protocol.events.tool import ToolCalled, ToolProgress
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.parts import TextPart
-from tui_agent.protocol.unicode_text import clip_line
+from tui_agent.protocol.unicode_text import clip_line, format_count
 
 AFTER_CHARS: Final = 200
 
@@ -73,7 +73,13 @@ def compare(left: Branch, right: Branch) -> Comparison:
         else None
     )
     return Comparison(
-        point, left_side, right_side, tuple(_differing_files(left_side.files, right_side.files))
+        point,
+        left_side,
+        right_side,
+        (
+            *_differing_files(left_side.files, right_side.files),
+            *_differing_folders(dict(left_side.folders), dict(right_side.folders)),
+        ),
     )
 
 
@@ -149,3 +155,13 @@ def _differing_files(
             left_file.note if left_file else "",
             right_file.note if right_file else "",
         )
+
+
+def _differing_folders(left: Mapping[str, int], right: Mapping[str, int]) -> Iterable[FileDifference]:
+    """Yield the generated folders in which the branches changed different numbers of files."""
+    for path in dict.fromkeys((*left, *right)):
+        if left.get(path) != right.get(path):
+            first, second = (
+                format_count(side[path], "generated file") if path in side else "" for side in (left, right)
+            )
+            yield FileDifference(path, left_note=first, right_note=second)

@@ -13,6 +13,7 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.files import NetFileChange, net_file_changes
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.generated_files import FolderFiles
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.labels import TURN_END_LABELS
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
@@ -233,6 +234,8 @@ class Side:
     added: int = 0
     removed: int = 0
     files: tuple[NetFileChange, ...] = ()
+    folders: tuple[FolderFiles, ...] = ()
+    """Generated folders with the number of their changed files, which `files` does not list."""
     tools: dict[str, int] = field(default_factory=dict)
     timeline: tuple[Beat, ...] = ()
     answer: str = ""
@@ -273,6 +276,7 @@ def build_side(branch: Branch, shared: int) -> Side:
         added=sum(file.added for file in files),
         removed=sum(file.removed for file in files),
         files=files,
+        folders=fold(FilesChanged(), events).folders,
         tools=dict(sorted(metrics.tools.items(), key=lambda pair: (-pair[1], pair[0]))),
         timeline=timeline,
         answer=_answer(events, branch.text),
