@@ -18,6 +18,7 @@ from tui_agent.cli.output import say, say_json_lines, warn
 from tui_agent.config import paths
 from tui_agent.config.api_keys import Keys
 from tui_agent.config.small_files import read_small
+from tui_agent.context.repomap.matched_words import MatchedWords
 from tui_agent.context.repomap.rendering import clean, describe_skipped
 from tui_agent.context.repomap.repository_map import RepoMap, Visibility
 from tui_agent.context.repomap.views import MapView, RankedFile
@@ -90,7 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         repo_map.close()
     if arguments.json:
-        say_json_lines(map(as_json, shown.files))
+        matched = MatchedWords(str(root), arguments.query or "")
+        say_json_lines(as_json(file, matched.find(file.path)) for file in shown.files)
         warn(summary(shown))
     else:
         say(shown.text.removesuffix("\n"))
@@ -130,12 +132,13 @@ def summary(shown: MapView) -> str:
     return words + ("; the index is still being built" if shown.partial else "")
 
 
-def as_json(file: RankedFile) -> dict[str, object]:
-    """Return a file of the repository map as a JSON object."""
+def as_json(file: RankedFile, words: list[tuple[str, int]]) -> dict[str, object]:
+    """Return a file of the repository map as a JSON object; `words` are the words of the question in it."""
     return {
         "path": clean(file.path),
         "score": file.score,
         "reasons": file.reasons,
+        "words": words,
         "symbols": [symbol._asdict() for symbol in file.symbols],
     }
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.commands import SetRepoMap, SetRepoMapOptions
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.tui.screens.map.screen import MapScreen
@@ -365,3 +367,56 @@ async def test_the_cursor_stays_at_its_row_when_the_map_is_made_anew_and_begins_
         await driven.press("end", "slash", "w", "enter")
         await shown(driven)
         assert position(page) == (0, -1)
+
+
+class WordsProgram(MapProgram):
+    """Answers with one file, its matched words and two symbols."""
+
+    async def __call__(self, *words: str) -> tuple[int, str]:
+        if words[0] != "map" or "--state" in words:
+            return await super().__call__(*words)
+        symbols = [
+            {
+                "name": name,
+                "kind": "def",
+                "line": line,
+                "end": line + 1,
+                "signature": f"def {name}()",
+                "parent": "",
+            }
+            for name, line in (("first", 3), ("second", 20))
+        ]
+        row = {
+            "path": "src/code.py", "score": 2.0, "reasons": ["words", "window"], "symbols": symbols,
+            "words": [["shift", 3], ["duration", 1], ["src", 0]],
+        }  # fmt: skip
+        return 0, f"{json.dumps(row)}\ntui-agent: 1 of 1 file, about 9 tokens\n"
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_a_file_shows_its_matched_words_and_its_code(tmp_path: Path, size: tuple[int, int]) -> None:
+    lines = [f"# line {number}" for number in range(1, 31)]
+    lines[2:4], lines[19:21] = ["def first():", "    return 1"], ["def second():", "    return 2"]
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "code.py").write_text("\n".join(lines) + "\n")
+    options = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
+    async with open_app(golden("night_shift"), size=size, outside=WordsProgram(), options=options) as driven:
+        await opened(driven, "shift duration")
+        assert "matches" in driven.text() and "shift, duration, src" in driven.text()
+        if size[0] < 100:
+            await driven.press("enter")
+        await driven.until(lambda: "return 1" in driven.text())
+        assert "words       shift ×3, duration ×1, src" in driven.text() and "(in its" in driven.text()
+        assert "window      it contains words of the" in driven.text()
+        assert "def second():" in driven.text() or size[0] < 100
+        assert "# line 10" not in driven.text() and "budget      1.2k tokens" in driven.text()
+        if size[0] < 100:
+            await driven.press("escape")
+        (tmp_path / "src" / "code.py").unlink()
+        page = driven.app.screen
+        assert isinstance(page, MapScreen)
+        page.request_map()
+        await shown(driven)
+        if size[0] < 100:
+            await driven.press("enter")
+        await driven.until(lambda: "The file no longer exists." in driven.text())

@@ -38,6 +38,13 @@ class MapFile:
     score: float = 0.0
     reasons: tuple[str, ...] = ()
     symbols: tuple[MapSymbol, ...] = ()
+    words: tuple[tuple[str, int], ...] = ()
+    """Words of the question in the file, with their numbers of lines; 0 if a word is only in the path."""
+
+    @property
+    def matches(self) -> str:
+        """The words of the question that the file matches; if there are none, the reasons why it is listed."""
+        return ", ".join([word for word, _ in self.words] or self.reasons)
 
 
 class MapLine(NamedTuple):

@@ -7,8 +7,9 @@ from textual.strip import Strip
 
 from tui_agent.protocol.settings import RepoMapOptions, SessionSettings
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.tui.modals.block_rows import diff_strips
 from tui_agent.tui.screens.map.queries import MapFile, MapLine, MapSymbol
-from tui_agent.tui.text import clean_line, fit
+from tui_agent.tui.text import clean_line, fit, fit_path
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, Pen, cells, list_pen, row
@@ -23,13 +24,16 @@ _SIGNATURE = re.compile(
 """Matches a definition: its keywords, its name and the rest."""
 _SCORE_FROM = 60
 """Width of the list in cells from which the score has a bar."""
+_PREVIEW_LINES: Final = 40
+_LINES_OF_SYMBOL: Final = 4
+"""Number of lines after the first one of a symbol that the preview of a file shows."""
 
 
 def column_names(width: int, looks: Looks) -> Strip:
     """Return the row with the column names of the list."""
     quiet = looks.palette.rich("t3", "s0")
     score = "    score".ljust(_BAR_CELLS + 10) if width >= _SCORE_FROM else "    "
-    return row(width, [(f"{score}file and symbols", quiet)], [("why", quiet)], fill=quiet)
+    return row(width, [(f"{score}file and symbols", quiet)], [("matches", quiet)], fill=quiet)
 
 
 def draw_line(line: MapLine | None, width: int, looks: Looks, *, chosen: bool, pinned: bool) -> Strip:
@@ -56,10 +60,10 @@ def _draw_file(file: MapFile, width: int, line: Pen, *, pinned: bool) -> Strip:
             ("  ", line.style()),
         ]
     room = max(8, width - cells(left) - 2)
-    path = fit(clean_line(file.path), room, symbols.ellipsis)
+    path = fit_path(clean_line(file.path), room, symbols.ellipsis)
     left.append((path, line.style(bold=True)))
     rest = room - len(path) - 3
-    why = fit(clean_line(", ".join(file.reasons)), max(0, rest), symbols.ellipsis) if rest > 8 else ""
+    why = fit(clean_line(file.matches), max(0, rest), symbols.ellipsis) if rest > 8 else ""
     return line.line(width, left, [(why, line.style("t2"))] if why else ())
 
 
@@ -102,20 +106,56 @@ MEANINGS: Final = {
 
 
 def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None:
-    """Add the details of a file: the reasons why it is in the map, and its symbols."""
+    """Add the details of a file: the reasons why it is in the map, with the words of the question in it."""
     facts.text(file.path, bold=True)
     facts.section("Why it is listed")
+    counts = [f"{word} ×{count}" if count else f"{word} (in its path)" for word, count in file.words]
+    facts.fact("words", ", ".join(counts))
     for reason in file.reasons:
+        if reason == "words" and counts:
+            continue
         if reason in MEANINGS:
             facts.fact(reason, MEANINGS[reason])
         elif reason != PINNED:
             facts.text(reason, "t2")
     if file.path in choice.pinned:
         facts.fact(PINNED, "it is always listed first", "accent")
-    if file.symbols:
-        facts.section("Shown symbols")
-    for symbol in file.symbols:
-        facts.fact(symbol.lines, symbol.text.strip())
+
+
+def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most: int) -> None:
+    """Add the code of a row of the map, at most `most` rows.
+
+    `text` is the file's text; None if it is not read, for the reason `fault` if that is not empty.
+    """
+    if text is None or fault:
+        facts.section("Code")
+        facts.text(fault or "reading …", "t3")
+        return
+    preview = code_preview(line, text)
+    if preview:
+        facts.section("Code")
+        facts.add_strips(diff_strips(line.file.path, preview, facts.looks, facts.width - 3), most=most)
+
+
+def code_preview(line: MapLine, text: str) -> str:
+    """Return the code of a symbol, or around all shown symbols of a file, as hunks of unchanged lines."""
+    lines = text.split("\n")
+    last = len(lines) - (not lines[-1])
+    if line.symbol is not None:
+        ranges = [(line.symbol.line, min(max(line.symbol.end, line.symbol.line), last))]
+    elif line.file.symbols:
+        ranges = [(symbol.line, min(symbol.line + _LINES_OF_SYMBOL, last)) for symbol in line.file.symbols]
+    else:
+        ranges = [(1, last)]
+    hunks: list[str] = []
+    room, done = _PREVIEW_LINES, 0
+    for first, end in sorted(ranges):
+        first, end = max(first, done + 1), min(end, first + room - 1)
+        if 0 < first <= end and room > 0:
+            head = f"@@ -{first} +{first} @@\n" if first > done + 1 or not hunks else ""
+            hunks.append(head + "".join(f" {text}\n" for text in lines[first - 1 : end]))
+            room, done = room - (end - first + 1), end
+    return "".join(hunks)
 
 
 def draw_map_facts(

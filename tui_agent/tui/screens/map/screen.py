@@ -4,10 +4,15 @@ Invariant: the ranking comes from `tui-agent map` and is the model's; pinned and
 settings of the session. Only the newest request is awaited. No key waits for an answer.
 """
 
+import asyncio
+import os
+from functools import partial
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from textual.strip import Strip
 
+from tui_agent.config.small_files import read_regular
 from tui_agent.protocol.commands import SetRepoMap, SetRepoMapOptions
 from tui_agent.protocol.settings import RepoMapOptions
 from tui_agent.protocol.unicode_text import format_count
@@ -24,7 +29,7 @@ from tui_agent.tui.screens.map.queries import (
     map_lines,
     parse_answer,
 )
-from tui_agent.tui.screens.map.rows import column_names, draw_file_facts, draw_line, draw_map_facts
+from tui_agent.tui.screens.map.rows import column_names, draw_code, draw_file_facts, draw_line, draw_map_facts
 from tui_agent.tui.screens.page import MIN_HEIGHT_FOR_HEADS
 from tui_agent.tui.screens.search_page import SearchPage
 from tui_agent.tui.text import clean_line
@@ -39,6 +44,9 @@ EDITS = frozenset({"left", "right", "home", "end", "backspace", "delete", "ctrl+
 """Keys that edit the current question; any other key begins a new question."""
 EMPTY = "Nothing to map here: no file with text was found."
 FOLLOW_S = 0.25
+MAX_CODE_BYTES = 1_000_000
+_LEAST_CODE = 6
+"""Minimum number of rows of the preview of a file's code."""
 COUNT_S = 0.8
 """Seconds between two queries of the index's progress while the index is built."""
 BUILDING = "the index is still being built"
@@ -79,6 +87,8 @@ class MapPage(SearchPage[MapLine | None]):
         self._is_built, self._is_counting = True, False
         self._files_at_request = -1
         """Number of files in the index when the map was last requested because the index was complete."""
+        self._texts: dict[str, tuple[str | None, str]] = {}
+        """The files that were read for the preview since the newest answer: the text, or the reason why there is none."""
         self._settings = settings = context.state.settings
         self.choice = RepoMapOptions() if settings is None else settings.map_options
 
@@ -120,6 +130,7 @@ class MapPage(SearchPage[MapLine | None]):
     async def _request_map(self, words: list[str]) -> None:
         status, output = await self.context.ask(*words)
         self.answer, self.busy = parse_answer(status, output), False
+        self._texts.clear()
         self._is_built = BUILDING not in self.answer.note
         self.show_origin()
         if self.answer.fault:
@@ -201,11 +212,42 @@ class MapPage(SearchPage[MapLine | None]):
     def draw_detail(self, facts: Facts) -> None:
         answer = self.answer or Answer()
         facts.gap()
+        end = Facts(facts.looks, facts.width)
+        draw_map_facts(end, self.choice, len(answer.files), self.context.state.settings, answer.note)
         if self.chosen is not None:
             draw_file_facts(facts, self.chosen.file, self.choice)
+            self._draw_code(facts, self.chosen, self.detail.size.height - len(end.rows))
         elif answer.fault and not self.busy:
             facts.text(answer.fault, "t3")
-        draw_map_facts(facts, self.choice, len(answer.files), self.context.state.settings, answer.note)
+        facts.rows += end.rows
+
+    def _draw_code(self, facts: Facts, line: MapLine, height: int) -> None:
+        """Add the code of a row of the map, as many rows as fit above `height`, and read the file if needed."""
+        path = line.file.path
+        text, fault = self._texts.get(path, (None, ""))
+        draw_code(facts, line, text, fault, most=max(_LEAST_CODE, height - len(facts.rows) - 3))
+        if path not in self._texts:
+            self.start_worker(partial(self._read_code, path), "code")
+
+    async def _read_code(self, path: str) -> None:
+        file = Path(str(self.context.app.options.cwd)) / path
+        self._texts[path] = await asyncio.to_thread(read_text, file)
+        self.show_detail()
+
+
+def read_text(file: Path) -> tuple[str | None, str]:
+    """Return a file's text, and a sentence if it cannot be shown."""
+    try:
+        data = read_regular(file, MAX_CODE_BYTES, os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None, "The file no longer exists."
+    except OSError as error:
+        return None, f"The file cannot be read: {error.strerror}."
+    if data is None:
+        return None, "Not a regular file."
+    if b"\0" in data:
+        return None, "Binary file."
+    return data.decode("utf-8", "replace"), ""
 
 
 class MapScreen(MapPage):
