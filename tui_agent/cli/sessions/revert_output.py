@@ -61,7 +61,13 @@ def print_plan(plan: CheckpointPlanned) -> None:
         for act in plan.changes
     ]
     rows += [
-        [folder.path, format_count(folder.files + folder.conflicts, "generated file"), "", "", _kept(folder)]
+        [
+            folder.path,
+            format_count(folder.files + folder.conflicts, "generated file"),
+            "",
+            "",
+            _describe_conflicts(folder),
+        ]
         for folder in plan.folders
     ]
     table(rows, ["path", "action", "+", "-", "also changed by someone else since"])
@@ -100,5 +106,5 @@ def print_result(result: RevertResult, request: Revert) -> None:
             say(f"  {path}")
 
 
-def _kept(folder: FolderChange) -> str:
+def _describe_conflicts(folder: FolderChange) -> str:
     return f"{format_count(folder.conflicts, 'file')} kept" if folder.conflicts else ""

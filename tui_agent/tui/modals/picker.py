@@ -41,7 +41,6 @@ class Item:
     """True if the label is a path, which is shortened in its middle."""
 
 
-
 def item_words(item: Item) -> set[str]:
     """Return the words that find an item before all others: its label and `found_by`, without a slash."""
     return {word.removeprefix("/").casefold() for word in f"{item.label} {item.found_by}".split()}
