@@ -157,8 +157,9 @@ class Picker(ChoiceSheet[str | None]):
             text = f'Nothing matches "{self.field.text}". {key} clears.' if self.field.text else self.empty
             return self.text_rows(width, clean_line(text), "t3")
         longest = max(len(clean_line(item.label)) for item in items)
-        others = max(len(clean_line(item.about)) + len(item.right) for item in items)
-        label_width = min(longest + 3, max(12, width // 2, width - others - 8))
+        paths = [len(clean_line(item.about)) + len(item.right) for item in items if item.is_path]
+        room = width - max(paths) - 8 if paths else 0  # a path may take all but the words beside it
+        label_width = min(longest + 3, max(12, width // 2, room))
         rows: list[Strip] = []
         self.cursor_row = None
         group = ""
