@@ -33,6 +33,7 @@ from tui_agent.ports.agent import (
     Reject,
     SayMessage,
 )
+from tui_agent.ports.artifact import is_artifact, read_artifact
 from tui_agent.ports.delegate import DelegateReport, Delegates, DelegateTask
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileContent, FileInfo
 from tui_agent.ports.hook import HOOK_EVENTS, HookAnswer
@@ -366,9 +367,11 @@ __all__ = [
     "format_bytes",
     "format_count",
     "image_type",
+    "is_artifact",
     "left_out_note",
     "list_note_locations",
     "load_spec",
+    "read_artifact",
     "read_note",
     "replace_private",
     "strip_accents",

@@ -2,8 +2,6 @@
 
 import time
 
-from pydantic import Field
-
 import tui_agent.plugin_api as api
 
 MAX_RESULTS = 300
@@ -13,7 +11,7 @@ MAX_SECONDS = 20.0
 class GlobArgs(api.FrozenModel):
     """Arguments of glob."""
 
-    pattern: str = Field(description="src/**/*.py; without a slash: names in any folder")
+    pattern: str
     path: str = ""
 
 

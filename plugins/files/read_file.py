@@ -1,6 +1,8 @@
-"""read_file: reads a file's lines with their numbers, or an image."""
+"""read_file: reads the lines of a file or an artifact with their numbers, or an image."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 
@@ -12,6 +14,7 @@ from .text import decode, describe_binary
 
 MAX_LINES = 2000
 MAX_CHARS = 50_000
+MAX_ARTIFACT_CHARS = 16_000
 MAX_LINE_CHARS = 2000
 MAX_IMAGE_BYTES = 5_000_000
 
@@ -21,11 +24,11 @@ class ReadFileArgs(api.FrozenModel):
 
     path: str
     offset: int = Field(default=1, ge=1, description="first line")
-    limit: int = Field(default=MAX_LINES, ge=1, le=MAX_LINES)
+    limit: int = Field(default=MAX_LINES, ge=1)
 
 
 class ReadFile(api.BaseTool):
-    """Tool that reads lines of a text file, or an image. It records the file's digest, which edit_file checks."""
+    """Tool that reads lines of a text file or an artifact, or an image. It records a file's digest for edit_file."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("read_file", __file__, ReadFileArgs, verb="read", parallel_safe=True)
@@ -37,10 +40,16 @@ class ReadFile(api.BaseTool):
         return f"{args.path}:{args.offset}-{args.offset + args.limit - 1}"
 
     def effects(self, args: ReadFileArgs) -> tuple[api.Effect, ...]:
+        """Return the effect of reading the file; an artifact is part of the session."""
+        if api.is_artifact(args.path):
+            return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path),)
 
     async def run(self, args: ReadFileArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the requested lines within the limits of this module, or the image."""
+        if api.is_artifact(args.path):
+            rows = await api.read_artifact(args.path, ctx)
+            return await asyncio.to_thread(_artifact_result, rows, args, ctx)
         content = await _read_content(args.path, ctx.env)
         if api.image_type(content.data):
             return await _image_result(content, ctx)
@@ -102,6 +111,27 @@ async def _image_result(content: api.FileContent, ctx: api.ToolContext) -> api.T
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The lines from `first` to `last` (of `total`) as text for the model. `clipped`: the number of lines that were cut."""
+
+    body: str
+    first: int
+    last: int
+    total: int
+    clipped: int
+
+    def build_result(self, ctx: api.ToolContext, data: api.JsonMap, *events: api.FileRead) -> api.ToolResult:
+        """Return the page as a tool result with these data and events."""
+        return api.text_result(
+            self.body,
+            summary=api.format_count(self.last - self.first + 1, "line"),
+            display=(api.TextBlock(text=ctx.blobs.put_text(self.body)),),
+            data={**data, "first": self.first, "last": self.last, "lines": self.total},
+            events=events,
+        )
+
+
 def _text_result(content: api.FileContent, args: ReadFileArgs, ctx: api.ToolContext) -> api.ToolResult:
     decoded = decode(content.data)
     if decoded is None:
@@ -112,40 +142,50 @@ def _text_result(content: api.FileContent, args: ReadFileArgs, ctx: api.ToolCont
     lines = decoded.display_text.split("\n")
     if lines[-1] == "":
         lines.pop()
-    total = len(lines)
-    if args.offset > max(total, 1):
-        raise api.ToolError(
-            f"{content.path} has only {api.format_count(total, 'line')}; offset {args.offset} is past its end."
-        )
-    shown, clipped = _number_lines(lines, args.offset, min(args.limit, total - args.offset + 1))
-    last = args.offset + len(shown) - 1
     notes = [f"[{decoded.note}]"] if decoded.note else []
     if "\r\n" in decoded.text:
         notes.append("[lines end with CRLF]")
+    page = _build_page(content.path, lines, args, MAX_CHARS, notes)
+    whole = page.first == 1 and page.last == page.total and not page.clipped
+    event = _read_event(content, ctx, page.first, max(page.last, page.first), whole=whole)
+    return page.build_result(ctx, {"path": content.path}, event)
+
+
+def _artifact_result(rows: list[str], args: ReadFileArgs, ctx: api.ToolContext) -> api.ToolResult:
+    artifact_id = args.path.strip()
+    return _build_page(artifact_id, rows, args, MAX_ARTIFACT_CHARS).build_result(
+        ctx, {"artifact_id": artifact_id}
+    )
+
+
+def _build_page(
+    path: str, lines: list[str], args: ReadFileArgs, room: int, notes: Sequence[str] = ()
+) -> _Page:
+    """Number the requested lines, as many as `room` characters allow, and add notes. Raises `ToolError` past the end."""
+    total = len(lines)
+    if args.offset > max(total, 1):
+        raise api.ToolError(
+            f"{path} has only {api.format_count(total, 'line')}; offset {args.offset} is past its end."
+        )
+    shown, clipped = _number_lines(
+        lines, args.offset, min(args.limit, MAX_LINES, total - args.offset + 1), room
+    )
+    last = args.offset + len(shown) - 1
+    notes = [*notes]
     if clipped:
         notes.append(f"[{api.format_count(clipped, 'long line')} cut at {MAX_LINE_CHARS} characters]")
     if last < total:
         notes.append(f"[lines {args.offset}-{last} of {total}; read on with offset={last + 1}]")
     elif total == 0:
         notes.append("[the file is empty]")
-    body = "\n".join([*shown, *notes])
-    whole = args.offset == 1 and last == total and not clipped
-    block = ctx.blobs.put_text(body)
-    return api.text_result(
-        body,
-        summary=api.format_count(len(shown), "line"),
-        display=(api.TextBlock(text=block),),
-        data={"path": content.path, "first": args.offset, "last": last, "lines": total},
-        events=(_read_event(content, ctx, args.offset, max(last, args.offset), whole=whole),),
-    )
+    return _Page("\n".join([*shown, *notes]), args.offset, last, total, clipped)
 
 
-def _number_lines(lines: list[str], first: int, count: int) -> tuple[list[str], int]:
-    """Return up to `count` numbered lines, as many as `MAX_CHARS` allows, and how many of them were cut."""
+def _number_lines(lines: list[str], first: int, count: int, room: int) -> tuple[list[str], int]:
+    """Return up to `count` numbered lines, as many as `room` characters allow, and how many of them were cut."""
     width = len(str(first + count - 1))
     numbered: list[str] = []
     clipped = 0
-    room = MAX_CHARS
     for number in range(first, first + count):
         line = lines[number - 1].removesuffix("\r")
         if len(line) > MAX_LINE_CHARS:

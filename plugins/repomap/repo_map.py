@@ -5,14 +5,16 @@ from pydantic import Field
 import tui_agent.plugin_api as api
 
 MAX_TOKENS = 8000
+UNSENT: api.JsonMap = {"unsent": True}
+"""Marks arguments that models are not offered, because they cost bytes in every request. A call may pass them."""
 
 
 class RepoMapArgs(api.FrozenModel):
-    """Arguments of repo_map."""
+    """Arguments of repo_map. Models are offered only `query`."""
 
-    query: str | None = Field(default=None, description="omitted: the whole repository")
-    max_tokens: int = Field(default=1200, ge=100, le=MAX_TOKENS)
-    refresh: bool = Field(default=False, description="wait for the whole index")
+    query: str | None = None
+    max_tokens: int = Field(default=1200, ge=100, le=MAX_TOKENS, json_schema_extra=UNSENT)
+    refresh: bool = Field(default=False, json_schema_extra=UNSENT)
 
 
 class RepoMapTool(api.BaseTool):

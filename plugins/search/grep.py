@@ -1,4 +1,4 @@
-"""grep: finds the lines of files that match a regular expression.
+"""grep: finds the lines of files, or of an artifact, that match a regular expression.
 
 Invariant: ripgrep and the Python search return only line numbers. The lines are read through the environment, which
 allows only files of the workspace and files approved for this call.
@@ -29,10 +29,10 @@ class GrepArgs(api.FrozenModel):
     """Arguments of grep."""
 
     pattern: str
-    path: str = Field(default="", description="file or folder")
-    glob: str = Field(default="", description="e.g. src/**/*.ts")
+    path: str = ""
+    glob: str = ""
     ignore_case: bool = False
-    context: int = Field(default=0, ge=0, le=20, description="lines around each hit")
+    context: int = Field(default=0, ge=0, le=20)
     max_results: int = Field(default=100, ge=1, le=MAX_RESULTS)
 
 
@@ -45,6 +45,18 @@ class RenderedHits:
     files: int = 0
     chars: int = 0
     truncated: bool = False
+
+    def add(self, path: str, numbers: list[int], lines: list[str], args: GrepArgs) -> None:
+        """Add the matching lines of a file, as many as `max_results` allows. `lines` are all lines of the file."""
+        selected = numbers[: args.max_results - self.hits]
+        if not selected:
+            return
+        rows = [api.escape_unprintable(path), *_format_rows(lines, selected, args.context)]
+        self.lines += ["", *rows] if self.lines else rows
+        self.files += 1
+        self.hits += len(selected)
+        self.chars += sum(len(row) + 1 for row in rows)
+        self.truncated = len(selected) < len(numbers)
 
 
 class Grep(api.BaseTool):
@@ -59,13 +71,17 @@ class Grep(api.BaseTool):
         return f"{args.pattern} in {where}" if where else args.pattern
 
     def effects(self, args: GrepArgs) -> tuple[api.Effect, ...]:
-        """Return the effect of reading everything below the path."""
+        """Return the effect of reading everything below the path; an artifact is part of the session."""
+        if api.is_artifact(args.path):
+            return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path or ".", recursive=True),)
 
     async def run(self, args: GrepArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Return the matching lines with their numbers, by file in path order."""
         if not args.pattern or len(args.pattern) > MAX_PATTERN:
             raise api.ToolError("The pattern is empty." if not args.pattern else "The pattern is too long.")
+        if api.is_artifact(args.path):
+            return await _search_artifact(args, ctx)
         query = await _build_query(args, ctx.env)
         result = await ripgrep.search(query, ctx.env, ctx.may_read)
         if result is None:
@@ -73,6 +89,16 @@ class Grep(api.BaseTool):
             result = await python_search.search(query, ctx.env, ctx.may_read)
         shown = await _render(result, args, ctx.env)
         return _build_result(shown, result, args, ctx)
+
+
+async def _search_artifact(args: GrepArgs, ctx: api.ToolContext) -> api.ToolResult:
+    artifact_id, rows = args.path.strip(), await api.read_artifact(args.path, ctx)
+    _check_patterns(args.pattern, "")
+    query = Query(args.pattern, artifact_id, True, "", args.ignore_case, args.max_results, "\n".join(rows))
+    result = await python_search.search(query, ctx.env, ctx.may_read)
+    shown = RenderedHits()
+    shown.add(artifact_id, result.lines.get(artifact_id, []), rows, args)
+    return _build_result(shown, result, args, ctx, {"artifact_id": artifact_id})
 
 
 def _check_patterns(pattern: str, glob: str) -> None:
@@ -114,15 +140,7 @@ async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) ->
             shown.truncated = True
             break
         numbers, lines = await _read_hits(path, result.lines[path], env)
-        selected = numbers[: args.max_results - shown.hits]
-        if not selected:
-            continue
-        rows = [api.escape_unprintable(path), *_format_rows(lines, selected, args.context)]
-        shown.lines += ["", *rows] if shown.lines else rows
-        shown.files += 1
-        shown.hits += len(selected)
-        shown.chars += sum(len(row) + 1 for row in rows)
-        shown.truncated = len(selected) < len(numbers)
+        shown.add(path, numbers, lines, args)
     return shown
 
 
@@ -162,7 +180,11 @@ def _shorten(line: str) -> str:
 
 
 def _build_result(
-    shown: RenderedHits, result: SearchResult, args: GrepArgs, ctx: api.ToolContext
+    shown: RenderedHits,
+    result: SearchResult,
+    args: GrepArgs,
+    ctx: api.ToolContext,
+    data: api.JsonMap | None = None,
 ) -> api.ToolResult:
     hits = f"{shown.hits}{'+' if shown.truncated or result.incomplete else ''} {'hit' if shown.hits == 1 else 'hits'}"
     notes = list(result.notes)
@@ -174,5 +196,5 @@ def _build_result(
         text,
         summary=hits if shown.hits else "no hits",
         display=(api.TextBlock(text=ctx.blobs.put_text(text)),),
-        data={"hits": shown.hits, "files": shown.files, "engine": result.engine},
+        data={**(data or {}), "hits": shown.hits, "files": shown.files, "engine": result.engine},
     )

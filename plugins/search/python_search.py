@@ -119,8 +119,10 @@ async def _search(
     batch: list[tuple[str, str]] = []
     files = 0
     if query.single:
-        batch.append((query.path, decode_text((await env.read(query.path)).data) or ""))
-        await _scan(batch, worker, result)
+        text = query.text
+        if text is None:
+            text = decode_text((await env.read(query.path)).data) or ""
+        await _scan([(query.path, text)], worker, result)
         return
     async for item in env.walk(query.path):
         if item.kind != "file" or item.size > MAX_FILE_BYTES:

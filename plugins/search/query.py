@@ -11,10 +11,10 @@ _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A text search in one file or folder.
+    """A text search in one file or folder, or in an artifact.
 
     `path` is relative to the workspace, absolute if it is outside, or empty for the whole workspace. `single` is True
-    if `path` is a file.
+    if `path` is a file or an artifact. `text` is the text of the artifact.
     """
 
     pattern: str
@@ -23,6 +23,7 @@ class Query:
     glob: str
     ignore_case: bool
     max_results: int
+    text: str | None = None
 
 
 @dataclass

@@ -30,7 +30,7 @@ class ReadJobOutput(api.SessionTool):
             ReadJobOutputArgs,
             verb="read",
             timeout=READ_TIMEOUT_S,
-            needs={"jobs"},
+            needs={"jobs", "started_jobs"},
         )
 
     def target(self, args: ReadJobOutputArgs) -> str:

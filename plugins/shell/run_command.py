@@ -20,10 +20,10 @@ class RunCommandArgs(api.FrozenModel):
     """Arguments of run_command."""
 
     command: str
-    shell: bool | None = Field(default=None, description="false: plain words; omitted: bash if needed")
+    shell: bool | None = None
     timeout: float = Field(default=120, gt=0, le=MAX_TIMEOUT, description="seconds")
-    cwd: str = Field(default="", description="folder")
-    background: bool = Field(default=False, description="run as a job, e.g. a server; see read_job_output")
+    cwd: str = ""
+    background: bool = Field(default=False, description="for a server; then read_job_output")
 
 
 class RunCommand(api.BaseTool):

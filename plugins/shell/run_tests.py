@@ -35,7 +35,7 @@ class RunTestsArgs(api.FrozenModel):
     """Arguments of run_tests."""
 
     command: str = Field(default="", description="omitted: detected")
-    path: str = Field(default="", description="file or folder")
+    path: str = ""
     timeout: float = Field(default=600, gt=0, le=MAX_TIMEOUT, description="seconds")
 
 
@@ -131,7 +131,8 @@ def _build_result(
 def _shorten_output(framework: str, result: api.ExecResult, output: DecodedOutput) -> str:
     text = output.clean.rstrip("\n")
     if result.exit_code == 0:
-        return "\n".join(map(cut_line, text.split("\n")[-PASSED_LINES:]))
+        lines = [line for line in text.split("\n")[-PASSED_LINES:] if line.strip("-= ")]
+        return "\n".join(map(cut_line, lines))
     failures = find_failures(framework, output.clean) if len(text) > MAX_COMPLETE_CHARS else []
     if not failures or result.outcome != "exited":
         return shorten_for_model(output, CRASH_HEAD_CHARS, CRASH_TAIL_CHARS)

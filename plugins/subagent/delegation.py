@@ -44,15 +44,13 @@ async def _delegate(task: api.DelegateTask, ctx: api.ToolContext) -> api.Delegat
 class SpawnSubtaskArgs(api.FrozenModel):
     """Arguments of the tool `spawn_subtask`."""
 
-    prompt: str = Field(
-        min_length=1, description="everything the agent must know: paths, names, when it is done"
-    )
+    prompt: str = Field(min_length=1)
     allowed_tools: tuple[str, ...] | None = Field(
         default=None,
-        description="default: read_file, write_file, edit_file, list_directory, glob, grep",
+        description="omitted: the file tools",
     )
-    max_tokens: int = Field(default=MAX_TOKENS, ge=256, le=65_536, description="of each answer")
-    agent: str = Field(default="", description="a named agent")
+    max_tokens: int = Field(default=MAX_TOKENS, ge=256, le=65_536)
+    agent: str = ""
 
 
 class SpawnSubtask(DelegationTool):
@@ -86,7 +84,7 @@ class SpawnSubtask(DelegationTool):
 class DelegateReadonlyArgs(api.FrozenModel):
     """Arguments of delegate_readonly."""
 
-    task: str = Field(min_length=1, description="the question, and what is known")
+    task: str = Field(min_length=1)
 
 
 class DelegateReadonly(DelegationTool):

@@ -15,7 +15,7 @@ class Todo(api.FrozenModel, extra="ignore"):
 
     content: str
     status: api.TodoStatus = "pending"
-    id: str = Field(default="", description="omitted: a new one")
+    id: str = ""
     parent: str = Field(default="", description="id")
 
 

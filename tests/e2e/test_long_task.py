@@ -61,8 +61,8 @@ class Provider:
         if not self.steps:
             return Reply("Fertig: src/cart.py rundet.", usage=(given, 10, 0))
         name, arguments = self.steps.pop(0)
-        if name == "read_artifact":
-            arguments = {**arguments, "artifact_id": artifact_in(body)}
+        if arguments.get("path") == "the artifact":
+            arguments = {**arguments, "path": artifact_in(body)}
         call = (f"call_{len(self.asked)}", name, json.dumps(arguments))
         return Reply(f"Nun {name}.", calls=(call,), usage=(given, 20, 0))
 
@@ -75,7 +75,7 @@ def tokens_of(body: dict[str, Any]) -> int:
 def artifact_in(body: dict[str, Any]) -> str:
     """The output that was shown shortened last."""
     said = json.dumps(body["messages"])
-    return "art_" + said.rpartition("left out: read_artifact art_")[2][:12]
+    return "artifact:" + said.rpartition("left out: read_file or grep artifact:")[2][:12]
 
 
 class Replies(Protocol):
@@ -151,7 +151,7 @@ def work() -> list[Step]:
         ("edit_file", mend),
         tests,
         ("run_command", {"command": "seq 1 9000"}),
-        ("read_artifact", {"pattern": "8765"}),
+        ("grep", {"path": "the artifact", "pattern": "8765"}),
         *shops[READ_FIRST:],
         *(("grep", {"pattern": f"part_{at}_1", "path": "src"}) for at in range(10)),
         ("list_directory", {}),

@@ -80,7 +80,7 @@ async def test_old_outputs_are_put_away_first_in_few_big_portions(tmp_path: Path
         whole = (tmp_path / "sessions/ses_test" / artifact.path).read_text()
         first_line = words(away[0]).partition("\n")[0]
         assert whole.startswith(first_line) and first_line.startswith("output of call 0")
-        assert words(away[0]).endswith(f" left out: read_artifact {artifact.id} …]")
+        assert words(away[0]).endswith(f" left out: read_file or grep {artifact.id} …]")
         assert not check_pairs(model.asked[-1].messages)
 
 
@@ -88,10 +88,10 @@ async def test_what_was_shortened_or_read_of_an_artifact_is_put_away_under_that_
     tmp_path: Path,
 ) -> None:
     whole = "output of call 0: " + "word " * 1_600
-    held = f"art_{hashlib.sha256(whole.encode()).hexdigest()[:12]}"
-    reads = call(("read_artifact", f'{{"artifact_id":"{held}"}}'))
+    held = f"artifact:{hashlib.sha256(whole.encode()).hexdigest()[:12]}"
+    reads = call(("read_file", f'{{"path":"{held}"}}'))
     model = Worker([*work(1), reads, *work(8), say("done")])
-    tools = [Output(8_000), tools_of("artifacts")["read_artifact"]]
+    tools = [Output(8_000), tools_of("files")["read_file"]]
     async with running(tmp_path, [], tools, shrinking=ONLY_OUTPUTS) as bench:
         bench.use(model)
         await turn(bench, TASK)

@@ -71,8 +71,8 @@ async def test_every_request_has_its_manifest_and_the_sections_add_up(tmp_path: 
     assert packed[0].prefix_digest == packed[1].prefix_digest
 
 
-async def _prompts(tmp_path: Path, *policies: PolicyName, attended: bool = True) -> list[list[str]]:
-    """The sections of a request under each policy, in a session with a sandbox."""
+async def _prompts(tmp_path: Path, *policies: PolicyName, attended: bool = True) -> list[str]:
+    """The system prompt under each policy, in a session with a sandbox."""
     sections = prompt_sections(PromptTexts(), "Linux", "bash", TOOLS, attended=attended)
     async with running(tmp_path, [_using(0)] * len(policies), middlewares=sections) as bench:
         bench.recorder.append(EnvStarted(environment="local", root="/w", sandbox="bubblewrap"))
@@ -80,22 +80,24 @@ async def _prompts(tmp_path: Path, *policies: PolicyName, attended: bool = True)
             bench.submit(SetPolicy(policy=policy))
             bench.submit(SubmitPrompt(text="go"))
             await bench.until("turn.finished", count)
-        return [request.system.split("\n\n---\n\n") for request in bench.model.requests]
+        return [request.system for request in bench.model.requests]
 
 
 async def test_the_prompt_ends_with_guidance_and_in_plan_mode_with_its_rules(tmp_path: Path) -> None:
     get = PromptTexts().get
     plan, ask, edits, bypass = await _prompts(tmp_path, "plan", "ask", "accept-edits", "bypass")
-    assert plan == [*bypass[:-1], get("plan_mode")]
-    assert ask == edits == [*bypass[:-1], get("sandbox"), get("guidance")]
-    assert bypass[0] == get("identity") and bypass[2:] == [get("planning"), get("subagents"), get("guidance")]
+    start = bypass.removesuffix(get("guidance"))
+    assert plan == start + get("plan_mode")
+    assert ask == edits == f"{start}{get('sandbox')}\n\n{get('guidance')}" != bypass
+    assert start.startswith(get("identity") + "\n\nWorkspace: ")
+    assert start.endswith(f"\n\n{get('planning')}\n\n{get('subagents')}\n\n")
 
 
 async def test_without_a_user_the_prompt_says_so_and_a_plan_is_the_answer(tmp_path: Path) -> None:
     get = PromptTexts().get
     plan, ask = await _prompts(tmp_path, "plan", "ask", attended=False)
-    assert plan[-1] == get("plan_headless") and get("headless") not in plan
-    assert ask[-3:] == [get("sandbox"), get("headless"), get("guidance")]
+    assert plan.endswith("\n\n" + get("plan_headless")) and get("headless") not in plan
+    assert ask.endswith("\n\n".join(["", get("sandbox"), get("headless"), get("guidance")]))
 
 
 async def test_a_prompt_text_of_the_users_replaces_the_bundled_one(tmp_path: Path) -> None:

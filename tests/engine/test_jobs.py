@@ -82,6 +82,16 @@ async def test_a_job_goes_on_after_its_call_and_is_read_on(tmp_path: Path) -> No
         assert bench.recorder.state.jobs == ()
 
 
+async def test_read_job_output_is_offered_from_the_first_background_job_on(tmp_path: Path) -> None:
+    async with serving(tmp_path, job(ENDLESS), say("up"), stop()) as bench:
+        await turn(bench)
+        await turn(bench, 2)
+        offered = [[tool.name for tool in request.tools] for request in bench.model.requests]
+    without = ["run_command", "run_tests"]
+    assert offered == [without, *[["run_command", "read_job_output", "run_tests"]] * 3]
+    assert "read_job_output reads more or stops it" in told(bench)[0]
+
+
 async def test_a_job_that_ends_by_itself_says_how(tmp_path: Path) -> None:
     async with serving(tmp_path, job("echo broken; exit 3"), read(wait=10)) as bench:
         await turn(bench)

@@ -78,7 +78,7 @@ async def test_a_megabyte_is_told_as_head_and_tail_and_kept_whole(tmp_path: Path
     assert hashlib.sha256(file.read_bytes()).hexdigest() == artifact.sha256
     assert file.read_text() == LINES
     assert len(said) < result_limit(10_000) + 400 and "000000 a line" in said
-    assert artifact.id in said and artifact.sha256 not in said and "read_artifact" in said
+    assert artifact.id in said and artifact.sha256 not in said and "read_file or grep artifact:" in said
     assert artifact.preview_size <= len(said.encode())
     assert isinstance(end.full_output, BlobText) and end.full_output.blob_sha256 == artifact.sha256
 
@@ -104,8 +104,8 @@ async def test_a_secret_at_the_cut_is_in_no_piece(tmp_path: Path) -> None:
 
 async def test_the_model_reads_on_in_it_and_a_damaged_one_is_told(tmp_path: Path) -> None:
     digest = hashlib.sha256(LINES.encode()).hexdigest()
-    ask = f'{{"artifact_id":"art_{digest[:12]}","offset":30001,"lines":1}}'
-    tools = [Loud(LINES), tools_of("artifacts")["read_artifact"]]
+    ask = f'{{"path":"artifact:{digest[:12]}","offset":30001,"limit":1}}'
+    tools = [Loud(LINES), tools_of("files")["read_file"]]
     blob = tmp_path / "sessions/ses_test/blobs" / digest
 
     async def damage() -> None:
@@ -113,8 +113,8 @@ async def test_the_model_reads_on_in_it_and_a_damaged_one_is_told(tmp_path: Path
 
     answers = [
         call(("loud", "{}")),
-        call(("read_artifact", ask)),
-        [damage, *call(("read_artifact", ask))],
+        call(("read_file", ask)),
+        [damage, *call(("read_file", ask))],
         say("done"),
     ]
     async with running(tmp_path, answers, tools) as bench:

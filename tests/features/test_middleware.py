@@ -88,7 +88,7 @@ async def test_middlewares_stand_around_calls_in_the_order_of_registration(tmp_p
     assert isinstance(end, ToolFinished)
     words = [piece.text for piece in end.content if isinstance(piece, TextContent)]
     assert words[1:] == ["seen by inner", "seen by outer"]
-    assert system == "Section of inner.\n\n---\n\nSection of outer."
+    assert system == "Section of inner.\n\nSection of outer."
 
 
 def test_the_prompt_plans_then_delegates_between_identity_and_guidance() -> None:
@@ -131,11 +131,11 @@ def test_the_prompt_texts_say_what_they_are_for() -> None:
         PromptTexts().get(name) for name in ("identity", "planning", "sandbox", "subagents")
     )
     assert "Before you act" in identity and "into one answer. They run in order" in identity
-    assert "Mark an item before you start it and as soon as it is done" in planning
+    assert "mark an item before you start it and as soon as it is done" in planning
     assert "split big ones" in planning
     assert "only the workspace and /tmp, and have no network" in sandbox
     assert "Hand off work that needs none of this conversation" in delegation
-    assert "Put all it must know into the task, check its report" in delegation
+    assert "Tell it all it must know, and check its report" in delegation
 
 
 def test_every_prompt_text_is_documented() -> None:

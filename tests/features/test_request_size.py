@@ -16,8 +16,8 @@ from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context
 
 ALWAYS = {
-    "read_file", "write_file", "edit_file", "list_directory", "glob", "grep", "run_command", "read_job_output",
-    "run_tests", "write_todos", "read_artifact", "repo_map", "spawn_subtask", "delegate_readonly",
+    "read_file", "write_file", "edit_file", "list_directory", "glob", "grep", "run_command", "run_tests",
+    "write_todos", "repo_map", "spawn_subtask", "delegate_readonly",
 }  # fmt: skip
 Body = dict[str, Any]
 
@@ -62,16 +62,16 @@ def _system(body: Body) -> str:
     return str(body["messages"][0]["content"])
 
 
-async def test_the_first_headless_request_carries_at_most_6_kb_of_tools_and_2_kb_of_prompt(
+async def test_the_first_headless_request_carries_at_most_4_2_kb_of_tools_and_1_5_kb_of_prompt(
     options: SessionOptions,
 ) -> None:
     body = await _first_request(replace(options, policy="accept-edits"))
     assert _names(body) == ALWAYS
-    assert _size(body["tools"]) <= 6_000
-    assert "## Nobody is there" in _system(body) and _prompt_size(body, options) <= 2_000
+    assert _size(body["tools"]) <= 4_200
+    assert "Nobody can answer" in _system(body) and _prompt_size(body, options) <= 1_500
 
 
-async def test_the_apps_requests_carry_at_most_7_5_kb_of_tools_with_every_one_of_them(
+async def test_the_apps_requests_carry_at_most_5_7_kb_of_tools_with_every_one_of_them(
     options: SessionOptions, tmp_path: Path
 ) -> None:
     attended = replace(options, client="app", interactive=True, policy="plan")
@@ -84,8 +84,8 @@ async def test_the_apps_requests_carry_at_most_7_5_kb_of_tools_with_every_one_of
     body = await _first_request(attended)
     asking = {"ask_user", "present_plan", "write_note", "search_notes", "read_skill"}
     assert _names(body) == ALWAYS | asking
-    assert _size(body["tools"]) <= 7_500
-    assert _prompt_size(body, options) <= 2_000
+    assert _size(body["tools"]) <= 5_700
+    assert _prompt_size(body, options) <= 1_500
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ async def test_plan_mode_without_a_user_asks_for_the_plan_as_the_answer(options:
     assert _names(body) == ALWAYS
     system = _system(body)
     assert "Your answer is the plan" in system and "present_plan" not in system
-    assert "## Done" not in system and "## Nobody is there" not in system
+    assert "End with a few lines" not in system and "Decide yourself" not in system
 
 
 async def test_the_prompt_has_the_date_of_the_sessions_start_also_in_a_later_run(

@@ -39,7 +39,7 @@ from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import ContextMode, ModelInfo
 
-SEPARATOR = "\n\n---\n\n"
+SEPARATOR = "\n\n"
 TRAILING_SECTION: Final[SectionName] = "working_memory"
 """Section whose fragments change within a turn.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tui_agent.folds.context.compacted_history import calls_by_id, successful_calls
+from tui_agent.protocol.artifacts import ARTIFACT_PREFIX
 from tui_agent.protocol.base import text_size
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
@@ -136,7 +137,7 @@ def newest_readings(history: Sequence[Message]) -> set[CallId]:
 
 
 def path_of(call: ToolCallPart | None) -> str:
-    """Return a call's argument `path`, or an empty string if there is no call or no such argument."""
+    """Return the path of the file that a call names, or an empty string. An artifact is not a file."""
     arguments: Mapping[str, object] = call.arguments if call is not None else {}
     path = arguments.get("path")
-    return path if isinstance(path, str) else ""
+    return path if isinstance(path, str) and not path.startswith(ARTIFACT_PREFIX) else ""

@@ -77,7 +77,7 @@ def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
         changed,
         _optional_block("The newest tests", _failed_tests(facts, calls, text), 0.03),
         read,
-        _optional_block("Outputs available with read_artifact", artifacts, 0.02),
+        _optional_block("Outputs for read_file and grep", artifacts, 0.02),
     ]
 
 
@@ -145,9 +145,7 @@ def _fit_newest(lines: Sequence[str], whole: str, room: int) -> FittedText:
         return FittedText("\n".join(lines))
     omitted = len(lines) - fitting
     return FittedText(
-        "\n".join(
-            [f"{LEFT_OUT_PREFIX}{omitted} older; read_artifact {artifact_id(whole)})", *lines[omitted:]]
-        ),
+        "\n".join([f"{LEFT_OUT_PREFIX}{omitted} older; read_file {artifact_id(whole)})", *lines[omitted:]]),
         cut=True,
         dropped=omitted,
     )
@@ -190,7 +188,7 @@ def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], whole: str, r
             if len(ends) < len(pieces[index]):
                 excess -= len(pieces[index]) - len(ends)
                 pieces[index] = ends
-    note = f"(Some messages are shortened: read_artifact {artifact_id(whole)})"
+    note = f"(Some messages are shortened: read_file {artifact_id(whole)})"
     omitted = 0
     if excess > 0:
         first = max(1, count_fitting(pieces, room // 4))
@@ -259,9 +257,7 @@ def _fit_todo(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> Fitte
     remaining = room - _NOTE - sum(len(line) + 1 for line in open_lines)
     if remaining < 0:
         fit = max(1, count_fitting(open_lines, room - _NOTE))
-        note = (
-            f"{LEFT_OUT_PREFIX}{format_count(len(lines) - fit, 'task')}; read_artifact {artifact_id(whole)})"
-        )
+        note = f"{LEFT_OUT_PREFIX}{format_count(len(lines) - fit, 'task')}; read_file {artifact_id(whole)})"
         return FittedText("\n".join([*open_lines[:fit], note]), cut=True, dropped=len(lines) - fit)
     done = [line for is_done, line in lines if is_done]
     kept_count = count_fitting(done[::-1], remaining)
@@ -290,7 +286,7 @@ def _failed_tests(facts: Facts, calls: dict[CallId, ToolCallPart], text: Text) -
         return ""
     headline, command, *_ = [*text_of_content(newest.content, text).splitlines(), "", ""]
     lines = [headline, command if command.startswith("$ ") else ""]
-    lines.append(f"read_artifact {newest.artifact_id}" if newest.artifact_id else "")
+    lines.append(f"read_file {newest.artifact_id}" if newest.artifact_id else "")
     return "\n".join(filter(None, lines))
 
 
@@ -375,7 +371,7 @@ def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room
     lines = [f"- {file.path}" for file in files]
     fitting = min(len(files), max(1, count_fitting(lines[::-1], room - _NOTE)))
     omitted = len(files) - fitting
-    note = f"{LEFT_OUT_PREFIX}{omitted} older{f'; read_artifact {artifact_id(whole)}' if lasts else ''})"
+    note = f"{LEFT_OUT_PREFIX}{omitted} older{f'; read_file {artifact_id(whole)}' if lasts else ''})"
     return FittedText("\n".join([note, *lines[omitted:]]), cut=True, dropped=omitted)
 
 

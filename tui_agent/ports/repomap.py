@@ -28,7 +28,7 @@ class MapRequest:
     """A request for a repository map.
 
     `pinned` files come first, `hidden` files are left out, and `recent` files were used lately. If `brief` is True,
-    only folders are listed after the last file with symbols.
+    ten files are named, and the number of other files by folder.
     """
 
     query: str | None = None

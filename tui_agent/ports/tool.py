@@ -21,7 +21,7 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content
 from tui_agent.protocol.settings import PolicyName
 
-Service: TypeAlias = Literal["ask", "delegate", "repomap", "notes", "skills", "state", "jobs"]
+Service: TypeAlias = Literal["ask", "delegate", "repomap", "notes", "skills", "state", "jobs", "started_jobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ToolSpec:
     `verb` labels the tool's row on screen (at most 9 letters). `timeout` limits one call, in seconds (None: the tool
     limits itself). `parallel_safe` calls of one answer may run at the same time if their `parallel_group` is equal.
     The model is not offered the tool while one of the services in `needs` is missing, or under another policy than
-    `policy` (None: any).
+    `policy` (None: any). `started_jobs` is missing until the session's first background job.
     """
 
     name: str

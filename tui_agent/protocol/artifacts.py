@@ -3,11 +3,13 @@
 from tui_agent.protocol.base import BlobText, FrozenModel
 from tui_agent.protocol.unicode_text import format_count
 
+ARTIFACT_PREFIX = "artifact:"
+
 
 class Artifact(FrozenModel):
-    """A tool result, stored in full, that the model can read with the tool `read_artifact`.
+    """A tool result, stored in full, that the model can read with `read_file` and search with `grep`.
 
-    `size` is the number of bytes of the full text, `lines` that of its lines, and `preview_size` the number of bytes
+    `id` is what these tools take as `path`, such as `artifact:3f9a0c41b2d7`. `size` is the number of bytes of the full text, `lines` that of its lines, and `preview_size` the number of bytes
     that the model was sent. `path` is relative to the session's folder; `sha256` is the digest of the file there.
     `tool` is the tool that gave the result.
     """
@@ -24,7 +26,7 @@ class Artifact(FrozenModel):
     @staticmethod
     def id_for_sha256(sha256: str) -> str:
         """Return the id of the artifact that stores a text with this digest."""
-        return f"art_{sha256[:12]}"
+        return f"{ARTIFACT_PREFIX}{sha256[:12]}"
 
     @classmethod
     def from_blob(cls, tool: str, text: BlobText, *, lines: int, preview_size: int) -> "Artifact":
@@ -48,7 +50,7 @@ def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
     `artifact_id` names the artifact that stores the full text, if there is one.
     """
     missing = format_count(lines, "line") if lines > 1 else format_count(size, "byte")
-    return f"[… {missing} left out{f': read_artifact {artifact_id}' if artifact_id else ''} …]"
+    return f"[… {missing} left out{f': read_file or grep {artifact_id}' if artifact_id else ''} …]"
 
 
 EVENT_PREVIEW_CHARS = 80

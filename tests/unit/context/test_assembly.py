@@ -284,7 +284,7 @@ def test_whatever_the_history_the_request_is_legal_and_the_words_of_the_user_are
     kept = [one for one in found.messages if isinstance(one, UserMessage) and one.origin != "transient"]
     own = [one for one in history if isinstance(one, UserMessage)]
     cut = [one for one, was in zip(kept, own, strict=True) if one != was]
-    assert all("left out: read_artifact art_" in str(one.content) for one in cut)
+    assert all("left out: read_file or grep artifact:" in str(one.content) for one in cut)
     manifest = found.manifest
     task = section(found, "task_contract")
     assert (task.reduced, sum(one.what == "your message" for one in found.cuts)) == (bool(cut), len(cut))

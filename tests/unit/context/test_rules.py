@@ -36,7 +36,7 @@ def test_what_is_cut_says_of_which_file_and_how_much() -> None:
     assert near == "y\n" * 1_000 and whole is None
     assert cut is not None and cut.what == "the instructions of ../AGENTS.md"
     assert (len(cut.whole), cut.chars) == (10_000, len(far)) and 3_500 < cut.chars < 4_300
-    assert "art_" in far
+    assert "artifact:" in far
 
 
 def test_the_notice_names_every_file_that_was_cut_with_its_figures() -> None:

@@ -97,9 +97,11 @@ def test_a_changed_files_reason_is_the_text_before_its_edit_and_not_of_a_later_r
     held += [
         *with_path("read_file", "web.py", 2, "I read on."),
         *with_path("read_file", "io.py", 3, "See io."),
+        *with_path("read_file", "artifact:aaaaaaaaaaaa", 4, "An output is not a file."),
     ]
     text = build_summary(Facts(held, (), (), (), (), 0), "", 4_000, 2_000, text_preview).text
     assert "## Changed files\n- web.py: edit_file 1× (I clear.)\n" in text
+    assert "artifact:" not in text
     assert "## Files read\n- io.py: read_file 1× (See io.)" in text
 
 
@@ -110,13 +112,17 @@ def test_of_the_newest_failed_tests_the_headline_and_the_artifact_are_kept_but_n
         "2 failed, 9 passed [exit 1]\n$ python -m pytest\nfailed: test_x.py::test_one\n\nResourceWarning: x"
     )
     result = ToolMessage(
-        call_id=call, name="run_tests", content=(TextContent(text=output),), ok=False, artifact_id="art_1"
+        call_id=call,
+        name="run_tests",
+        content=(TextContent(text=output),),
+        ok=False,
+        artifact_id="artifact:1",
     )
     held = [AssistantMessage(parts=(part,)), result]
     facts = Facts(held, (), (), (), (), 0, failing=("test_x.py::test_one",))
     text = build_summary(facts, "", ROOM, ROOM, text_preview).text
     assert "## Tests that fail\n- test_x.py::test_one" in text and text.count("test_one") == 1
-    newest = "## The newest tests\n2 failed, 9 passed [exit 1]\n$ python -m pytest\nread_artifact art_1"
+    newest = "## The newest tests\n2 failed, 9 passed [exit 1]\n$ python -m pytest\nread_file artifact:1"
     assert newest in text and "ResourceWarning" not in text
 
 

@@ -153,6 +153,21 @@ def test_the_model_is_sent_neither_bounds_nor_defaults_and_calls_are_still_check
     assert isinstance(tools.parse("bounded", {"words": [{"text": "a", "more": 1}] * 3}), InvalidArguments)
 
 
+def test_an_argument_marked_as_unsent_is_not_offered_and_a_call_may_pass_it() -> None:
+    class Mapped(BaseModel):
+        query: str = ""
+        refresh: bool = Field(default=False, json_schema_extra={"unsent": True})
+
+    class MapTool(ReadTool):
+        spec: ClassVar[ToolSpec] = ToolSpec("mapped", "Maps.", Mapped, "map")
+
+    tools = ToolRegistry()
+    tools.add("test", MapTool())
+    [schema] = tools.schemas()
+    assert schema.parameters == {"type": "object", "properties": {"query": {"type": "string"}}}
+    assert tools.parse("mapped", {"refresh": True}) == Mapped(refresh=True)
+
+
 def test_only_tools_that_can_be_used_are_offered() -> None:
     class PlanTool(GrepTool):
         spec: ClassVar[ToolSpec] = ToolSpec("plan", "Plans.", Arguments, "plan", policy="plan")

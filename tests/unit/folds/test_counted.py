@@ -29,4 +29,4 @@ def test_one_is_said_of_one_thing(said: str, words: str) -> None:
 def test_one_line_that_is_left_out_is_one() -> None:
     text = "\n".join(["a" * 20, "b" * 20, "c" * 20])
     assert "[… 21 bytes left out …]" in head_and_tail(text, max_lines=2).text
-    assert left_out_note(2, 21, "art_1") == "[… 2 lines left out: read_artifact art_1 …]"
+    assert left_out_note(2, 21, "artifact:1") == "[… 2 lines left out: read_file or grep artifact:1 …]"

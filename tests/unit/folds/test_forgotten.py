@@ -170,7 +170,7 @@ def test_an_output_that_is_put_away_is_a_line_with_its_artifact_and_comes_back_i
     plain, fold = folded(*TURN).view(), folded(*TURN, reduced)
     line = fold.view()[2]
     assert isinstance(line, ToolMessage) and line.call_id == "c1"
-    assert words(line) == "all of it\n[… 89 lines left out: read_artifact art_aaaaaaaaaaaa …]"
+    assert words(line) == "all of it\n[… 89 lines left out: read_file or grep artifact:aaaaaaaaaaaa …]"
     assert not check_pairs(fold.view())
     assert folded(*TURN, reduced, ContextRestored(seqs=(5,))).view() == plain
 

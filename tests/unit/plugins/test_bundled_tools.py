@@ -5,14 +5,13 @@ import pytest
 from tests.stubs.tool_context import tools_of
 from tui_agent.engine.tools.registry import ToolRegistry
 
-PLUGINS = ("files", "search", "shell", "todo", "ask", "artifacts")
+PLUGINS = ("files", "search", "shell", "todo", "ask")
 NAMES = {
     "files": ["read_file", "write_file", "edit_file", "list_directory", "glob"],
     "search": ["grep"],
     "shell": ["run_command", "read_job_output", "run_tests"],
     "todo": ["write_todos"],
     "ask": ["ask_user", "present_plan"],
-    "artifacts": ["read_artifact"],
 }
 
 
@@ -38,4 +37,4 @@ def test_every_tool_says_what_it_does_in_few_words(registry):
 
 def test_tools_that_only_look_may_run_side_by_side(registry):
     side_by_side = {name for name in registry.names() if registry.get(name).spec.parallel_safe}
-    assert side_by_side == {"read_file", "list_directory", "glob", "grep", "read_artifact"}
+    assert side_by_side == {"read_file", "list_directory", "glob", "grep"}

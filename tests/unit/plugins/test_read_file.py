@@ -41,6 +41,7 @@ async def test_a_long_file_comes_in_pieces_that_say_where_to_go_on(bench):
     bench.write("a", "".join(f"{n}\n" for n in range(1, 5001)))
     first = await bench.run("read_file", path="a")
     assert text(first).endswith("2000\t2000\n[lines 1-2000 of 5000; read on with offset=2001]")
+    assert text(await bench.run("read_file", path="a", limit=9_000)) == text(first)
     last = await bench.run("read_file", path="a", offset=4001)
     assert text(last).endswith("5000\t5000")
     with pytest.raises(ToolError, match="only 5,000 lines"):

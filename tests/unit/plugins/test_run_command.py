@@ -227,7 +227,7 @@ async def test_fifty_megabytes_are_contained(bench):
     whole = result.full_output
     assert isinstance(whole, BlobText) and whole.size == 50_000_000
     assert len(said) < 20_000
-    assert f"left out: read_artifact {Artifact.id_for_sha256(whole.blob_sha256)} …]" in said
+    assert f"left out: read_file or grep {Artifact.id_for_sha256(whole.blob_sha256)} …]" in said
     assert hashlib.sha256(bench.blobs.read(whole.blob_sha256)).hexdigest() == whole.blob_sha256
     assert len("".join(bench.live)) < 200_000
     assert said.startswith("[exit 0]\n0123456789\n") and said.endswith("\n0123456789\n012345")
@@ -250,7 +250,7 @@ async def test_long_output_shows_its_head_and_its_tail(bench):
     assert said.startswith("[exit 0]\n1\n2\n")
     assert said.endswith("\n9999\n10000")
     head, tail = said.split("\n[… ")[0].count("\n"), said.split(" …]\n")[1].count("\n") + 1
-    assert f"[… {10000 - head - tail:,} lines left out: read_artifact art_" in said
+    assert f"[… {10000 - head - tail:,} lines left out: read_file or grep artifact:" in said
 
 
 async def test_control_sequences_do_not_reach_the_model(bench):

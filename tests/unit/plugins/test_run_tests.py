@@ -1,3 +1,4 @@
+import re
 import sys
 from pathlib import Path
 
@@ -48,6 +49,9 @@ async def test_unittest_is_recognised_run_and_counted(bench):
     bench.write("test_a.py", PASSES)
     again = await bench.run("run_tests")
     assert (again.ok, again.summary) == (True, "1 passed")
+    assert re.sub(r"\d\.\d+s", "0s", text(again)) == (
+        "1 passed [exit 0]\n$ python -m unittest discover -v\n\nRan 1 test in 0s\nOK"
+    ), "no rules and no empty lines"
 
 
 async def test_unittest_in_a_folder_of_its_own_finds_its_tests(bench):

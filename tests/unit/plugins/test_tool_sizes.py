@@ -5,7 +5,7 @@ import json
 from tests.stubs.tool_context import PLUGINS, tools_of
 from tui_agent.engine.tools.schema import json_schema
 
-PLUGINS_WITH_TOOLS = "artifacts ask files notes repomap search shell skills subagent todo".split()  # noqa: SIM905
+PLUGINS_WITH_TOOLS = "ask files notes repomap search shell skills subagent todo".split()  # noqa: SIM905
 
 
 def test_names_descriptions_and_schemas_of_all_tools_together_are_as_small_as_told() -> None:

@@ -49,6 +49,8 @@ _ENTRY = re.compile(
     r"(?:^|/)(?:__main__|main|app|cli|cmd|server|index|lib|mod|manage|wsgi|asgi|setup|application|program)\.[a-z]+$|(?:^|/)cmd/[^/]+/main\.go$"
 )
 
+_PACKAGING = re.compile(r"\.(?:dist|egg)-info/|(?:^|/)_?version\.[a-z]+$")
+
 
 @lru_cache(maxsize=65_536)
 def kind_of(path: str) -> str:
@@ -88,6 +90,11 @@ def _is_declaring(path: str) -> bool:
 def is_entry(path: str) -> bool:
     """Return True if a program probably starts in this file."""
     return _ENTRY.search(path.lower()) is not None and not kind_of(path)
+
+
+def is_packaging(path: str) -> bool:
+    """Return True for metadata that a packaging tool writes, and for a file that holds the version only."""
+    return _PACKAGING.search(path.lower()) is not None
 
 
 @lru_cache(maxsize=65_536)

@@ -15,7 +15,7 @@ from tui_agent.context.repomap.file_text import read
 from tui_agent.context.repomap.index_db import KnownFile
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.named_files import Alike, find_named_files
-from tui_agent.context.repomap.path_kinds import by_first_name, is_entry, kind_of, weight_of
+from tui_agent.context.repomap.path_kinds import by_first_name, is_entry, is_packaging, kind_of, weight_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.redacted_text import Cleaner
@@ -280,9 +280,12 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
     if ask.max_files is not None:
         rest = sorted([file.path for file in order[ask.max_files :]] + rest)
         order = order[: ask.max_files]
-    detailed_count = detailed_files(ask.max_tokens)
+    if ask.brief:
+        order, packaging = _split_packaging(order, ask.query)
+        rest += packaging
+    detailed_count = detailed_files(ask.max_tokens, brief=ask.brief)
     best = [
-        _with_symbols(file, basis, symbols_at(index, ask.max_tokens))
+        _with_symbols(file, basis, symbols_at(index, ask.max_tokens, brief=ask.brief))
         for index, file in enumerate(order[:detailed_count])
     ]
     plain_paths = [file.path for file in order[detailed_count:]]
@@ -303,6 +306,19 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
     first = {file.path for file in order if file.reasons[:1] == PINNED}
     unpinned = tuple(path for path in dict.fromkeys(ask.pinned) if path not in first)
     return MapView(tuple(shown_files), basis.skipped, partial, text, tokens_of(text), total, unpinned)
+
+
+def _split_packaging(order: Sequence[Ranked], query: Query) -> tuple[list[Ranked], list[str]]:
+    """Split off the paths with packaging data, unless the user named them or the question is about versions."""
+    kept: list[Ranked] = []
+    packaging: list[str] = []
+    for file in order:
+        is_wanted = file.reasons[:1] in (PINNED, ("named",)) or "version" in query.weights
+        if is_wanted or not is_packaging(file.path):
+            kept.append(file)
+        else:
+            packaging.append(file.path)
+    return kept, packaging
 
 
 def _pinned_first(basis: Basis, ask: Ask) -> list[Ranked]:

@@ -15,6 +15,7 @@ NOTE_ROOM = 160
 _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
 """Reasons (for leaving files out) that are nouns; all other reasons are adjectives."""
 IN_ORDER = 10
+BRIEF_SYMBOL_CHARS = 80
 MANY_TOPS = 4
 """With at least this many top-level names, only those are listed, and otherwise also the folders one level below."""
 CHARS_PER_TOKEN = 3.3
@@ -34,8 +35,10 @@ def tokens_of(text: str) -> int:
     return round(len(text) / CHARS_PER_TOKEN)
 
 
-def symbols_at(place: int, max_tokens: int) -> int:
+def symbols_at(place: int, max_tokens: int, *, brief: bool = False) -> int:
     """Return the number of symbols to show for the file at rank `place` (from 0)."""
+    if brief:
+        return 3 if place < 3 else 1 if place < 5 else 0
     if max_tokens < 1_500:
         return 4 if place < 3 else 3 if place < 5 else 1 if place < 15 else 0
     if max_tokens < 3_000:
@@ -45,9 +48,9 @@ def symbols_at(place: int, max_tokens: int) -> int:
     return 10 if place < 5 else 6 if place < 20 else 2 if place < 60 else 0
 
 
-def detailed_files(max_tokens: int) -> int:
+def detailed_files(max_tokens: int, *, brief: bool = False) -> int:
     """Return the maximum number of files shown with symbols."""
-    return next(place for place in range(1_000) if symbols_at(place, max_tokens) == 0)
+    return next(place for place in range(1_000) if symbols_at(place, max_tokens, brief=brief) == 0)
 
 
 def render_map(
@@ -64,7 +67,7 @@ def render_map(
     """Return a map's text, the number of ranked paths in the text, and the number of files with symbols.
 
     `others` are the paths that follow `files` in order of rank, shown without symbols; `rest` are paths without rank.
-    `brief`: after the last file with symbols, list only folders; the first `IN_ORDER` files are always shown.
+    `brief`: show only the first `IN_ORDER` files, few symbols with short signatures, and the folders of the rest.
     """
     room = room_of(max_tokens)
     head = _head(len(files) + len(others) + len(rest), asked=asked)
@@ -72,19 +75,15 @@ def render_map(
     remaining = room - len(head) - len(note)
     detail_room = int(remaining * DETAIL_SHARE)
     blocks: list[str] = []
-    for file in files[: detailed_files(max_tokens)]:
-        block = _fit_file(file, detail_room)
+    for file in files[: detailed_files(max_tokens, brief=brief)]:
+        block = _fit_file(file, detail_room, BRIEF_SYMBOL_CHARS if brief else None)
         if not block:
             break
         blocks.append(block)
         detail_room -= len(block)
         remaining -= len(block)
-    if brief:
-        last = max((place for place, file in enumerate(files[: len(blocks)], 1) if file.symbols), default=0)
-        removed = blocks[max(last, IN_ORDER) :]
-        blocks, remaining = blocks[: max(last, IN_ORDER)], remaining + sum(map(len, removed))
     plain_paths = [*(file.path for file in files[len(blocks) :]), *others]
-    most = max(0, IN_ORDER - len(blocks)) if brief else None
+    most = IN_ORDER - len(blocks) if brief else None
     paths, used = _fit_paths(plain_paths[:most], remaining - int(room * TAIL))
     tail = _describe_folders([*plain_paths[len(paths) :], *rest], remaining - used)
     shown = len(blocks) + len(paths)
@@ -94,7 +93,7 @@ def render_map(
 
 def _head(total: int, *, asked: bool) -> str:
     order = "best matches first" if asked else "most used first"
-    return f"Files of the repository ({total}), {order}. Below a path: line numbers and symbols.\n"
+    return f"Files of the repository ({total}), {order}, with line numbers of symbols:\n"
 
 
 def describe_skipped(reason: str, count: int) -> str:
@@ -113,18 +112,24 @@ def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
     return note + ("The index is still being built: this map is partial.\n" if partial else "")
 
 
-def _fit_file(file: RankedFile, room: int) -> str:
-    """Return the file's path with as many symbols as fit, or an empty string if not even the path fits."""
-    lines = [f"{clean(file.path)}\n", *(_line(symbol) for symbol in file.symbols)]
+def _fit_file(file: RankedFile, room: int, most_chars: int | None) -> str:
+    """Return the file's path with as many symbols as fit, or an empty string if not even the path fits.
+
+    `most_chars`: the maximum characters of a symbol's text (None: any).
+    """
+    lines = [f"{clean(file.path)}\n", *(_line(symbol, most_chars) for symbol in file.symbols)]
     while len(lines) > 1 and sum(map(len, lines)) > room:
         lines.pop()
     return "".join(lines) if sum(map(len, lines)) <= room and (len(lines) > 1 or not file.symbols) else ""
 
 
-def _line(symbol: Symbol) -> str:
+def _line(symbol: Symbol, most_chars: int | None) -> str:
     lines = f"{symbol.line}-{symbol.end}" if symbol.end > symbol.line else f"{symbol.line}"
     parent = f"{symbol.parent}: " if symbol.parent else ""
-    return f"  {lines} {clean(parent + symbol.signature)}\n"
+    text = clean(parent + symbol.signature)
+    if most_chars is not None and len(text) > most_chars:
+        text = f"{text[: most_chars - 1]}…"
+    return f"  {lines} {text}\n"
 
 
 def _fit_paths(paths: Sequence[str], room: int) -> tuple[list[str], int]:

@@ -124,7 +124,7 @@ class RepoMap:
         """Return the map for a question, or of the whole repository.
 
         `pinned` files come first, `hidden` files are left out (even if pinned), `recent` files were used lately.
-        `refresh` waits until every file is indexed; `brief` lists folders after the files with symbols. Raises
+        `refresh` waits until every file is indexed; `brief` names ten files and counts the rest by folder. Raises
         `EnvironmentFault` if the folder cannot be read or the map is closed.
         """
         with self._lock:

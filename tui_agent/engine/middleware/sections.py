@@ -131,4 +131,4 @@ def prompt_sections(
 def delegation_prompt(text: str, roles: Sequence[Role]) -> str:
     """Return `text`, which explains when to delegate, followed by the list of named agents."""
     lines = [f"- {role.name}: {role.description or 'no description'}" for role in roles]
-    return "\n".join([text, "Named agents (the argument `agent`):", *lines]) if lines else text
+    return "\n".join([text, "Named agents:", *lines]) if lines else text

@@ -13,10 +13,7 @@ from tui_agent.plugin_api import BaseMiddleware, Fragment, TurnContext
 from tui_agent.protocol.events.instructions import SkillRecord, SkillsLoaded
 
 PRIORITY = 940
-HEADING = (
-    "# Skills\n\nInstructions for some kinds of task, written by the user or the project. Before you start a task that a "
-    "skill covers, read it with `read_skill` and follow it."
-)
+HEADING = "# Skills\n\nBefore you start a task that a skill covers, read it with `read_skill` and follow it."
 READ_SKILL = "read_skill"
 MAX_DESCRIPTION_CHARS = 300
 """Maximum characters of a skill's description in the system prompt."""

@@ -201,10 +201,12 @@ class ModelCaller:
     def _offered_tools(
         self, ask: ModelQuery, state: SessionStateView, settings: SessionSettings
     ) -> tuple[ToolSchema, ...]:
-        """Return the tools that the model can use now. They change only with the skills or the policy."""
+        """Return the tools that the model can use now. They change with skills, the policy and the first job only."""
         missing: set[Service] = set(self._parts.missing_services)
         if not any(not skill.fault for skill in state.skills):
             missing.add("skills")
+        if not state.job_count:
+            missing.add("started_jobs")
         return self._parts.tools.schemas(ask.tools, policy=settings.policy, missing=missing)
 
     async def _ask_once(self, ask: ModelQuery, room: Compactor | None) -> ModelReply:

@@ -1,7 +1,7 @@
 """Conversion of a pydantic arguments model to a compact JSON schema for validation, and to a shorter one for the model.
 
 Invariant: no `$ref`, no titles, `additionalProperties` false in every object with named fields. The schema for the
-model has none of the keys in `_NOT_SENT`.
+model has none of the keys in `_NOT_SENT`, and no argument whose schema has the key `unsent`.
 """
 
 from collections.abc import Mapping
@@ -43,16 +43,25 @@ def json_schema(args: type[BaseModel]) -> JsonMap:
 
 
 def sent_schema(schema: JsonMap) -> JsonMap:
-    """Return a schema without the keys in `_NOT_SENT`. A tool's argument that has the name of such a key stays."""
+    """Return a schema without the keys in `_NOT_SENT` and without arguments that are marked as `unsent`.
+
+    A tool's argument that has the name of such a key stays.
+    """
     short: JsonMap = {}
     for key, value in schema.items():
         if key in _NOT_SENT:
             continue
         if key == "properties" and isinstance(value, dict):
-            short[key] = {name: _sent_node(field) for name, field in value.items()}
+            sent = {name: field for name, field in value.items() if not _is_unsent(field)}
+            short[key] = {name: _sent_node(field) for name, field in sent.items()}
         else:
             short[key] = value if key in ("const", "enum") else _sent_node(value)
     return short
+
+
+def _is_unsent(field: JsonValue) -> bool:
+    """Return True if models are not offered the argument with this schema, though a call may pass it."""
+    return isinstance(field, dict) and bool(field.get("unsent"))
 
 
 def _sent_node(node: JsonValue) -> JsonValue:

@@ -186,7 +186,7 @@ class SessionStateView:
     """Rules allowed for this session."""
     read_files: dict[str, ReadFile] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
-    """Artifacts that `read_artifact` can read, by id."""
+    """Artifacts that `read_file` and `grep` can read, by id."""
     explored_paths: tuple[str, ...] = ()
     memory: JsonMap = field(default_factory=dict)
     """The task's working memory: blocks by name. Must not be changed."""

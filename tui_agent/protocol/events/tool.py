@@ -57,7 +57,7 @@ class ToolFinished(Payload):
 
     `part` is None if the call never ran and the engine only closes it (stopped, lost). `summary` is the outcome in a
     few words for the row on screen (`61 lines`, `exit 1`, `denied: rule …`). `full_output` is the full output if
-    `content` is a preview; `artifact` stores it for `read_artifact`. `data` is the tool's own JSON. `environment` is
+    `content` is a preview; `artifact` stores it for `read_file` and `grep`. `data` is the tool's own JSON. `environment` is
     True if files or processes failed (a full disk, a program that cannot start), not the tool.
     """
 

@@ -27,7 +27,7 @@ def test_a_small_map_as_it_is_read() -> None:
         asked=True,
     )
     assert text == (
-        "Files of the repository (3), best matches first. Below a path: line numbers and symbols.\n"
+        "Files of the repository (3), best matches first, with line numbers of symbols:\n"
         "dir1/file1.py\n  1-5 C: def f0(a)\n  11-15 C: def f1(a)\nb.md\n"
         "1 more: c/ 1\n"
         "Left out: 3 binary.\n"
@@ -71,15 +71,34 @@ def test_bare_paths_stand_by_folder_in_the_order_of_the_best() -> None:
     )
 
 
-def test_a_brief_map_ends_after_the_last_file_with_symbols_and_counts_the_rest_by_folder() -> None:
-    files = [file(n) for n in range(12)] + [file(n, 0) for n in range(12, 15)]
-    others = [f"rules/rule{n}.py" for n in range(80)]
+def test_a_brief_map_names_ten_files_five_of_them_with_short_symbols_and_counts_the_rest() -> None:
+    long = Symbol("run", "function", 7, 9, f"def run({'argument, ' * 20})", "C")
+    files = [file(n, 3) for n in range(4)] + [RankedFile("dir1/file4.py", 1.0, (), (long,))]
+    others = [f"dir{n % 3}/file{n}.py" for n in range(5, 15)] + [f"rules/rule{n}.py" for n in range(80)]
     text, shown, detailed = render_map(
         files, others, ["docs/a.md"] * 39, 2_000, {}, partial=False, asked=True, brief=True
     )
     named = [line for line in text.splitlines() if line.endswith(".py")]
-    assert named == [one.path for one in files[:12]] and (shown, detailed) == (12, 12)
-    assert text.endswith("C: def f4(a)\n122 more: rules/ 80, docs/ 39, dir0/ 1, dir1/ 1, dir2/ 1\n")
+    assert named == [*(one.path for one in files), *others[:5]] and (shown, detailed) == (10, 5)
+    [cut] = [line for line in text.splitlines() if "def run" in line]
+    assert cut.startswith("  7-9 C: def run(argument, ") and cut.endswith("…")
+    assert len(cut.removeprefix("  7-9 ")) == 80
+    assert text.endswith("\n124 more: rules/ 80, docs/ 39, dir1/ 2, dir2/ 2, dir0/ 1\n")
+    assert [symbols_at(place, 8_000, brief=True) for place in range(7)] == [3, 3, 3, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(("words", "kept"), [("coupon", False), ("coupon version", True)])
+def test_a_brief_map_leaves_out_packaging_unless_it_is_named_or_the_question_is_about_versions(
+    words: str, kept: bool
+) -> None:
+    named = Ranked("shop-1.dist-info/METADATA", 2.0, ("named",))
+    order = [named, Ranked("shop-1.dist-info/RECORD", 1.0, ()), Ranked("shop/_version.py", 0.5, ())]
+    basis = Basis([*order, Ranked("shop/a.py", 0.1, ())], [], {}, lambda path: ())
+    ask = Ask(Query(words), 500, None, (), frozenset(), frozenset(), brief=True)
+    paths = [one.path for one in view(basis, ask, partial=False).files]
+    assert paths == [one.path for one in (order if kept else [named])] + ["shop/a.py"]
+    whole = view(basis, ask._replace(brief=False), partial=False)
+    assert [one.path for one in whole.files] == [one.path for one in basis.order]
 
 
 def test_a_brief_map_names_ten_files_also_where_none_has_symbols() -> None:
