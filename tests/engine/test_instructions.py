@@ -436,7 +436,7 @@ async def test_after_a_compaction_they_stand_in_the_prompt_and_once(tmp_path: Pa
         assert system.count("Rules of src.") == 1
         assert not any("Rules of src." in _text(one) for one in messages)
         sizes = [one for one in made.sections if one.name == "instructions"]
-        assert [one.chars for one in sizes] == [len(system.replace(SEPARATOR, ""))], "counted where it stands"
+        assert [one.chars for one in sizes] == [len(system) - len(SEPARATOR)], "counted where it stands"
         bench.submit(RestoreContext(compaction=compacted.seq))
         await bench.until("context.restored")
         bench.submit(SubmitPrompt(text="go"))

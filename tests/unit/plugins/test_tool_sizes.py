@@ -17,5 +17,5 @@ def test_names_descriptions_and_schemas_of_all_tools_together_are_as_small_as_to
     ]
     schemas = sum(len(json.dumps(one["parameters"], separators=(",", ":"))) for one in told)
     assert len(told) >= 15
-    assert schemas < 7_000
-    assert sum(len(json.dumps(one, separators=(",", ":"))) for one in told) < 11_000
+    assert schemas < 4_000
+    assert sum(len(json.dumps(one, separators=(",", ":"))) for one in told) < 6_000
