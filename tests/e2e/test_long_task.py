@@ -17,7 +17,7 @@ from tests.stubs.strict_history import chat_faults
 
 pytestmark = pytest.mark.e2e
 
-WINDOW = 11_000
+WINDOW = 9_000
 RULES = ("answer in German", "never touch src/vendor.py", "run tests with run_tests alone")
 TASK = f"Make total() of src/cart.py round to cents. Rules: {'; '.join(RULES)}."
 LATER = "One more rule: leave README alone. What did you change?"
@@ -235,7 +235,7 @@ def test_a_request_begins_as_the_one_before_but_where_room_was_made(played: Play
 def test_room_is_made_seldom_and_a_quarter_of_the_window_at_once(played: Played) -> None:
     reduced, compacted = played.of("context.reduced"), played.of("context.compacted")
     assert reduced and all(one["before_tokens"] - one["after_tokens"] >= WINDOW / 4 for one in reduced)
-    assert len(reduced) + len(compacted) <= 10, "so often a provider's cache is of no use"
+    assert len(reduced) + len(compacted) <= 12, "so often a provider's cache is of no use"
 
 
 def begins(one: dict[str, Any], other: dict[str, Any]) -> bool:
