@@ -17,12 +17,14 @@ from tests.stubs.strict_history import chat_faults
 
 pytestmark = pytest.mark.e2e
 
-WINDOW = 9_000
+WINDOW = 11_000
 RULES = ("answer in German", "never touch src/vendor.py", "run tests with run_tests alone")
 TASK = f"Make total() of src/cart.py round to cents. Rules: {'; '.join(RULES)}."
 LATER = "One more rule: leave README alone. What did you change?"
 OPEN, FAILS, STILL = "[>] Make the test pass", "1 failed", "## Tests that fail"
 SUMMARISES, DELEGATE = "You summarise the beginning", "You answer a question about a repository"
+NOTES = 60
+"""Lines of instructions, which leave less of the window for outputs."""
 FAILED_AT, READ_FIRST = 4, 26
 """The step whose test fails, and the files that are read before it is mended."""
 PASSED_AT = FAILED_AT + READ_FIRST + 3
@@ -120,6 +122,7 @@ def prepare(program: Program, url: str) -> None:
         (source / f"{name}.py").write_text("")
     (source / "cart.py").write_text(CART)
     (program.workspace / "test_cart.py").write_text(TEST)
+    (program.workspace / "AGENTS.md").write_text("A note on the shop, of forty characters.\n" * NOTES)
     for at in range(40):
         lines = [f"def part_{at}_{line}(value):  # of the shop\n    return value" for line in range(45)]
         (source / f"shop{at}.py").write_text("\n".join(lines) + "\n")
@@ -235,7 +238,7 @@ def test_a_request_begins_as_the_one_before_but_where_room_was_made(played: Play
 def test_room_is_made_seldom_and_a_quarter_of_the_window_at_once(played: Played) -> None:
     reduced, compacted = played.of("context.reduced"), played.of("context.compacted")
     assert reduced and all(one["before_tokens"] - one["after_tokens"] >= WINDOW / 4 for one in reduced)
-    assert len(reduced) + len(compacted) <= 12, "so often a provider's cache is of no use"
+    assert len(reduced) + len(compacted) <= 10, "so often a provider's cache is of no use"
 
 
 def begins(one: dict[str, Any], other: dict[str, Any]) -> bool:
