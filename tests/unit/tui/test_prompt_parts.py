@@ -67,6 +67,13 @@ def test_arguments_come_from_the_choices_of_their_command() -> None:
     assert argument_candidates(Token("argument", "", 7, "/other"), choices) == []
 
 
+def test_an_alias_offers_the_choices_of_what_it_stands_for() -> None:
+    choices = {"/model reasoning": [("high", "")], "/policy": [("plan", "")]}
+    for word, value in (("/effort", "high"), ("/reasoning", "high"), ("/permissions", "plan")):
+        assert [one.insert for one in argument_candidates(Token("argument", "", 9, word), choices)] == [value]
+    assert argument_candidates(Token("argument", "", 9, "/plan"), choices) == []
+
+
 def test_files_are_ranked_by_name_before_path() -> None:
     paths = ["src/timesheet/entry.py", "docs/entries/readme.md", "tests/test_entry.py", "a/b/c.txt"]
     assert [one.label for one in file_candidates("entry", paths)][:2] == [

@@ -51,7 +51,7 @@ def configure(host: SessionHost) -> None:
     choices |= {
         "/theme": [(name, "") for name in sorted(path.stem for path in theme_files(app.environ))],
         "/policy": [(name, policy_words(name)) for name in POLICIES],
-        "/reasoning": [(effort, "") for effort in EFFORTS],
+        "/model reasoning": [(effort, "") for effort in EFFORTS],
         "/model": [*((name, profile.model) for name, profile in config.models.items()), *choices["/model"]],
     }
     app.prompt.choices = choices

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from tui_agent.tui.actions import Action
+from tui_agent.tui.actions import TYPED, Action
 from tui_agent.tui.prompt.files import PathIndex, name_of
 from tui_agent.tui.prompt.symbols import Symbol
 
@@ -129,7 +129,9 @@ def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, 
     `choices` maps each slash command to its `(value, help)` pairs.
     """
     scored: list[tuple[int, Candidate]] = []
-    for value, about in choices.get(token.command, ()):
+    action, _ = TYPED.get(token.command, (None, ""))
+    command = token.command if action is None else action.meaning_of(token.command)
+    for value, about in choices.get(command, ()):
         result = match(token.query, value)
         if result is not None:
             scored.append((result[0], Candidate(value, value, help=about, hits=result[1], runs=True)))
