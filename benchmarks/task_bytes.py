@@ -126,6 +126,29 @@ def model(steps: list[dict[str, Any]], folder: Path) -> Iterator[tuple[str, Path
             served.terminate()
 
 
+def headless_run(prompt: str, url: str, home: Path, pi: Path | None) -> tuple[list[str], dict[str, str]]:
+    """Return the command and environment of one headless run of ours, or of pi, with the stand-in model."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "OPENAI_API_KEY": "none", "LANG": "C.UTF-8"}
+    if pi is None:
+        command = [sys.executable, "-m", "tui_agent", "run", prompt, "--model", "openai-chat/mock"]
+        command += ["--base-url", url, "--policy", "bypass"]
+        return command, {**environment, "PYTHONPATH": str(ROOT)}
+    settings = home / ".pi" / "agent" / "models.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    provider = {"baseUrl": url, "api": "openai-completions", "apiKey": "none", "models": [{"id": "mock"}]}
+    settings.write_text(json.dumps({"providers": {"mock": provider}}))
+    command = [str(pi / "node_modules" / ".bin" / "pi"), "-p", "--offline", "--model", "mock/mock", prompt]
+    return command, environment
+
+
+def require_pi(parser: argparse.ArgumentParser, folder: Path) -> None:
+    """End the program if the folder does not hold the version of pi that the answers were recorded for."""
+    manifest = folder / "node_modules" / "@earendil-works" / "pi-coding-agent" / "package.json"
+    version = json.loads(manifest.read_text())["version"]
+    if version != PI_VERSION:
+        parser.error(f"pi is {version}; the recorded answers are for {PI_VERSION}")
+
+
 def play(task: dict[str, Any], folder: Path, cache: Path, pi: Path | None) -> tuple[int, int]:
     """Play a task in our program, or in pi; return the number of requests and their bytes."""
     workspace, home = folder / "work", folder / "home"
@@ -133,28 +156,7 @@ def play(task: dict[str, Any], folder: Path, cache: Path, pi: Path | None) -> tu
     prepare(task, workspace, cache)
     home.mkdir()
     with model(script_of(task["answers"]), folder) as (url, log):
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "OPENAI_API_KEY": "none",
-            "LANG": "C.UTF-8",
-        }
-        if pi is None:
-            command = [sys.executable, "-m", "tui_agent", "run", prompt, "--model", "openai-chat/mock"]
-            command += ["--base-url", url, "--policy", "bypass"]
-            environment["PYTHONPATH"] = str(ROOT)
-        else:
-            settings = home / ".pi" / "agent" / "models.json"
-            settings.parent.mkdir(parents=True)
-            provider = {
-                "baseUrl": url,
-                "api": "openai-completions",
-                "apiKey": "none",
-                "models": [{"id": "mock"}],
-            }
-            settings.write_text(json.dumps({"providers": {"mock": provider}}))
-            command = [str(pi / "node_modules" / ".bin" / "pi"), "-p", "--offline", "--model", "mock/mock"]
-            command.append(prompt)
+        command, environment = headless_run(prompt, url, home, pi)
         done = subprocess.run(
             command, cwd=workspace, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
         )
@@ -176,10 +178,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="the tasks to play")
     args = parser.parse_args()
     if args.pi is not None:
-        manifest = args.pi / "node_modules" / "@earendil-works" / "pi-coding-agent" / "package.json"
-        version = json.loads(manifest.read_text())["version"]
-        if version != PI_VERSION:
-            parser.error(f"pi is {version}; the recorded answers are for {PI_VERSION}")
+        require_pi(parser, args.pi)
     tasks = yaml.safe_load((ROOT / "benchmarks" / "tasks.yaml").read_text())
     rows, ours_total, pi_total = [], 0, 0
     with tempfile.TemporaryDirectory(prefix="task-bytes-") as folder:
