@@ -153,6 +153,26 @@ async def test_the_first_request_of_a_later_run_counts_its_own_message_alone_on_
         assert [one for one in tokens.on_loop if one] == ["on"]
 
 
+class Words:
+    """A vocabulary that counts words."""
+
+    name = "words"
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+async def test_the_tokenizer_is_loaded_once_a_request_takes_a_quarter_of_the_window(tmp_path: Path) -> None:
+    said = [call(("echo", f'{{"words":"{number} {"x" * 3_000}"}}')) for number in range(4)]
+    async with running(tmp_path, [*said, _using(0)], [EchoTool()], tokens=Tokens(Words)) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        packed = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)]
+    assert [one.tokenizer for one in packed] == ["characters"] * 2 + ["words"] * 3
+    assert [len(one.added) for one in packed] == [1, 2, 5, 2, 2]
+    assert packed[1].total_chars < 10_000 <= packed[2].total_chars
+
+
 async def test_a_later_run_estimates_by_what_the_provider_counted_before(tmp_path: Path) -> None:
     long = "word " * 400
     async with running(tmp_path, [_using(1_000)]) as bench:

@@ -146,20 +146,26 @@ class Assembly:
         self._fitting = HistoryFitter(self._history.count_message)
         self._tool_sizes: dict[str, tuple[ToolSchema, int, int]] = {}
         self._text_sizes: dict[str, int] = {}
+        self._counted_by = self.tokens.name
 
-    def begin_counting(self) -> None:
-        """Load the tokenizer and use it from now on. Blocks for a tenth of a second."""
-        self.tokens.load()
-        self._history, self._text_sizes, self._tool_sizes = TokenCounts(self.tokens), {}, {}
-        self._fitting = HistoryFitter(self._history.count_message)
+    @property
+    def counts_are_current(self) -> bool:
+        """True unless the tokenizer was loaded after something was counted, perhaps for another agent."""
+        return self._counted_by == self.tokens.name
+
+    def _recount_with_tokenizer(self) -> None:
+        if not self.counts_are_current:
+            self._counted_by = self.tokens.name
+            self._history, self._text_sizes, self._tool_sizes = TokenCounts(self.tokens), {}, {}
+            self._fitting = HistoryFitter(self._history.count_message)
 
     def prepare(self, request: RequestInput) -> None:
         """Count a request's content in advance, so that `pack` counts only new content.
 
         May be called in a thread while nothing is being packed.
         """
-        if not self.tokens.ready:
-            self.begin_counting()
+        self.tokens.load()
+        self._recount_with_tokenizer()
         self._history.prepare(request.messages)
         for tool in request.tools:
             self._tool_size(tool)
@@ -168,6 +174,7 @@ class Assembly:
 
     def pack(self, request: RequestInput) -> PackedRequest:
         """Put the request together, and count the tokens of every section."""
+        self._recount_with_tokenizer()
         room = Room.for_window(request.model.window, request.answer, request.learnt)
         shares: dict[SectionName, SectionShare] = {name: SectionShare() for name in SECTION_ORDER}
         fragments = _selected_fragments(request)

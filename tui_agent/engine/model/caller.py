@@ -55,6 +55,11 @@ UNSENT = RequestId("")
 """The id of a request that is only measured, not sent."""
 MAX_COUNTED_INLINE = 20
 """Above this number of new messages, for example on resume, their tokens are counted in a thread."""
+EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
+"""Size of a request, in tokens and as a divisor of the window, from which a tokenizer counts instead of characters.
+
+Loading the tokenizer takes as long as twenty tool calls, and an exact count decides nothing while there is room.
+"""
 _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
 """Key of a streamed block of an answer: (part kind, block number, tool name)."""
 
@@ -167,9 +172,7 @@ class ModelCaller:
 
         `unlimited`: assume an unlimited window, so that nothing is shortened.
         """
-        async with self._counting:
-            if not self._parts.tokens.ready:
-                await to_thread.run_sync(self._assembly.begin_counting)
+        await self._load_tokenizer()
         messages = RequestBuilder(self._parts.blobs).resolve_messages(history)
         packing = self._packing_request(self._newest_ask, messages, UNSENT)
         if unlimited:
@@ -249,18 +252,29 @@ class ModelCaller:
             fragment for middleware in self._parts.middlewares for fragment in middleware.contribute(state)
         ]
 
+    async def _load_tokenizer(self) -> None:
+        async with self._counting:
+            if not self._parts.tokens.ready:
+                await to_thread.run_sync(self._parts.tokens.load)
+
     async def _pack(self, packing: RequestInput) -> PackedRequest:
-        """Assemble a request. If many messages must be counted first, do it in a thread."""
-        new = len(packing.messages) - self._counted
-        # The first request of a session does not wait for the tokenizer to load; a character count is accurate enough.
+        """Assemble a request. Load the tokenizer if the request has become large."""
+        packed = await self._pack_once(packing)
+        # The first request of a session does not wait for the tokenizer to load.
         has_history = any(
             isinstance(message, AssistantMessage | SummaryMessage) for message in packing.messages
         )
+        is_small = packed.needed < _tokens_to_count_exactly(packing)
+        if is_small or self._parts.tokens.ready or not has_history:
+            return packed
+        await self._load_tokenizer()
+        return await self._pack_once(packing)
+
+    async def _pack_once(self, packing: RequestInput) -> PackedRequest:
+        """Assemble a request. If many messages must be counted first, do it in a thread."""
         async with self._counting:
-            if has_history and not self._parts.tokens.ready:
-                await to_thread.run_sync(self._assembly.begin_counting)
-                new = len(packing.messages)
-            if new < MAX_COUNTED_INLINE:
+            counted = self._counted if self._assembly.counts_are_current else 0
+            if len(packing.messages) - counted < MAX_COUNTED_INLINE:
                 packed = self._assembly.pack(packing)
             else:
                 packed = await to_thread.run_sync(self._assembly.pack, packing)
@@ -442,6 +456,11 @@ class _Call:
 def _default_max_tokens(window: int) -> int:
     share = window // ANSWER_SHARE if window else DEFAULT_MAX_OUTPUT
     return min(DEFAULT_MAX_OUTPUT, max(MIN_ANSWER_TOKENS, share))
+
+
+def _tokens_to_count_exactly(packing: RequestInput) -> int:
+    window = packing.learnt.effective_window(packing.model.window)
+    return min(EXACT_COUNT_TOKENS, window // EXACT_COUNT_SHARE) if window else EXACT_COUNT_TOKENS
 
 
 def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
