@@ -27,6 +27,11 @@ ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
 """Maps (model name, base URL, effort) to the model's description. Raises `ConfigError`."""
 
 
+def is_overridden(method: Callable[..., object], default: Callable[..., object]) -> bool:
+    """Return True if the method of an object is not `default`, the function of its base class."""
+    return getattr(method, "__func__", None) is not default
+
+
 @dataclass(frozen=True, slots=True)
 class EngineParts:
     """Everything that the engine uses but does not create.

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 import anyio
 from pydantic import JsonValue
+from pydantic_core import PydanticSerializationError, to_json
 
 from tui_agent.models import faults
 from tui_agent.models.endpoint import Endpoint
@@ -85,7 +86,10 @@ def encode_body(body: JsonMap) -> Iterator[bytes]:
 
 
 def _encode_json(value: JsonValue) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    try:
+        return to_json(value)
+    except PydanticSerializationError:  # a lone surrogate
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def json_object(data: bytes) -> dict[str, Any]:

@@ -115,6 +115,7 @@ class SessionLog:
         lazy: bool = False,
     ) -> None:
         self.folder = folder
+        self._path = folder / EVENTS_FILE
         self.session = SessionId(folder.name)
         self._clock = clock
         self._open_log = open_log
@@ -225,7 +226,7 @@ class SessionLog:
             except OSError:
                 reason += ", and the incomplete line could not be removed yet"
             raise StoreFull(
-                f"{kind} could not be stored in {self.folder / EVENTS_FILE}: {reason}.",
+                f"{kind} could not be stored in {self._path}: {reason}.",
                 hint=f"{'Free some space' if cause is None else advice_for(cause)} and try again; "
                 "everything before it is stored.",
             ) from cause
@@ -236,7 +237,7 @@ class SessionLog:
         Return an event about the repair, which the caller records, or None if the file is intact. Usually costs two
         stat calls. Nothing that was appended is lost. Raises `StoreError` on failure; the next call tries once more.
         """
-        if self._lock is None or self._closed or self.ops.is_current(self._fd, self.folder / EVENTS_FILE):
+        if self._lock is None or self._closed or self.ops.is_current(self._fd, self._path):
             return None
         with self._sync_guard, self._file_guard:
             try:
@@ -245,7 +246,7 @@ class SessionLog:
                 fd, side_file = rewrite_log(self.folder, self._fd, self._end, self.ops)
             except OSError as fault:
                 raise StoreFull(
-                    f"The log {self.folder / EVENTS_FILE} was removed while it was open and could not be rewritten: "
+                    f"The log {self._path} was removed while it was open and could not be rewritten: "
                     f"{fault.strerror or fault}.",
                     hint=f"{advice_for(fault)}. Until then the session is in memory only.",
                 ) from fault

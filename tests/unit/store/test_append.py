@@ -108,6 +108,15 @@ def test_long_strings_in_arguments_come_back_by_resolve(tmp_path: Path) -> None:
     assert log.blobs.resolve(event.payload.arguments) == arguments
 
 
+@pytest.mark.parametrize("name", ["path", "tokenizer", "first_token_ms", "policy"])
+def test_a_secret_beside_a_field_name_that_is_harmless_is_redacted(tmp_path: Path, name: str) -> None:
+    secret = f"ghp_{'a1B2c3D4e5F6g7H8i9J0' * 2}"[:40]
+    arguments = {"path": "notes.txt", "policy": "bypass", name: secret}
+    event = store(tmp_path).create("s1").append(called(**arguments))
+    assert isinstance(event.payload, ToolCalled)
+    assert secret not in event.model_dump_json() and "redacted" in str(event.payload.arguments[name])
+
+
 def test_arguments_that_look_like_a_marker_stay_what_they_were(tmp_path: Path) -> None:
     log = store(tmp_path).create("s1")
     forged = {"content": {"blob_sha256": "0" * 64, "size": 3, "preview": "abc"}}

@@ -15,7 +15,7 @@ from tui_agent.context.assembly import Assembly, PackedRequest, RequestInput
 from tui_agent.context.budgets import MIN_ANSWER_TOKENS, Room
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.compactor import Compactor
-from tui_agent.engine.components import EngineParts
+from tui_agent.engine.components import EngineParts, is_overridden
 from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.model.request import RequestBuilder
 from tui_agent.engine.recorder import Recorder
@@ -27,6 +27,7 @@ from tui_agent.models.assembler import Assembler
 from tui_agent.models.faults import TRANSIENT
 from tui_agent.models.pricing import cost
 from tui_agent.models.retry import next_wait
+from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.agent import ModelQuery
 from tui_agent.ports.middleware import Fragment, Middleware
 from tui_agent.ports.model import ModelFault, ModelNext, ModelReply, ModelRequest, ToolSchema
@@ -241,7 +242,8 @@ class ModelCaller:
         )
         chain: ModelNext = partial(self._call, packed.manifest)
         for middleware in reversed(self._parts.middlewares):
-            chain = partial(_call_middleware, middleware, chain)
+            if is_overridden(middleware.wrap_model, BaseMiddleware.wrap_model):
+                chain = partial(_call_middleware, middleware, chain)
         return await chain(request)
 
     def _fragments(self, ask: ModelQuery, state: SessionStateView) -> list[Fragment]:

@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
-from tui_agent.engine.components import EngineParts
+from tui_agent.engine.components import EngineParts, is_overridden
 from tui_agent.engine.model.delta_merge import DeltaMerger, FlushTimer
 from tui_agent.engine.open_calls import with_output
 from tui_agent.engine.questions import Asker
@@ -27,6 +27,7 @@ from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.sandbox_retry import CommandRunner, Verdict
 from tui_agent.engine.tools.truncating_blobs import TruncatingBlobs, cut_to_line
 from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, StoreFull, ToolError
+from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.checkpoint import WorkspaceChanges
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import Middleware, ToolNext
@@ -141,7 +142,8 @@ class CallRunner:
             with anyio.fail_after(timeout) as limit:
                 chain: ToolNext = partial(self._call, checked, merger, verdict, limit)
                 for middleware in reversed(self._parts.middlewares):
-                    chain = partial(_call_middleware, middleware, chain)
+                    if is_overridden(middleware.wrap_tool, BaseMiddleware.wrap_tool):
+                        chain = partial(_call_middleware, middleware, chain)
                 result = await chain(call)
         except (ToolError, EnvironmentFault) as error:
             failure = _failure(str(error), error.message.split("\n")[0][:60])

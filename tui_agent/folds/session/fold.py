@@ -4,6 +4,7 @@ Invariant: the state after a log's last event is the state from which the engine
 """
 
 from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any
 
 from tui_agent.folds.dispatch import Handlers
@@ -49,6 +50,8 @@ _PLAIN_FIELDS = tuple(
     if field.name not in (*_VALUE_LISTS, *_KEY_LISTS, *_DICTS)
 )
 
+_read_plain_fields = attrgetter(*_PLAIN_FIELDS)
+
 
 class SessionState:
     """Builds the session's state from events, one event at a time. It continues from `draft`, if given."""
@@ -73,7 +76,7 @@ class SessionState:
         """Return the state as of the last event. It is built when this method is called."""
         if self._view is None:
             draft = self.draft
-            values: dict[str, Any] = {name: getattr(draft, name) for name in _PLAIN_FIELDS}
+            values: dict[str, Any] = dict(zip(_PLAIN_FIELDS, _read_plain_fields(draft), strict=True))
             values |= {name: tuple(getattr(draft, name).values()) for name in _VALUE_LISTS}
             values |= {name: tuple(getattr(draft, name)) for name in _KEY_LISTS}
             values |= {name: dict(getattr(draft, name)) for name in _DICTS}
