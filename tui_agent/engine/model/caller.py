@@ -6,7 +6,7 @@ Invariant: every `model.requested` is followed by exactly one `model.responded` 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, Literal
+from typing import Literal
 
 import anyio
 from anyio import to_thread
@@ -17,10 +17,10 @@ from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.compaction.compactor import Compactor
 from tui_agent.engine.components import EngineParts, is_overridden
 from tui_agent.engine.model.delta_merge import FlushTimer
+from tui_agent.engine.model.limit_watch import LimitWatch
 from tui_agent.engine.model.request import RequestBuilder
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError
-from tui_agent.folds.context.meter import MeterLevel
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.models.assembler import Assembler
@@ -33,7 +33,7 @@ from tui_agent.ports.middleware import Fragment, Middleware
 from tui_agent.ports.model import ModelFault, ModelNext, ModelReply, ModelRequest, ToolSchema
 from tui_agent.ports.tool import Service
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.events.context import ContextPacked, ContextWarned, ContextWindowInferred
+from tui_agent.protocol.events.context import ContextPacked, ContextWindowInferred
 from tui_agent.protocol.events.model import (
     ModelDelta,
     ModelFailed,
@@ -476,29 +476,3 @@ def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
 
 async def _call_middleware(middleware: Middleware, call_next: ModelNext, request: ModelRequest) -> ModelReply:
     return await middleware.wrap_model(request, call_next)
-
-
-LEVEL_ORDER: Final[dict[MeterLevel, int]] = {"below": 0, "near": 1, "over": 2, "compaction": 3}
-
-
-class LimitWatch:
-    """Warns, once per turn and level, when the context reaches a limit; reports when it is below all limits again."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._level: MeterLevel = recorder.meter.level
-        self._turn = -1
-        self._recorded_levels: set[MeterLevel] = set()
-
-    def check(self) -> None:
-        """Record the context's level (e.g. `warning`) if it changed."""
-        meter, turn = self._recorder.meter, self._recorder.state.turn
-        if turn != self._turn:
-            self._turn, self._recorded_levels = turn, set()
-        has_risen = LEVEL_ORDER[meter.level] > LEVEL_ORDER[self._level]
-        if meter.level == self._level:
-            return
-        self._level = meter.level
-        if (has_risen or meter.level == "below") and meter.level not in self._recorded_levels:
-            self._recorded_levels.add(meter.level)
-            self._recorder.append(ContextWarned(level=meter.level, fraction=round(meter.fraction, 4)))
