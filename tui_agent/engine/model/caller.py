@@ -19,7 +19,6 @@ from tui_agent.engine.components import EngineParts, is_overridden
 from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.model.limit_watch import LimitWatch
 from tui_agent.engine.model.request import RequestBuilder
-from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW
 from tui_agent.folds.session.view import SessionStateView
