@@ -3,13 +3,15 @@
 Invariant: imports nothing slow, so that `load_module` can import everything else with garbage collection paused.
 """
 
+import select
 import sys
 
 from tui_agent.lazy_import import load_module
 
 
 def main() -> int:
-    """Serve one session and return the exit status."""
+    """Serve one session and return the exit status. Load nothing before the options are there."""
+    select.select([sys.stdin], [], [])
     status: int = load_module("tui_agent.wiring.engine_main").main()
     return status
 

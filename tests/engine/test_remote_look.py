@@ -54,3 +54,16 @@ async def test_a_named_session_that_is_not_there_waits_for_the_engine(tmp_path: 
             handle.child.stdin.close()
             assert await remote.wait_until_readable() is None
     handle.close(5)
+
+
+def test_an_engine_that_is_held_gets_its_first_line_once_when_it_is_released() -> None:
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    handle = EngineHandle(child, tempfile.TemporaryFile(), b"options\n")  # noqa: SIM115 - closed by `close`
+    handle.send(b"before\n")
+    handle.release()
+    handle.release()
+    handle.send(b"after\n")
+    assert child.stdin is not None and child.stdout is not None
+    child.stdin.close()
+    assert child.stdout.read() == b"before\noptions\nafter\n"
+    assert handle.close(5.0) == 0

@@ -82,11 +82,22 @@ def open_app(options: SessionOptions, *, choose: bool = False) -> int:
     # Objects created at start-up live as long as the app, so collecting them is wasted time. Importing Textual alone
     # would trigger eighty collections. The app enables the garbage collector again after loading.
     gc.disable()
-    # Start the engine process first, so that it loads while this process imports Textual. Both are imported only here,
-    # because no other command needs them.
-    handle = import_module("tui_agent.session.engine_handle").EngineHandle.start(options)
+    # Start the engine process first, so that it loads while this process imports Textual; without a free processor,
+    # it would delay the first paint. Both are imported only here, because no other command needs them.
+    start_engine = import_module("tui_agent.session.engine_handle").EngineHandle.start
+    handle = start_engine(options, hold=not has_free_processor())
     status: int = import_module("tui_agent.tui.app").run_app(options, handle=handle, choose=choose)
     return status
+
+
+def has_free_processor() -> bool:
+    """Return True if a second process would not compete with this one, as far as the system tells."""
+    try:
+        with open("/proc/loadavg", encoding="ascii") as file:  # noqa: PTH123 - importing pathlib takes longer
+            runnable = int(file.read().split()[3].partition("/")[0])
+        return len(os.sched_getaffinity(0)) > 1 and runnable < (os.cpu_count() or 1)
+    except (OSError, AttributeError, ValueError, IndexError):
+        return True
 
 
 def open_lines(options: SessionOptions) -> int:

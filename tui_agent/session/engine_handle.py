@@ -18,13 +18,15 @@ STDERR_TAIL_BYTES = 4000
 class EngineHandle:
     """An engine process that was started: its pipes, and the end of its standard error."""
 
-    def __init__(self, child: "subprocess.Popen[bytes]", errors: IO[bytes]) -> None:
+    def __init__(self, child: "subprocess.Popen[bytes]", errors: IO[bytes], first_line: bytes = b"") -> None:
+        """`first_line` is sent by `release`; the process does nothing before it has this line."""
         self.child = child
         self._errors = errors
+        self._first_line = first_line
 
     @classmethod
-    def start(cls, options: SessionOptions) -> "EngineHandle":
-        """Start the process and send it the options, without waiting.
+    def start(cls, options: SessionOptions, *, hold: bool = False) -> "EngineHandle":
+        """Start the process and send it the options, without waiting. With `hold`, `release` sends them.
 
         `-P` prevents Python from importing modules in the working folder.
         """
@@ -36,9 +38,16 @@ class EngineHandle:
             stderr=errors,
             start_new_session=True,
         )
-        handle = cls(child, errors)
-        handle.send(json.dumps({"options": options.to_json()}).encode() + b"\n")
+        handle = cls(child, errors, json.dumps({"options": options.to_json()}).encode() + b"\n")
+        if not hold:
+            handle.release()
         return handle
+
+    def release(self) -> None:
+        """Send the options, so that the process starts its work. Does nothing if they were sent."""
+        first_line, self._first_line = self._first_line, b""
+        if first_line:
+            self.send(first_line)
 
     def send(self, line: bytes) -> bool:
         """Write one line to the engine. Return False if the engine is gone."""

@@ -84,6 +84,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
+        if self.handle is not None:
+            self.handle.release()
         self.run_worker(self._start_controller(), name="controller", exit_on_error=False)
 
     async def _start_controller(self) -> None:
