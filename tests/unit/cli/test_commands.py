@@ -151,7 +151,7 @@ def test_trust_refuses_a_project_that_sets_what_is_redacted(call: Call, work: Pa
     assert f"refused: {refused}" in call("trust")[1]
     status, out, err = call("trust", "--yes")
     assert (status, out) == (2, "")
-    assert f"cannot be trusted: {refused}. Remove it from .tui_agent/config.toml" in err
+    assert f"cannot be trusted: {refused}. Remove the setting from .tui_agent/config.toml" in err
     assert call("config", "show")[0] == 0
 
 
