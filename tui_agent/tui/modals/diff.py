@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from rich.segment import Segment
 from textual.strip import Strip
 
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
@@ -25,7 +24,7 @@ from tui_agent.tui.modals.viewer import Viewer, warn_newest_only
 from tui_agent.tui.text import as_sentence, clean_line, fit_path
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import Part, part
+from tui_agent.tui.widgets.rows import Part, part, row
 from tui_agent.units import format_line_changes
 
 FILES_AT_ONCE: Final = 50
@@ -168,7 +167,7 @@ class DiffSheet(Viewer):
             )
 
     def _draw_file(self, facts: Facts, file: ChangedFile) -> Iterator[Stop]:
-        row, found = len(facts.rows), self._comparisons.get(file.path)
+        first_row, found = len(facts.rows), self._comparisons.get(file.path)
         kind = "  created" if file.before is None else "  removed" if file.after is None else ""
         path = fit_path(clean_line(file.path), facts.room - 24, facts.looks.symbols.ellipsis)
         head: list[Part] = [part(path, facts.style(bold=True)), ("  ", facts.style())]
@@ -182,14 +181,14 @@ class DiffSheet(Viewer):
             facts.line(
                 [("  ", facts.style()), (as_sentence(note) if note else "reading …", facts.style("t3"))]
             )
-            yield Stop(file, -1, row)
+            yield Stop(file, -1, first_row)
             return
         facts.line([("  ", facts.style()), *head, (kind, facts.style("t3"))])
         if (file.path, facts.width) not in self._hunks:
             hunks = hunk_strips(file.path, diff.text, facts.looks, facts.width - MARK_CELLS)
             self._hunks[file.path, facts.width] = hunks
         for number, strips in enumerate(self._hunks[file.path, facts.width]):
-            yield Stop(file, number, len(facts.rows) if number else row)
+            yield Stop(file, number, len(facts.rows) if number else first_row)
             is_chosen = chosen and number == max(0, self._chosen[1])
             facts.rows += [
                 Strip.join([_gutter(facts, is_chosen, not index), strip])
@@ -326,4 +325,4 @@ def _gutter(facts: Facts, chosen: bool, first: bool) -> Strip:
     """Return the two cells before a row of a hunk: the chosen hunk has a mark and a rail."""
     symbols = facts.looks.symbols
     text = f"{symbols.chosen if first else symbols.rail} " if chosen else "  "
-    return Strip([Segment(text, facts.style("accent"))], MARK_CELLS)
+    return row(MARK_CELLS, [(text, facts.style("accent"))], fill=facts.style(), margin=0)
