@@ -14,8 +14,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
+from tui_agent.config.generated_folders import GENERATED_FOLDERS, REPOSITORY_FOLDERS
 from tui_agent.config.git_query import list_own_files
-from tui_agent.folds.text.generated_folders import GENERATED_FOLDERS, REPOSITORY_FOLDERS
 
 MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30

@@ -11,9 +11,9 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from tui_agent.config.generated_folders import CACHE_FOLDERS, INSTALLED_FOLDERS, REPOSITORY_FOLDERS
 from tui_agent.config.small_files import read_regular
 from tui_agent.errors import EnvironmentFault
-from tui_agent.folds.text.generated_folders import CACHE_FOLDERS, INSTALLED_FOLDERS, REPOSITORY_FOLDERS
 from tui_agent.folds.text.gitignore import IgnoreRules
 from tui_agent.ports.environment import FileInfo
 from tui_agent.workspace.local.containment import MAX_DEPTH, Containment
