@@ -272,13 +272,13 @@ async def test_a_key_draws_two_rows_of_a_long_list_and_not_all() -> None:
         driven.app.push_screen(picker)
         await driven.until(lambda: "file 3" in driven.text())
         drawn: list[int] = []
-        draw = picker._item_row
+        draw = picker._item_rows
 
-        def counted(cells: int, at: int, item: Item, labels: int) -> Strip:
+        def counted(cells: int, at: int, item: Item, labels: int) -> list[Strip]:
             drawn.append(at)
             return draw(cells, at, item, labels)
 
-        picker._item_row = counted  # type: ignore[method-assign]
+        picker._item_rows = counted  # type: ignore[method-assign]
         await driven.press("down")
         assert set(drawn) == {0, 1}
         driven.app.do("theme", "day")

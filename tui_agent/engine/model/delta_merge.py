@@ -116,9 +116,8 @@ MAX_HELD_CHARS: Final = 8_000
 """Maximum number of characters in the buffer; a longer text without a safe position is split anywhere."""
 _NEAR: Final = 300
 _LINES_BELOW: Final = 2
-_TO_LAST_WORD: Final = re.compile(r"[\s\S]*[^\x00-\x08\x0e-\x1b!-\x7f]")
-"""Ends after the last space or non-ASCII character. A negated set of a few ASCII characters compiles twenty times faster
-than a set of all the others."""
+_TO_LAST_WORD: Final = re.compile(r"[\s\S]*(?:[\t-\r\x1c-\x20]|[^\x00-\x7f])")
+r"""Ends after the last space or non-ASCII character. `[^\x00-\x7f]` compiles twenty times faster than the set of all others."""
 _PEM_BEGIN: Final = "-----BEGIN"
 _PEM_END: Final = re.compile(r"-----END[ A-Z0-9]{0,50}-----")
 _REVEALING_WORD: Final = rf"(?!pass(?:age|e[ds]|enger|ing|ive)){SECRET_WORD_PATTERN}"
