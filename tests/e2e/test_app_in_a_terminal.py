@@ -63,7 +63,7 @@ def test_a_message_is_answered_and_leaving_tells_how_to_come_back(
             "the line may be broken where the screen ends"
         )
         assert "Ask for a change" not in terminal.text
-    assert '"title": "hello"' in program.ask("sessions", "list", "--json").stdout
+    assert '"title": "Hello from the mock"' in program.ask("sessions", "list", "--json").stdout
 
 
 @pytest.mark.smoke

@@ -66,13 +66,15 @@ def test_resume_without_an_id_finds_a_session_and_opens_it(
 ) -> None:
     log = program.data / "sessions" / recorded / "events.jsonl"
     with start("--resume", *mock, size=size) as terminal:
-        terminal.until(lambda screen: "hello there" in screen and "timesheet" in screen, "both sessions")
+        terminal.until(
+            lambda screen: "Hello from the mock" in screen and "timesheet" in screen, "both sessions"
+        )
         terminal.send("midnight")
         terminal.until(
-            lambda screen: "1 of 2" in screen and "hello there" not in screen, "the one with the word"
+            lambda screen: "1 of 2" in screen and "Hello from the mock" not in screen, "the one with the word"
         )
         terminal.send("\x1b")
-        terminal.until_text("hello there")
+        terminal.until_text("Hello from the mock")
         terminal.send("hello")
         terminal.until_text("1 of 2")
         if size[0] < 100:
