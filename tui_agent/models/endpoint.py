@@ -70,7 +70,7 @@ def normalise_url(url: str) -> str:
         )
     parts = urlsplit(text)
     try:
-        is_bad_port = parts.port == 0
+        is_bad_port = parts.port == 0 or parts.netloc.endswith(":")
     except ValueError:
         is_bad_port = True
     if parts.scheme not in ("http", "https") or not parts.hostname or is_bad_port or re.search(r"\s", text):

@@ -503,6 +503,21 @@ async def test_the_whole_change_is_offered_only_where_some_of_it_is_out_of_sight
             assert not modal.is_expanded
 
 
+async def test_esc_goes_back_from_the_whole_change_before_it_refuses() -> None:
+    rows = "".join(f"-old {at}\n+new {at}\n" for at in range(60))
+    long = DiffBlock(path="src/entry.py", diff=f"@@ -1,60 +1,60 @@\n{rows}", added=60, removed=60)
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request(preview=(long,)))
+        await driven.press("d")
+        assert modal.is_expanded and "Esc back" in driven.text()
+        await driven.press("escape")
+        assert driven.session.submitted == [] and driven.app.screen is modal and not modal.is_expanded
+        assert "Esc no" in driven.rows()[-1]
+        await driven.press("escape")
+        [decided] = driven.session.submitted
+        assert isinstance(decided, DecidePermission) and decided.decision == "deny"
+
+
 async def test_of_what_is_done_elsewhere_it_says_that_undo_does_not_reach_it() -> None:
     async with open_app(golden("night_shift")) as driven:
         await ask(driven, request(effects=(NetworkEffect(host="tracker.example"),), target="create_issue"))

@@ -30,6 +30,7 @@ from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.turn import TurnStarted, UserQueued
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState, Budgets
+from tui_agent.tui.modals.provider import OWN_SERVER, Provider, ProviderForm
 
 
 @pytest.mark.slow
@@ -353,6 +354,19 @@ async def test_esc_goes_back_one_level_in_the_set_up_of_a_provider() -> None:
         assert "Other provider…" in driven.text() and "▌  Model" in driven.text()
         await driven.press("escape")
         assert len(driven.app.screen_stack) == 1 and driven.session.submitted == []
+
+
+async def test_a_pasted_address_may_repeat_the_http_that_the_field_begins_with() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        given: list[Provider | None] = []
+        form = ProviderForm(lambda: driven.app.looks, base_url="http://")
+        driven.app.push_screen(form, given.append)
+        await driven.until(lambda: "Keep the key" in driven.text())
+        await driven.type("http://127.0.0.1:8791/v1")
+        await driven.press("up")
+        await driven.type("hand")
+        await driven.press("down", "down", "enter")
+        assert given == [Provider("hand", "http://127.0.0.1:8791/v1", OWN_SERVER, "")]
 
 
 async def test_esc_in_a_form_that_was_named_closes_it() -> None:

@@ -77,7 +77,16 @@ def test_an_address_keeps_a_version_and_a_path_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://h", "http://", "http://h:port", "http://user:pass@h/v1", "http://a b/v1", ""]
+    "url",
+    [
+        "ftp://h",
+        "http://",
+        "http://http://h:1/v1",
+        "http://h:port",
+        "http://user:pass@h/v1",
+        "http://a b/v1",
+        "",
+    ],
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(ConfigError):

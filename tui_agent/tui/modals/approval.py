@@ -90,9 +90,12 @@ class Approval(ApprovalRows):
         self.redraw(keep=False)
 
     def refuse(self) -> None:
-        """Answer no; if the sheet shows the policies, show the request again instead."""
+        """Answer no. If the sheet shows the policies, or the whole change or command, go back from these instead."""
         if self.shows_policy:
             self.toggle_policy()
+        elif self.is_expanded:
+            self.is_expanded = False
+            self.redraw(keep=False)
         else:
             self._decide("n")
 

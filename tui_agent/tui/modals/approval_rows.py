@@ -223,6 +223,7 @@ class ApprovalRows(ApprovalState):
 
     def _keys(self) -> list[KeyHint]:
         hint, less = self.key_map.hint, "less" if self.is_expanded else ""
+        leave = hint("refuse", "back" if self.is_expanded else "")
         if self.typing:
             if self.chosen == "n":
                 return [hint("say_it"), hint("to_answers")]
@@ -231,11 +232,11 @@ class ApprovalRows(ApprovalState):
         if self.shows_policy:
             return [hint("show_policy", "back"), hint("refuse", "back")]
         if self.is_gated and self.is_expanded:
-            return [hint("approval_read", "read on"), hint(self.whole_action, "less"), hint("refuse")]
+            return [hint("approval_read", "read on"), hint(self.whole_action, "less"), leave]
         words = {"whole_file": less, "whole_command": less, "edit_rule": ""}
         keys = [hint(name, word) for name, word in words.items() if name not in self.disabled_actions]
         keys = keys or [hint("show_policy", "show the policy")]
-        return [hint("approval_give", "choose"), *keys, hint("refuse")]
+        return [hint("approval_give", "choose"), *keys, leave]
 
     def _answer_rows(self, width: int) -> list[Strip]:
         rows: list[Strip] = []

@@ -105,6 +105,13 @@ class ProviderForm(ChoiceSheet[Provider | None]):
         return rows
 
     @property
+    def _address(self) -> str:
+        """The typed address. The field begins with `http://`, so a pasted address may have a second `http://`."""
+        address = self.fields[ADDRESS].text.strip()
+        rest = address.removeprefix("http://")
+        return rest if rest.startswith(("http://", "https://")) else address
+
+    @property
     def vendor(self) -> str:
         """The vendor that gets the API key.
 
@@ -114,7 +121,7 @@ class ProviderForm(ChoiceSheet[Provider | None]):
         if name in self.variables:
             return self.variables[name]
         vendor, slash, _ = name.lower().partition("/")
-        address = self.fields[ADDRESS].text.strip()
+        address = self._address
         if slash and (vendor in PROVIDERS or not address):
             return vendor
         return OWN_SERVER if address else "openai"
@@ -150,7 +157,8 @@ class ProviderForm(ChoiceSheet[Provider | None]):
         self.tick()
 
     def _submit(self) -> None:
-        model, address, key = (typed.text.strip() for typed in self.fields)
+        model, key = self.fields[MODEL].text.strip(), self.fields[KEY].text.strip()
+        address = self._address
         if not model:
             self._show_fault(MODEL, "Enter the name of a model.")
         elif address and not address.startswith(("http://", "https://")):
