@@ -19,8 +19,8 @@ _VERSION = re.compile(r"\W*(?:[A-Za-z][\w.+-]*\s+){0,3}(?:[vV]\d+\.\d|\d+\.\d+\.
 _BRACKET = re.compile(r"\([^()]*\)")
 _TOKEN = re.compile(r"[nN]/[aA]\b|\w[\w.+-]*")
 _CODE = re.compile(
-    r"\s*+(?:(?:async |export |pub(?:lic)? |static |private )*(?:class|const|def|fn|from|func|function|import|let|return|var"
-    r"|export|package|using|if|for|while|#include)\b.*[\w)\]}'\":;{>]|[\w.]+\(.*\)|[\w.]+ ?= ?[A-Za-z_'\"\[{(].*|.*[;{}])$"
+    r"\s*+(?:(?:async |pub(?:lic)? |static |private )*+(?:class|const|def|export|fn|from|func|function|import|let|return|var"
+    r"|package|using|if|for|while|#include)\b.*[\w)\]}'\":;{>]|[\w.]+\(.*\)|[\w.]+ ?= ?[A-Za-z_'\"\[{(].*|.*[;{}])$"
 )
 """Matches a line of code. A heading above such a line is really a comment."""
 _FORM_DEFAULT = re.compile(
