@@ -293,3 +293,35 @@ async def test_a_long_warning_stands_whole_or_says_that_it_is_cut(size: tuple[in
         text = " ".join(driven.text().replace("▌", " ").split())
         assert ("into your configuration." in text) is whole
         assert whole or re.search(r"the model sees .*…", text)
+
+
+SHORT_DIFF = DiffBlock(path="src/entry.py", diff="@@ -1 +1 @@\n-one\n+two\n", added=1, removed=1)
+
+
+async def test_the_whole_change_is_offered_only_where_some_of_it_is_out_of_sight() -> None:
+    rows = "".join(f"-old {at}\n+new {at}\n" for at in range(60))
+    long = DiffBlock(path="src/entry.py", diff=f"@@ -1,60 +1,60 @@\n{rows}", added=60, removed=60)
+    for diff, offered in ((SHORT_DIFF, False), (long, True)):
+        async with open_app(golden("night_shift")) as driven:
+            modal = await ask(driven, request(preview=(diff,)))
+            assert ("D whole change" in driven.text()) is offered
+            assert ("D whole change" in driven.rows()[-1]) is offered
+            await driven.press("d")
+            assert modal.is_expanded is offered
+            await driven.press("d")
+            assert not modal.is_expanded
+
+
+async def test_esc_goes_back_from_the_whole_change_before_it_refuses() -> None:
+    rows = "".join(f"-old {at}\n+new {at}\n" for at in range(60))
+    long = DiffBlock(path="src/entry.py", diff=f"@@ -1,60 +1,60 @@\n{rows}", added=60, removed=60)
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request(preview=(long,)))
+        await driven.press("d")
+        assert modal.is_expanded and "Esc back" in driven.text()
+        await driven.press("escape")
+        assert driven.session.submitted == [] and driven.app.screen is modal and not modal.is_expanded
+        assert "Esc no" in driven.rows()[-1]
+        await driven.press("escape")
+        [decided] = driven.session.submitted
+        assert isinstance(decided, DecidePermission) and decided.decision == "deny"

@@ -7,7 +7,7 @@ import pytest
 from textual import events
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.protocol.commands import AnswerQuestion, DecidePermission, Steer
+from tui_agent.protocol.commands import DecidePermission, Steer
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.effects import Effect, NetworkEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.policy import (
@@ -18,10 +18,9 @@ from tui_agent.protocol.events.policy import (
     PermissionRequested,
     Reach,
 )
-from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.tui.modals.approval import Approval
-from tui_agent.tui.modals.question import Question
 
 CHOICES = (
     PermissionChoice(reach="once", rule="edit src/entry.py"),
@@ -399,61 +398,6 @@ async def test_the_smallest_screen_still_asks_and_answers(size: tuple[int, int])
         assert isinstance(answer, DecidePermission) and answer.decision == "allow"
 
 
-async def ask_question(driven: Driven, question: QuestionAsked) -> Question:
-    driven.session.feed(TurnStarted(turn=3), question)
-    await driven.settle()
-    modal = driven.app.screen
-    assert isinstance(modal, Question)
-    modal.end_grace_period()
-    return modal
-
-
-async def test_a_question_is_answered_by_number_by_words_or_put_aside() -> None:
-    question = QuestionAsked(
-        question_id=RequestId("q_1"), text="Which format?", form="choice", options=("csv", "json")
-    )
-    async with open_app(golden("night_shift")) as driven:
-        await ask_question(driven, question)
-        assert "Which format?" in driven.text()
-        await driven.press("escape")
-        assert driven.session.submitted == [] and "waiting for you" in driven.text()
-        await driven.press("enter")
-        modal = driven.app.screen
-        assert isinstance(modal, Question)
-        modal.end_grace_period()
-        await driven.press("2")
-        [answer] = driven.session.submitted
-        assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == ("json", 1)
-
-
-async def test_own_words_answer_a_question() -> None:
-    question = QuestionAsked(question_id=RequestId("q_1"), text="What name?", form="text")
-    async with open_app(golden("night_shift")) as driven:
-        await ask_question(driven, question)
-        await driven.type("night shift 2")
-        await driven.press("enter")
-        [answer] = driven.session.submitted
-        assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == (
-            "night shift 2",
-            None,
-        )
-
-
-async def test_a_plan_is_approved_or_refused_with_a_reason() -> None:
-    plan = QuestionAsked(
-        question_id=RequestId("q_1"),
-        text="1. Read\n2. Fix",
-        form="plan",
-        options=("Approve", "Keep planning"),
-    )
-    async with open_app(golden("night_shift")) as driven:
-        await ask_question(driven, plan)
-        assert "Continue with this plan?" in driven.text() and "2. Fix" in driven.text()
-        await driven.press("enter")
-        [answer] = driven.session.submitted
-        assert isinstance(answer, AnswerQuestion) and answer.choice == 0
-
-
 async def test_what_someone_is_writing_when_an_approval_appears_goes_on_in_the_prompt() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("and s")
@@ -484,38 +428,6 @@ async def test_a_key_to_an_empty_prompt_that_may_be_an_answer_too_early_is_neith
         assert driven.app.prompt.editor.text == "" and driven.app.screen is modal
         await driven.type("es")
         assert driven.app.prompt.editor.text == "yes" and driven.app.screen is modal
-
-
-SHORT_DIFF = DiffBlock(path="src/entry.py", diff="@@ -1 +1 @@\n-one\n+two\n", added=1, removed=1)
-
-
-async def test_the_whole_change_is_offered_only_where_some_of_it_is_out_of_sight() -> None:
-    rows = "".join(f"-old {at}\n+new {at}\n" for at in range(60))
-    long = DiffBlock(path="src/entry.py", diff=f"@@ -1,60 +1,60 @@\n{rows}", added=60, removed=60)
-    for diff, offered in ((SHORT_DIFF, False), (long, True)):
-        async with open_app(golden("night_shift")) as driven:
-            modal = await ask(driven, request(preview=(diff,)))
-            assert ("D whole change" in driven.text()) is offered
-            assert ("D whole change" in driven.rows()[-1]) is offered
-            await driven.press("d")
-            assert modal.is_expanded is offered
-            await driven.press("d")
-            assert not modal.is_expanded
-
-
-async def test_esc_goes_back_from_the_whole_change_before_it_refuses() -> None:
-    rows = "".join(f"-old {at}\n+new {at}\n" for at in range(60))
-    long = DiffBlock(path="src/entry.py", diff=f"@@ -1,60 +1,60 @@\n{rows}", added=60, removed=60)
-    async with open_app(golden("night_shift")) as driven:
-        modal = await ask(driven, request(preview=(long,)))
-        await driven.press("d")
-        assert modal.is_expanded and "Esc back" in driven.text()
-        await driven.press("escape")
-        assert driven.session.submitted == [] and driven.app.screen is modal and not modal.is_expanded
-        assert "Esc no" in driven.rows()[-1]
-        await driven.press("escape")
-        [decided] = driven.session.submitted
-        assert isinstance(decided, DecidePermission) and decided.decision == "deny"
 
 
 async def test_of_what_is_done_elsewhere_it_says_that_undo_does_not_reach_it() -> None:
