@@ -85,3 +85,13 @@ async def test_undo_takes_the_title_of_the_answer_back(tmp_path: Path) -> None:
 )
 def test_a_good_sentence_is_short_and_neither_code_nor_a_question_nor_talk(answer: str, title: str) -> None:
     assert first_sentence(answer) == title
+
+
+async def test_the_session_is_named_after_its_first_prompt(tmp_path: Path) -> None:
+    async with running(tmp_path, [say("Hi."), say("Hi.")]) as bench:
+        bench.submit(SubmitPrompt(text="fix   the\nnight shift " + "and more " * 20))
+        await bench.until("turn.finished")
+        bench.submit(SubmitPrompt(text="second"))
+        await bench.until("turn.finished", 2)
+        title = bench.recorder.state.title
+    assert title.startswith("fix the night shift") and len(title) <= 48

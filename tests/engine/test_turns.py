@@ -483,16 +483,6 @@ async def test_another_agent_of_the_hub_needs_only_its_step(tmp_path: Path) -> N
     assert bench.kinds().count("iteration.started") == 1 and bench.model.requests == []
 
 
-async def test_the_session_is_named_after_its_first_prompt(tmp_path: Path) -> None:
-    async with running(tmp_path, [say("Hi."), say("Hi.")]) as bench:
-        bench.submit(SubmitPrompt(text="fix   the\nnight shift " + "and more " * 20))
-        await bench.until("turn.finished")
-        bench.submit(SubmitPrompt(text="second"))
-        await bench.until("turn.finished", 2)
-        title = bench.recorder.state.title
-    assert title.startswith("fix the night shift") and len(title) <= 48
-
-
 async def test_a_path_that_cannot_be_looked_up_is_the_calls_fault(tmp_path: Path) -> None:
     class Lost(EchoTool):
         def effects(self, args: Words) -> tuple[Effect, ...]:
