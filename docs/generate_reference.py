@@ -179,12 +179,17 @@ def configuration_page() -> str:
         "the policy of each project, in `choices.json` of the data folder; never in `config.toml`. Its later starts use them"
     )
     lines.append(
-        "where none of the above sets the key. `bypass` is never remembered, `tui-agent run` uses none of them, and a session"
+        "where none of the above sets the key. `tui-agent run` uses the remembered model, and nothing else of them. Options,"
     )
     lines.append(
-        "that you open again keeps its own model and policy. To forget them, delete the file. If it is damaged or cannot be"
+        "such as `--model`, hold for one start and are not remembered; to remember such a model, choose it with /model."
     )
-    lines.append("written, the app says so and goes on.")
+    lines.append(
+        "`bypass` is never remembered, and a session that you open again keeps its own model and policy. To forget the"
+    )
+    lines.append(
+        "choices, delete the file. If it is damaged or cannot be written, the app says so and goes on."
+    )
     head = "\n| key | meaning | default |\n|---|---|---|"
     lines += [head, *settings(Config)]
     lines += ["\n## `[models.NAME]`\n\nExamples for vendors and local servers: [models.md](models.md).", head]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Program
+from tui_agent.config.user_choices import FILE_NAME, UserChoices
 
 pytestmark = pytest.mark.e2e
 
@@ -83,6 +84,25 @@ def test_the_log_has_model_and_effort_as_asked_and_as_sent_and_never_the_key(
     assert key.decode() not in done.stdout + done.stderr
 
 
+def test_a_run_uses_the_model_that_the_app_remembers_where_nothing_else_names_one(
+    program: Program, model_url: str
+) -> None:
+    program.data.mkdir()
+    chosen = UserChoices(model="openai-chat/chosen", base_url=model_url)
+    (program.data / FILE_NAME).write_text(chosen.to_json())
+    models = []
+    for words in ((), ("-m", "openai-chat/given", "--base-url", model_url)):
+        done = program.run("run", "hello", "--json", *words)
+        assert (done.returncode, done.stderr) == (0, "")
+        models += [
+            event["payload"]["model"]["model"]
+            for event in events(done.stdout)
+            if event["payload"]["kind"] == "run.started"
+        ]
+    assert models == ["chosen", "given"]
+    assert (program.data / FILE_NAME).read_text() == chosen.to_json()
+
+
 def test_a_prompt_comes_from_standard_input(program: Program, mock: tuple[str, ...]) -> None:
     done = program.run("run", "-", "--json", *mock, stdin="Grüße, 你好\n")
     said = [event["payload"] for event in events(done.stdout) if event["payload"]["kind"] == "user.message"]
@@ -123,7 +143,7 @@ def test_nothing_coloured_goes_into_a_pipe(program: Program, mock: tuple[str, ..
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        (["hello"], 2, "No model is set"),
+        (["hello"], 2, "No model is set. Choose one in the app, which remembers it, or give --model NAME"),
         (["hello", "-m", "no-such-model"], 2, "no-such-model"),
         (["hello", "-m", "scripted:absent.yaml"], 2, "absent.yaml"),
         (["hello", "-m", "anthropic/x"], 2, "ANTHROPIC_API_KEY"),

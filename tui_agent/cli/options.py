@@ -66,7 +66,9 @@ def add_folders(parser: argparse.ArgumentParser) -> None:
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the options for the model and its reasoning."""
-    group = parser.add_argument_group("model")
+    group = parser.add_argument_group(
+        "model", "for this start only; the app remembers the model chosen with /model"
+    )
     group.add_argument(
         "-m",
         "--model",

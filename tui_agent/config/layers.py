@@ -1,6 +1,6 @@
 """The layers of configuration: defaults < choices < user file < trusted project file < environment < options.
 
-`choices` is what the app remembers of the user's choices; only the app uses it.
+`choices` is what the app remembers of the user's choices. The app uses all of them, a headless run only the model.
 
 Invariant: loading writes nothing, changes no environment variable and uses no file of an untrusted project. A
 project's files are read once: the content compared with the user's trust decision is the content used.
@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tui_agent.config import dotenv
-from tui_agent.config.options import SessionOptions
+from tui_agent.config.options import Client, SessionOptions
 from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project_effects import refusal_of_settings
 from tui_agent.config.settings import Config, HookSettings, ModelProfile
@@ -110,24 +110,27 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
     _drop_foreign_address(layers)
     _add_folders(layers, options, variables, paths)
     config = _validate(layers.tree, layers.origins)
-    if options.client == "app":
+    if options.client in ("app", "headless"):
         is_set = {key for key, origin in layers.origins.items() if fallbacks.get(key) != origin}
-        config = _apply_choices(config, layers.origins, is_set, paths.project)
+        config = _apply_choices(config, layers.origins, is_set, paths.project, options.client)
     final_paths = Paths(paths.config_dir, config.data_dir, config.cache_dir, paths.project)
     return config.with_origins(layers.origins, final_paths, projects, project)
 
 
-def _apply_choices(config: Config, origins: dict[str, str], is_set: Set[str], project: Path) -> Config:
+def _apply_choices(
+    config: Config, origins: dict[str, str], is_set: Set[str], project: Path, client: Client
+) -> Config:
     """Return the configuration with the user's remembered choices for keys that no layer sets."""
     choices, _ = load_choices(config.data_dir)
     values: Tree = {}
-    if choices.theme and "theme" not in is_set:
-        values["theme"] = choices.theme
     if choices.model and not is_set & {"model", "base_url"}:
         values |= {"model": choices.model, "base_url": choices.base_url}
-    policy = choices.policies.get(str(project.resolve()), "")
-    if policy in POLICIES and "policy" not in is_set:
-        values["policy"] = policy
+    if client == "app":
+        if choices.theme and "theme" not in is_set:
+            values["theme"] = choices.theme
+        policy = choices.policies.get(str(project.resolve()), "")
+        if policy in POLICIES and "policy" not in is_set:
+            values["policy"] = policy
     origins.update(dict.fromkeys(values, str(config.data_dir / FILE_NAME)))
     return config.model_copy(update=values)
 

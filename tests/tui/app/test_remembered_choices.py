@@ -69,6 +69,19 @@ async def test_theme_side_panes_model_and_policy_are_in_the_file_of_choices(tmp_
         assert again.app.theme == "day" and not again.app.sidebar.display
 
 
+async def test_a_model_from_an_option_is_not_remembered_until_the_user_confirms_it(tmp_path: Path) -> None:
+    session = engine(FakeSession(golden("night_shift")))
+    given = options(tmp_path, model="claude-sonnet-4-5")
+    async with open_app(session=session, options=given, environ={"HOME": str(tmp_path)}) as driven:
+        await driven.settle()
+        assert kept(tmp_path) == {}
+        session.react = None  # The engine records the same value again, so no view changes.
+        await run(driven, "/provider claude-sonnet-4-5")
+        await driven.press("enter", "enter", "enter")
+        await driven.until(lambda: kept(tmp_path).get("model") == "claude-sonnet-4-5")
+        assert driven.app.note.text == "Using claude-sonnet-4-5."
+
+
 async def test_bypass_is_never_remembered_and_the_choice_before_it_stays(tmp_path: Path) -> None:
     session = engine(FakeSession(golden("night_shift")))
     async with open_app(

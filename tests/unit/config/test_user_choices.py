@@ -4,8 +4,6 @@ import json
 import os
 from pathlib import Path
 
-import pytest
-
 from tests.stubs.rows import rows
 from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
@@ -40,10 +38,16 @@ def test_choices_are_used_where_nothing_else_is_set(tmp_path: Path) -> None:
     assert load(tmp_path, text, environ={"OPENAI_MODEL": "gpt"}).model == "vendor/chosen"
 
 
-@pytest.mark.parametrize("client", ["headless", "demo"])
-def test_only_the_app_uses_choices(tmp_path: Path, client: str) -> None:
-    config = load(tmp_path, CHOICES.to_json(), client=client)
-    assert (config.theme, config.model, config.base_url) == ("", "", "")
+@rows(
+    "client, model", [("headless", ("vendor/chosen", "http://h/v1")), ("demo", ("", "")), ("eval", ("", ""))]
+)
+def test_a_run_uses_only_the_chosen_model_and_a_demo_nothing(
+    tmp_path: Path, client: str, model: tuple[str, str]
+) -> None:
+    text = CHOICES._replace(policies={str(tmp_path / "project"): "accept-edits"}).to_json()
+    config = load(tmp_path, text, client=client)
+    assert (config.model, config.base_url) == model
+    assert (config.theme, config.policy) == ("", "ask")
 
 
 def test_a_file_a_variable_and_an_option_win_over_a_choice(tmp_path: Path) -> None:

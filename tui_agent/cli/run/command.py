@@ -176,7 +176,8 @@ async def run_one_turn(
     if not (known or base.config.model or base.config.base_url):
         raise ConfigError(
             "No model is set.",
-            hint="Choose one with --model NAME (tui-agent models list). Without an account: tui-agent demo --headless",
+            hint="Choose one in the app, which remembers it, or give --model NAME for this run (see: tui-agent models "
+            "list). Without an account: tui-agent demo --headless",
         )
 
     async def run_in(session: LocalSession) -> Outcome:

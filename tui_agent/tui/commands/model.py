@@ -11,7 +11,6 @@ from functools import partial
 from tui_agent.config.api_keys import Keys
 from tui_agent.config.providers import PROVIDERS, key_variable, profile_key
 from tui_agent.errors import ConfigError
-from tui_agent.protocol.commands import SetModel
 from tui_agent.tui.cli_client import beside_json, place
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
@@ -45,8 +44,7 @@ def use_model(context: AppContext, name: str) -> None:
     if name == "demo" or name.startswith("demo:"):
         play_demo(context, name.partition(":")[2])
         return
-    context.choices.note_model_choice()
-    context.submit(SetModel(model=name))
+    context.choices.choose_model(name)
 
 
 def play_demo(context: AppContext, name: str) -> None:
@@ -67,15 +65,13 @@ def use_base_url(context: AppContext, argument: str) -> None:
     elif settings is None or not settings.model.model:
         _open_form(context, base_url=argument)
     else:
-        context.choices.note_model_choice()
-        context.submit(SetModel(model=settings.model.profile or settings.model.model, base_url=argument))
+        context.choices.choose_model(settings.model.profile or settings.model.model, argument)
 
 
 def use_local_model(context: AppContext, argument: str) -> None:
     """Use a model of a server on this machine; `argument` is the server's URL and the model's name."""
     address, _, name = argument.partition(" ")
-    context.choices.note_model_choice()
-    context.submit(SetModel(model=f"openai-chat/{name}", base_url=address))
+    context.choices.choose_model(f"openai-chat/{name}", address)
 
 
 def set_up_provider(context: AppContext, argument: str, *, back: Callable[[], None] = lambda: None) -> None:
@@ -153,8 +149,7 @@ async def use_provider(context: AppContext, given: Provider) -> None:
             app.say(str(fault), "error")
             return
         await context.use_key(name, given.key)
-    context.choices.note_model_choice()
-    context.submit(SetModel(model=given.model, base_url=given.base_url))
+    context.choices.choose_model(given.model, given.base_url)
     if given.key:
         await _test_model(context, given)
 

@@ -14,6 +14,7 @@ from tui_agent.config.small_files import write_private
 from tui_agent.config.user_choices import FILE_NAME, NEVER_REMEMBERED, load_choices
 from tui_agent.errors import ConfigError
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.protocol.commands import SetModel
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.context import AppContext
 
@@ -24,17 +25,19 @@ class ChoiceKeeper:
     def __init__(self, context: AppContext) -> None:
         self._context = context
         self._lock = threading.Lock()
-        self._before: ModelInfo | None = None
-        self._waits_for_model = False
+        self._chosen_model = ""
+        """The model that the user chose last."""
+        self._remembered: tuple[str, str] | None = None
+        """The name and the address that were remembered for this choice."""
         self._policy = "", ""
         """The session of the last state, and its policy."""
         self._has_reported = False
 
-    def note_model_choice(self) -> None:
-        """Note that the user chose a model. It is remembered once it is in use."""
-        settings = self._context.state.settings
-        self._before = settings.model if settings is not None else None
-        self._waits_for_model = True
+    def choose_model(self, name: str, base_url: str = "") -> None:
+        """Switch the session to the model `name`, and remember it once it is in use."""
+        self._chosen_model, self._remembered = name, None
+        self._context.submit(SetModel(model=name, base_url=base_url))
+        self.update(self._context.state)
 
     def update(self, state: SessionStateView) -> None:
         """Remember a model that the user chose, once it is in use, and a policy that changed."""
@@ -46,12 +49,13 @@ class ChoiceKeeper:
         if is_change and context.views.seq > context.seen_seq:
             self.remember(policy=state.settings.policy)
         model = state.settings.model
-        if self._waits_for_model and model.model and model != self._before:
-            self._waits_for_model = False
+        in_use = model.profile, model.base_url
+        if self._chosen_model == model.profile and model.model and in_use != self._remembered:
+            self._remembered = in_use
             self._remember_model(model)
 
     def _remember_model(self, model: ModelInfo) -> None:
-        name, config = model.profile or model.model, self._context.config
+        name, config = model.profile, self._context.config
         vendor = PROVIDERS.get(name.partition("/")[0])
         has_own_address = name in self._context.profiles or (
             vendor is not None and vendor.base_url == model.base_url
