@@ -60,6 +60,8 @@ class SseServer:
 
     url: str = ""
     replies: list[Reply] = field(default_factory=list)
+    models: list[str] = field(default_factory=list)
+    """The names in the answer to a request for the list of models."""
     requests: list[Asked] = field(default_factory=list)
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
     sent: asyncio.Event = field(default_factory=asyncio.Event)
@@ -88,6 +90,9 @@ class SseServer:
         raw = await reader.readexactly(int(headers.get("content-length", 0)))
         asked = Asked(path.split("?")[0], headers, json.loads(raw or b"{}"))
         self.requests.append(asked)
+        if asked.path.endswith("/models") and self.models:
+            self._plain(writer, 200, {"data": [{"id": name} for name in self.models]}, {})
+            return True
         shape = next((shape for route, shape in ROUTES.items() if asked.path.endswith(route)), None)
         if shape is None or not self.replies:
             self._plain(

@@ -7,9 +7,11 @@ import anyio
 
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import Parser, Verbs
-from tui_agent.cli.output import say, say_json_lines, say_result, table
+from tui_agent.cli.output import say, say_json, say_json_lines, say_result, table
 from tui_agent.errors import ModelError
+from tui_agent.models.faults import is_unknown_model
 from tui_agent.ports.model import FinishChunk, ModelClient, ModelFault, ModelRequest, TextChunk, UsageChunk
+from tui_agent.protocol.events.model import FaultKind
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
@@ -79,18 +81,40 @@ def price(amount: float | None) -> str:
     return "?" if amount is None else f"{amount:.2f}"
 
 
+class NoAnswer(ModelError):
+    """The tested model did not answer."""
+
+    def __init__(self, kind: FaultKind, message: str, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+
+
+def _describe_fault(name: str, fault: ModelFault) -> str:
+    if fault.kind == "auth" and fault.status in (401, 403):
+        reason = fault.message.partition(": ")[2].rstrip(".") or "no reason given"
+        return f"The key was refused ({fault.status}): {reason}."
+    if is_unknown_model(fault):
+        return f"No such model: {name}."
+    return f"{name} does not answer: {fault.message}"
+
+
 def check_model(arguments: argparse.Namespace) -> int:
     """Send a model one short question. Raises `ModelError` if it does not answer."""
     base = load_context(arguments)
     config, factory = base.config, build_model_factory(base)
     info = factory.resolve(arguments.name or config.model, config.base_url, config.reasoning_effort)
     started = time.monotonic()
-    answer, usage = anyio.run(ask, factory.client(info), info)
+    try:
+        answer, usage = anyio.run(ask, factory.client(info), info)
+    except NoAnswer as fault:
+        if arguments.json:
+            say_json({"fault": fault.kind, "message": fault.message, "hint": fault.hint})
+        raise
     duration = time.monotonic() - started
-    figures = f"{format_duration(duration)}, {usage.input_tokens}+{usage.output_tokens} tokens"
+    figures = f"{answer.strip()[:80]!r}, {usage.input_tokens}+{usage.output_tokens} tokens"
     say_result(
         info.model_dump(mode="json") | {"answer": answer, "seconds": duration, "usage": usage.model_dump()},
-        f"{info.profile} answers: {answer.strip()[:80]!r} ({figures})",
+        f"{info.profile} answers in {format_duration(duration)} ({figures})",
         as_json=arguments.json,
     )
     return 0
@@ -119,12 +143,11 @@ async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
                             usage = chunk_usage
                         case FinishChunk():
                             finished = True
-                        case ModelFault(message=message, hint=hint):
-                            raise ModelError(f"{info.profile} does not answer: {message}", hint=hint)
+                        case ModelFault() as fault:
+                            raise NoAnswer(fault.kind, _describe_fault(info.profile, fault), hint=fault.hint)
     except TimeoutError as error:
-        raise ModelError(
-            f"{info.profile} did not answer within {PATIENCE_S:.0f} s.", hint="Check its base_url."
-        ) from error
+        message = f"{info.profile} did not answer within {PATIENCE_S:.0f} s."
+        raise NoAnswer("timeout", message, hint="Check its base_url.") from error
     finally:
         await client.aclose()
     if not finished:

@@ -52,6 +52,11 @@ _QUOTA = re.compile(
     r"insufficient[_ ](?:quota|balance|funds|credits?)|billing|credit balance|payment required", re.I
 )
 _LIMIT = re.compile(r"rate[_ -]?limit|too many requests|tokens per min|requests per min", re.I)
+_UNKNOWN_MODEL = re.compile(
+    r"\bmodel\b.{0,120}(?:not (?:found|exist|available|support)|unknown|invalid|does ?n[o']t exist)"
+    r"|(?:unknown|invalid|no such|not find|not a valid) .{0,20}\bmodel",
+    re.I,
+)
 _HINTS: Mapping[FaultKind, str] = {
     "auth": "Check the key and the variable that holds it (tui-agent doctor).",
     "rate_limit": "You reached the provider's rate limit: try again later, or choose another model.",
@@ -178,6 +183,12 @@ def classify_fault(status: int, text: str) -> FaultKind:
     if status == 0 and _REFUSAL.search(text):
         return "refusal"
     return "server_error"
+
+
+def is_unknown_model(fault: ModelFault) -> bool:
+    """Return True if the provider says that it does not have the requested model."""
+    is_refused = fault.kind == "invalid_request" and fault.status in (400, 404, 422)
+    return is_refused and bool(_UNKNOWN_MODEL.search(fault.message))
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

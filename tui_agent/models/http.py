@@ -9,6 +9,7 @@ import ssl
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import Any, Protocol, TypeAlias
 
 import anyio
@@ -23,10 +24,13 @@ from tui_agent.ports.clock import Clock
 from tui_agent.ports.model import ModelChunk, ModelFault
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FaultKind
+from tui_agent.protocol.unicode_text import list_first
 
 ERROR_BODY_LIMIT = 64 << 10
-WHOLE_BODY_LIMIT = 64 << 20
-CONNECT_SECONDS = 20.0
+WHOLE_BODY_LIMIT, LIST_BODY_LIMIT = 64 << 20, 4 << 20
+CONNECT_SECONDS, LIST_SECONDS = 20.0, 5.0
+MAX_NAMED_MODELS = 6
+"""Number of the provider's models that a fault names if the requested one is unknown."""
 JSON_BATCH, CHUNK_BYTES = 32, 256 << 10
 """Number of messages encoded as JSON at once, and bytes sent at once."""
 
@@ -217,7 +221,21 @@ class HttpClient:
                 f"{self._endpoint.base_url} redirects ({response.status_code}); redirects are not followed.",
                 original=text,
             )
-        return faults.from_status(response.status_code, text, headers, now=self._clock.now())
+        fault = faults.from_status(response.status_code, text, headers, now=self._clock.now())
+        if not faults.is_unknown_model(fault):
+            return fault
+        names = await self._list_models()
+        return replace(fault, hint=f"It has: {list_first(names, MAX_NAMED_MODELS)}.") if names else fault
+
+    async def _list_models(self) -> list[str]:
+        """Return the names of the provider's models; empty if it does not tell them."""
+        try:
+            with anyio.fail_after(LIST_SECONDS):
+                async with self._client().stream("GET", self._endpoint.url("models")) as response:
+                    body = await self._read_body(response, LIST_BODY_LIMIT) or b""
+            return [str(model["id"]) for model in json_object(body)["data"]]
+        except (httpx.HTTPError, httpx.StreamError, TimeoutError, *_PARSE_ERRORS, RecursionError):
+            return []
 
     async def _read_body(self, response: httpx.Response, limit: int) -> bytes | None:
         """Read a response's body up to `limit` bytes. Return None if the server stalls."""

@@ -91,7 +91,7 @@ class RewindPort(Protocol):
 class ChoicesPort(Protocol):
     """The user's choices that later starts use too."""
 
-    def choose_model(self, name: str, base_url: str = ...) -> None: ...
+    def choose_model(self, name: str, base_url: str = ..., remark: str = ...) -> None: ...
     def remember(self, *, policy: str = ..., **values: str | bool) -> None: ...
 
 
@@ -149,6 +149,9 @@ class AppContext(Protocol):
     def show_trust(self) -> None: ...
     def known_keys(self) -> frozenset[str]:
         """Return the names of variables with an API key that have a value, from the environment, a file or the user."""
+
+    def ask_with_key(self, variable: str, key: str) -> Ask:
+        """Return a function like `ask` whose programs also get the API key."""
 
     async def use_key(self, variable: str, key: str) -> None:
         """Give the engine the API key in the variable `variable` for this run, and reopen the session with the key."""

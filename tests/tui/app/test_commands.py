@@ -1,14 +1,11 @@
 """What the slash commands submit, show and choose."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.story import called, delta, finished, responded, started, tool_call
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.sessions_story import Programs, told
-from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import (
@@ -30,7 +27,6 @@ from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.turn import TurnStarted, UserQueued
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState, Budgets
-from tui_agent.tui.modals.provider import OWN_SERVER, Provider, ProviderForm
 
 
 @pytest.mark.slow
@@ -139,34 +135,6 @@ async def test_the_model_picker_lists_what_was_found_and_takes_any_name() -> Non
         first, second = driven.session.submitted
         assert isinstance(first, SetModel) and first.model == "fast"
         assert isinstance(second, SetModel) and second.model == "zzz/none"
-
-
-@pytest.mark.parametrize(
-    ("status", "answer", "level"),
-    [
-        (0, "anthropic/x answers: 'ready' (1.2 s, 9+1 tokens)", "done"),
-        (5, "tui-agent: anthropic/x does not answer: The provider answered 401: invalid x-api-key", "error"),
-    ],
-)
-async def test_a_typed_key_is_tested_with_one_question_and_the_answer_is_shown(
-    status: int, answer: str, level: str
-) -> None:
-    asked: list[tuple[str, ...]] = []
-
-    async def programs(*words: str) -> tuple[int, str]:
-        asked.append(words)
-        return (status, answer) if words[:2] == ("models", "check") else (0, "")
-
-    async with open_app(golden("night_shift"), outside=programs) as driven:
-        await driven.type("/provider anthropic/x")
-        await driven.press("escape", "enter")
-        await driven.type("sk-ant-1")
-        await driven.press("enter", "enter", "enter")
-        await driven.until(lambda: ("models", "check") in [words[:2] for words in asked])
-        await driven.until(lambda: answer.removeprefix("tui-agent: ") in driven.app.note.text)
-        assert driven.app.note.level == level
-        [check] = [words for words in asked if words[:2] == ("models", "check")]
-        assert check[2] == "anthropic/x" and "sk-ant-1" not in " ".join(check)
 
 
 @pytest.mark.slow_variants
@@ -323,93 +291,3 @@ async def test_find_looks_through_the_whole_of_a_long_output_and_opens_it_there(
         await driven.press("enter")
         while "Nothing matches" not in driven.text():
             await driven.pilot.pause(0.01)
-
-
-async def test_a_provider_is_typed_in_and_its_key_never_shows(tmp_path: Path) -> None:
-    async with open_app(golden("night_shift"), environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
-        await driven.type("/provider")
-        await driven.press("enter")
-        await driven.type("deepseek/deepseek-chat")
-        await driven.press("enter")
-        await driven.type("sk-secret-123")
-        assert "[ ] Keep the key" in driven.text()
-        assert "DEEPSEEK_API_KEY" in driven.text()
-        assert "sk-secret" not in driven.text() and "•••" in driven.text()
-        await driven.press("escape")
-        assert driven.session.submitted == []
-
-
-async def test_esc_goes_back_one_level_in_the_set_up_of_a_provider() -> None:
-    async with open_app(golden("night_shift")) as driven:
-        await driven.type("/model")
-        await driven.press("escape", "enter")
-        await driven.type("other provider")
-        await driven.press("enter", "down", "down")
-        vendors = driven.rows()
-        await driven.press("enter")
-        assert "Keep the key" in driven.text()
-        await driven.press("escape")
-        assert driven.rows() == vendors
-        await driven.press("escape")
-        assert "Other provider…" in driven.text() and "▌  Model" in driven.text()
-        await driven.press("escape")
-        assert len(driven.app.screen_stack) == 1 and driven.session.submitted == []
-
-
-async def test_a_pasted_address_may_repeat_the_http_that_the_field_begins_with() -> None:
-    async with open_app(golden("night_shift")) as driven:
-        given: list[Provider | None] = []
-        form = ProviderForm(lambda: driven.app.looks, base_url="http://")
-        driven.app.push_screen(form, given.append)
-        await driven.until(lambda: "Keep the key" in driven.text())
-        await driven.type("http://127.0.0.1:8791/v1")
-        await driven.press("up")
-        await driven.type("hand")
-        await driven.press("down", "down", "enter")
-        assert given == [Provider("hand", "http://127.0.0.1:8791/v1", OWN_SERVER, "")]
-
-
-async def test_esc_in_a_form_that_was_named_closes_it() -> None:
-    async with open_app(golden("night_shift")) as driven:
-        await driven.type("/provider deepseek/deepseek-chat")
-        await driven.press("escape", "enter", "escape")
-        assert len(driven.app.screen_stack) == 1
-
-
-@pytest.mark.slow_variants
-@pytest.mark.parametrize("kept", [False, True])
-async def test_a_typed_key_reaches_the_engine_and_is_stored_only_when_that_is_ticked(
-    tmp_path: Path, kept: bool
-) -> None:
-    opened: list[SessionOptions] = []
-
-    def spawn(options: SessionOptions) -> FakeSession:
-        opened.append(options)
-        return FakeSession(golden("night_shift"))
-
-    async with open_app(golden("night_shift"), environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
-        driven.app.spawn = spawn
-        await driven.type("/provider deepseek/deepseek-chat")
-        await driven.press("escape", "enter")
-        await driven.type("sk-secret-123")
-        await driven.press(*(("tab", "space", "enter") if kept else ("enter",)))
-        while not opened:
-            await driven.pilot.pause(0.01)
-    assert dict(opened[0].typed_keys) == {"DEEPSEEK_API_KEY": "sk-secret-123"}
-    assert "sk-secret-123" not in repr(opened[0])
-    assert bool(_files_with(tmp_path, "sk-secret")) is kept
-
-
-def _files_with(folder: Path, words: str) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file() and words in path.read_text()]
-
-
-async def test_what_was_wrong_in_the_providers_form_goes_once_something_is_typed() -> None:
-    async with open_app(golden("night_shift")) as driven:
-        await driven.type("/provider")
-        await driven.press("enter", "enter", "enter", "enter")
-        assert "Enter the name of a model." in driven.text()
-        await driven.press("left")
-        assert "Enter the name of a model." in driven.text()
-        await driven.type("a")
-        assert "Enter the name of a model." not in driven.text()

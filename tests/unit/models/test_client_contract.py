@@ -312,3 +312,29 @@ async def test_half_surrogates_do_not_stop_a_request(make: Make) -> None:
         assert rig.server is not None
         assert "bad ? text" in str(rig.server.requests[0].body)
     assert outcome.fault is None
+
+
+@http_clients
+async def test_an_unknown_model_is_answered_with_the_models_that_there_are(make: Make) -> None:
+    unknown = Reply(status=404, body={"error": {"message": "The model `m` does not exist"}})
+    for names, hint in (
+        ([], "Check the model's name and its options (tui-agent models check)."),
+        (
+            list("abcdefgh"),
+            "It has: a, b, c, d, e, f and 2 more.",
+        ),
+    ):
+        async with make(unknown) as rig:
+            assert rig.server is not None
+            rig.server.models = names
+            outcome = await answer(rig)
+        assert outcome.fault is not None and outcome.fault.hint == hint
+        assert [asked.path for asked in rig.server.requests][1:] == ["/v1/models"]
+
+
+@http_clients
+async def test_another_refusal_does_not_ask_for_the_models(make: Make) -> None:
+    async with make(Reply(status=400, body={"error": {"message": "temperature must be below 2"}})) as rig:
+        assert rig.server is not None
+        await answer(rig)
+    assert len(rig.server.requests) == 1

@@ -7,17 +7,20 @@ stays in memory, unless the user asked to store it.
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from tui_agent.config.api_keys import Keys
 from tui_agent.config.providers import PROVIDERS, key_variable, profile_key
 from tui_agent.errors import ConfigError
-from tui_agent.tui.cli_client import beside_json, place
+from tui_agent.tui.cli_client import beside_json, json_rows, number_of, place, text_of
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.model_picker import ACT, choose_model
 from tui_agent.tui.modals.picker import Item
-from tui_agent.tui.modals.provider import OWN_SERVER, Provider, ProviderForm
+from tui_agent.tui.modals.provider import ADDRESS, KEY, MODEL, OWN_SERVER, Provider, ProviderForm
 from tui_agent.tui.panes.model_discovery import pretty, suggested
+from tui_agent.tui.text import clean_line, shorten_home
+from tui_agent.units import format_duration
 
 
 def choose_model_or_provider(context: AppContext, argument: str) -> None:
@@ -121,41 +124,61 @@ def _open_form(
     context: AppContext, back: Callable[[], None] = lambda: None, *, model: str = "", base_url: str = ""
 ) -> None:
     """Open the form for a provider's key, for a model or a URL; closing the form calls `back`."""
-    names = {name: profile_key(profile) or OWN_SERVER for name, profile in context.profiles.items()}
-    form = ProviderForm(lambda: context.app.looks, base_url=base_url, model=model, variables=names)
+    config = context.config
+    form = ProviderForm(
+        lambda: context.app.looks,
+        lambda given: context.worker(_test_model(context, form, given), "provider"),
+        base_url=base_url,
+        model=model,
+        variables={name: profile_key(profile) or OWN_SERVER for name, profile in context.profiles.items()},
+        keys=context.known_keys(),
+        key_file=shorten_home(config.paths.secrets) if config is not None else "",
+    )
 
     def submit(given: Provider | None) -> None:
         if given is None:
             back()
         else:
-            context.worker(use_provider(context, given), "provider")
+            context.worker(use_provider(context, given, form.answer), "provider")
 
     context.app.push_screen(form, submit)
 
 
-async def use_provider(context: AppContext, given: Provider) -> None:
-    """Use the model from the provider form, and pass the key to the engine: for this run, or saved for later runs."""
-    app, config = context.app, context.config
+async def _test_model(context: AppContext, form: ProviderForm, given: Provider) -> None:
+    """Send the model one short question with the typed key, and show the answer in the form."""
+    ask = context.ask_with_key(key_variable(given.vendor), given.key) if given.key else context.ask
+    address = ["--base-url", given.base_url] if given.base_url else []
+    words = "models", "check", given.model, "--json", *address, *place(context.app.options)
+    status, output = await ask(*words)
+    if form.tested is not given or not form.is_current:
+        return
+    result = next(iter(json_rows(output)), {})
+    if status:
+        kind, message, hint = (text_of(result, name) for name in ("fault", "message", "hint"))
+        line = {"auth": KEY, "transport": ADDRESS, "timeout": ADDRESS}.get(kind, MODEL)
+        fault = message if kind == "auth" else f"{message} {hint}"
+        form.show_fault(line, clean_line(fault).strip() or clean_line(beside_json(output)))
+    else:
+        form.answer = f"answers in {format_duration(number_of(result, 'seconds'))}"
+        form.dismiss(given)
+
+
+async def use_provider(context: AppContext, given: Provider, answer: str = "") -> None:
+    """Use the model from the provider form, and pass the key to the engine: for this run, or saved for later runs.
+
+    `answer` are the words about the model's answer to the test request.
+    """
+    app, config, remarks = context.app, context.config, [answer]
     if given.key and config is not None:
-        name = key_variable(given.vendor)
         try:
             if given.keep_key:
                 stored = Keys(app.environ, config.paths.secrets)
                 path = await asyncio.to_thread(lambda: stored.save_key(given.vendor, given.key))
-                app.say(f"Key saved in {path}.", "done")
+                remarks.append(f"key saved in {shorten_home(Path(path))}")
             else:
-                app.say(f"{name} is set until you quit; it is not saved.", "done")
+                remarks.append("key not saved")
         except ConfigError as fault:
             app.say(str(fault), "error")
             return
-        await context.use_key(name, given.key)
-    context.choices.choose_model(given.model, given.base_url)
-    if given.key:
-        await _test_model(context, given)
-
-
-async def _test_model(context: AppContext, given: Provider) -> None:
-    context.app.say(f"Testing {given.model} with one short question …")
-    address = ["--base-url", given.base_url] if given.base_url else []
-    status, output = await context.ask("models", "check", given.model, *address, *place(context.app.options))
-    context.app.say(beside_json(output), "error" if status else "done", stays=bool(status))
+        await context.use_key(key_variable(given.vendor), given.key)
+    context.choices.choose_model(given.model, given.base_url, "; ".join(filter(None, remarks)))

@@ -27,15 +27,17 @@ class ChoiceKeeper:
         self._lock = threading.Lock()
         self._chosen_model = ""
         """The model that the user chose last."""
+        self._remark = ""
         self._remembered: tuple[str, str] | None = None
         """The name and the address that were remembered for this choice."""
         self._policy = "", ""
         """The session of the last state, and its policy."""
         self._has_reported = False
 
-    def choose_model(self, name: str, base_url: str = "") -> None:
-        """Switch the session to the model `name`, and remember it once it is in use."""
+    def choose_model(self, name: str, base_url: str = "", remark: str = "") -> None:
+        """Switch the session to the model `name`; remember it, and say so with `remark`, once it is in use."""
         self._chosen_model, self._remembered = name, None
+        self._remark = f" ({remark})" if remark else ""
         self._context.submit(SetModel(model=name, base_url=base_url))
         self.update(self._context.state)
 
@@ -62,7 +64,7 @@ class ChoiceKeeper:
         )
         self.remember(model=name, base_url="" if has_own_address else model.base_url)
         note = config.note_on_choice("model", name) if config is not None else ""
-        self._context.app.say(f"Using {name}.{note}", "done")
+        self._context.app.say(f"Using {name}{self._remark}.{note}", "done")
 
     def remember(self, *, policy: str = "", **values: str | bool) -> None:
         """Write these values to the file of choices, in the background. `policy` is kept for the session's project."""

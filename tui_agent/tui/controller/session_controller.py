@@ -15,6 +15,7 @@ from typing import cast
 
 from tui_agent.config import layers
 from tui_agent.config.api_keys import Keys
+from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings import Config, ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.folds.session.jobs import JobsView, mark_jobs_lost
@@ -61,6 +62,11 @@ OVERLAYS = ("help", "todo", "trace", "context")
 BEAT_S = 0.5
 TWICE_S = 0.6
 """Maximum time between the two presses of a double Esc, in seconds."""
+
+
+def _with_key(options: SessionOptions, variable: str, key: str) -> SessionOptions:
+    # A key entered now wins over one in the environment, which evidently did not work.
+    return replace(options, typed_keys=tuple({**dict(options.typed_keys), variable: key}.items()))
 
 
 @cache
@@ -195,11 +201,13 @@ class SessionController:
             self.app.say(str(fault), "warning")
             return names | typed
 
+    def ask_with_key(self, variable: str, key: str) -> Ask:
+        """Return a function like `ask` whose programs also get the API key in the variable `variable`."""
+        return self.app.outside or CommandLine(_with_key(self.app.options, variable, key), self.app.environ)
+
     async def use_key(self, variable: str, key: str) -> None:
         """Give the engine the API key in the variable `variable` for this run, and reopen the session with the key."""
-        # A key entered now wins over one in the environment, which evidently did not work.
-        typed = {**dict(self.app.options.typed_keys), variable: key}
-        self.app.options = replace(self.app.options, typed_keys=tuple(typed.items()))
+        self.app.options = _with_key(self.app.options, variable, key)
         self.ask = self.app.outside or CommandLine(self.app.options, self.app.environ)
         await self.sessions.reopen()
 

@@ -1,9 +1,9 @@
-"""The form to set up another provider: model, URL, API key.
+"""The form to set up a model: its name, its address, its API key, and whether to save the key.
 
 Invariant: the key is shown as dots and leaves the form only as `Provider.key`; nothing is stored here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final
@@ -11,9 +11,11 @@ from typing import ClassVar, Final
 from textual.strip import Strip
 
 from tui_agent.config.providers import PROVIDERS, key_variable
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.tui.panes.model_discovery import pretty
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.rows import cells
 from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 
@@ -34,22 +36,26 @@ class Provider:
 
 OWN_SERVER: Final = "TUI_AGENT_API_KEY"
 """The key's variable for a URL that belongs to no known vendor."""
-BOX: Final = "Keep the key", "in the key ring, or in a file that only you can read"
-KEYS: Final = "provider_line", "provider_tick", "provider_close"
-"""The actions whose keys are shown below the form, after Enter."""
-MODEL, ADDRESS, KEY = range(3)
-"""Indexes of the fields in the form."""
+MODEL, ADDRESS, KEY, SAVE = range(4)
+"""The lines of the form, each a field; `SAVE` is the checkbox."""
+_LABEL_CELLS: Final = 12
+"""Cells before the text of a field."""
+_LOOSE_FROM: Final = 24
+"""Rows of the screen from which the form says what each line is for, with space between the lines."""
+_MAX_FIELD_CELLS: Final = 64
 _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 
 
 class ProviderForm(ChoiceSheet[Provider | None]):
     """The form: three fields and a checkbox, which Space toggles.
 
-    Enter goes to the next field, and submits on the last one. `variables` maps each model profile to the environment
-    variable with its API key.
+    Enter goes to the next line. On the last one it calls `test` with the values, which shows a fault or dismisses the
+    form. After a fault, Enter uses the unchanged values all the same. `variables` maps each model profile to the
+    environment variable with its API key, and `keys` are the variables that are set.
     """
 
     scope: ClassVar[Scope] = "provider"
+    tight_below = 26
     key_methods = {
         "provider_line": "move",
         "provider_go": "go_on",
@@ -60,49 +66,119 @@ class ProviderForm(ChoiceSheet[Provider | None]):
     def __init__(
         self,
         looks: Callable[[], Looks],
+        test: Callable[[Provider], object],
         *,
         base_url: str = "",
         model: str = "",
         variables: Mapping[str, str] = MappingProxyType({}),
+        keys: Set[str] = frozenset(),
+        key_file: str = "",
     ) -> None:
         super().__init__(looks)
+        self._test, self._keys, self._key_file = test, keys, key_file
         self.fields = (Field(model), Field(base_url), Field(secret=True))
         self.keeps_key = False
         self.variables = variables
-        self.chosen = ADDRESS if base_url else KEY if model and not model.endswith("/") else MODEL
+        self.lines = (ADDRESS, MODEL, KEY, SAVE) if base_url else (MODEL, ADDRESS, KEY, SAVE)
+        vendor = model.partition("/")[0].lower()
+        name = "your own server" if base_url else pretty(vendor) if vendor in PROVIDERS else "a model"
+        self._title = f"Set up {name}"
+        is_named = model and not model.endswith("/")
+        self.chosen = self.lines.index(KEY) if is_named and not base_url else 0
         self.fault = ""
+        self.answer = ""
+        """The words about the model's answer to the test request; empty if it was not tested."""
+        self.tested: Provider | None = None
+        """The values that are being tested, or that the test found a fault with."""
 
     @property
     def count(self) -> int:
-        return len(self.fields) + 1
+        return len(self.lines)
+
+    @property
+    def is_testing(self) -> bool:
+        """True while the answer to the test request is awaited."""
+        return self.tested is not None and not self.fault
 
     def head(self, width: int) -> list[Strip]:
-        return self.title_rows(width, "Other provider")
+        return self.title_rows(width, self._title)
 
     def body(self, width: int) -> list[Strip]:
-        labels = (
-            ("Model", "provider/model, as anthropic/claude-sonnet-5-5"),
-            ("Address", "leave empty for the provider's own, or http://localhost:8000/v1"),
-            (
-                key_variable(self.vendor) if self.fields[MODEL].text else "Key",
-                "not shown; leave empty to use the environment variable",
-            ),
-        )
-        cursor = self.pen._replace(ground="t1").style("s2")
         rows: list[Strip] = []
-        for number, ((label, hint), typed) in enumerate(zip(labels, self.fields, strict=True)):
-            pen = self.choice_pen(number, "s2")
-            value = typed.parts(
-                max(6, width - 26), pen.style(), cursor if pen.chosen else None, hint, pen.style("t3")
-            )
-            rows.append(pen.line(width, [pen.mark, pen.part(label[:21].ljust(22), "t2"), *value]))
-        rows.append(self.line(width, []))
-        pen = self.choice_pen(len(self.fields), "s2")
-        box = f"[{'x' if self.keeps_key else ' '}] {BOX[0]}".ljust(22)
-        rows.append(pen.line(width, [pen.mark, pen.part(box, "t2"), pen.part(BOX[1], "t3")]))
-        if self.fault:
-            rows += [self.line(width, []), self.line(width, [self.part(self.fault, "warning")])]
+        is_loose = self.app.size.height >= _LOOSE_FROM
+        for number, line in enumerate(self.lines):
+            rows += [self.line(width, [])] * (is_loose and number > 0)
+            rows += [self._checkbox(width, number) if line == SAVE else self._field(width, number, line)]
+            if is_loose or number == self.chosen:
+                rows += self.text_rows(width, self._purpose(line), "t3", indent=_LABEL_CELLS)
         return rows
+
+    def _field(self, width: int, number: int, line: int) -> Strip:
+        pen, well = self.choice_pen(number, "s3"), self.pen._replace(ground="s0", intent=f"choose {number}")
+        label, example = {
+            MODEL: ("Model", "provider/model" if not self._address else "the name on that server"),
+            ADDRESS: ("Address", self._default_address or "http://localhost:8000/v1"),
+            KEY: ("Key", f"{self._variable} is set" if self._has_key else ""),
+        }[line]
+        cursor = self.pen._replace(ground="t1").style("s2") if pen.chosen else None
+        room = max(6, min(_MAX_FIELD_CELLS, width - _LABEL_CELLS - 1))
+        value = self.fields[line].parts(room, well.style(), cursor, example, well.style("t3"))
+        rest = " " * (room + 1 - cells(value))
+        name = pen.part(label.ljust(_LABEL_CELLS - 3), "t1" if pen.chosen else "t2", bold=pen.chosen)
+        return pen.line(width, [pen.mark, name, well.part(" "), *value, well.part(rest)])
+
+    def _checkbox(self, width: int, number: int) -> Strip:
+        pen = self.choice_pen(number, "s3")
+        words = f"[{'x' if self.keeps_key else ' '}] Save the key for later starts"
+        indent = pen.part(" " * (_LABEL_CELLS - 2))
+        return pen.line(
+            width, [pen.mark, indent, pen.part(words, "t1" if pen.chosen else "t2", bold=pen.chosen)]
+        )
+
+    def _purpose(self, line: int) -> str:
+        """Return what the line is for, and whether it is needed."""
+        vendor = PROVIDERS.get(self.vendor)
+        if line == MODEL and self.vendor == OWN_SERVER:
+            return "Required: its name on that server, such as qwen3-coder"
+        if line == MODEL:
+            model = (
+                f"{vendor.name}/{vendor.suggested_models[-1]}" if vendor and vendor.suggested_models else ""
+            )
+            return f"Required, such as {model or 'anthropic/claude-sonnet-5-5'}"
+        if line == ADDRESS:
+            if self.lines[0] == ADDRESS:
+                return "Required, such as http://localhost:8000/v1"
+            return "Only for your own server or a proxy"
+        if line == KEY:
+            return f"{self._need_of_key} Never shown."
+        if self.keeps_key:
+            return f"In the system's key ring; without one, in {self._key_file}"
+        return "Not saved: the key is forgotten when you quit."
+
+    @property
+    def _need_of_key(self) -> str:
+        if self._has_key:
+            return f"Leave it empty to use {self._variable}."
+        vendor = PROVIDERS.get(self.vendor)
+        if self.vendor == OWN_SERVER or (vendor is not None and not vendor.key_variables):
+            return "Only if the server asks for one."
+        return "Required."
+
+    @property
+    def _variable(self) -> str:
+        """The environment variable that holds the key."""
+        return key_variable(self.vendor)
+
+    @property
+    def _has_key(self) -> bool:
+        vendor = PROVIDERS.get(self.vendor)
+        names = vendor.key_variables if vendor is not None else (self._variable,)
+        return bool(self.fields[MODEL].text.strip()) and any(name in self._keys for name in names)
+
+    @property
+    def _default_address(self) -> str:
+        vendor = PROVIDERS.get(self.vendor)
+        return (vendor.base_url or "the provider's own") if vendor is not None else ""
 
     @property
     def _address(self) -> str:
@@ -127,30 +203,51 @@ class ProviderForm(ChoiceSheet[Provider | None]):
         return OWN_SERVER if address else "openai"
 
     def foot(self, width: int) -> list[Strip]:
-        first = self.key_map.hint("provider_go", "next field" if self.chosen < KEY else "use it")
-        others = [self.key_map.hint(action) for action in KEYS]
-        return [*self.spacer(width), self.keys_line(width, [first, *others])]
+        status: list[Strip] = []
+        if self.is_testing:
+            status = self.text_rows(width, "Testing with one short request …", "t2")
+        elif self.fault:
+            status = self.text_rows(width, self.fault, "warning")
+        gap = self.spacer(width) if status else []
+        return [*gap, *status, *self.spacer(width), self.keys_line(width, self._hints())]
+
+    def _hints(self) -> list[KeyHint]:
+        back, move = self.key_map.hint("provider_close"), self.key_map.hint("provider_line")
+        if self.is_testing:
+            return [back]
+        word = "use it anyway" if self.tested else "test and use it" if self._is_last else "next"
+        tick = [self.key_map.hint("provider_tick")] if self.open_field is None else []
+        return [self.key_map.hint("provider_go", word), *tick, move, back]
+
+    @property
+    def _is_last(self) -> bool:
+        """True if Enter submits: on the checkbox, and on an empty key, which there is nothing to save of."""
+        line = self.lines[self.chosen]
+        return line == SAVE or (line == KEY and not self.fields[KEY].text)
 
     @property
     def open_field(self) -> Field | None:
-        return self.fields[self.chosen] if self.chosen < len(self.fields) else None
+        line = self.lines[self.chosen]
+        return None if line == SAVE else self.fields[line]
 
     def on_edit(self) -> None:
-        self.fault = ""
+        self.fault, self.tested = "", None
         self.redraw()
 
     def go_on(self) -> None:
-        """Go to the next field; on the last field, submit the form."""
-        if self.chosen < KEY:
-            self.move(1)
-        else:
+        """Go to the next line; on the last one, submit the form."""
+        if self.is_testing:
+            return
+        if self._is_last or self.tested:
             self._submit()
+        else:
+            self.move(1)
 
     def tick(self) -> bool:
         """Toggle the checkbox if it is selected; return False on a field."""
         if self.open_field is None:
             self.keeps_key = not self.keeps_key
-            self.redraw()
+            self.on_edit()
         return self.open_field is None
 
     def use(self) -> None:
@@ -160,17 +257,24 @@ class ProviderForm(ChoiceSheet[Provider | None]):
         model, key = self.fields[MODEL].text.strip(), self.fields[KEY].text.strip()
         address = self._address
         if not model:
-            self._show_fault(MODEL, "Enter the name of a model.")
+            self.show_fault(MODEL, "Enter the name of a model.")
         elif address and not address.startswith(("http://", "https://")):
-            self._show_fault(ADDRESS, "An address starts with http:// or https://.")
+            self.show_fault(ADDRESS, "An address starts with http:// or https://.")
         elif " " in model or model.lower().startswith(_KEY_PREFIXES) or model.endswith("/"):
             text = "This is not a model's name: type provider/model, or a profile. The key goes below."
-            self._show_fault(MODEL, text)
+            self.show_fault(MODEL, text)
         elif self.keeps_key and not key:
-            self._show_fault(KEY, "Enter a key first, or untick “Keep the key”.")
+            self.show_fault(KEY, "Enter a key first, or clear the box.")
         else:
-            self.dismiss(Provider(model, address, self.vendor, key, self.keeps_key))
+            given = Provider(model, address, self.vendor, key, self.keeps_key)
+            if given == self.tested:
+                self.dismiss(given)
+                return
+            self.fault, self.tested = "", given
+            self.redraw()
+            self._test(given)
 
-    def _show_fault(self, number: int, text: str) -> None:
-        self.chosen, self.fault = number, text
+    def show_fault(self, line: int, text: str) -> None:
+        """Show what is wrong with a line, and select the line."""
+        self.chosen, self.fault = self.lines.index(line), text
         self.redraw()

@@ -1,0 +1,47 @@
+"""`models check`: what a provider's answer to the test request is called."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tui_agent.cli.models import NoAnswer, ask
+from tui_agent.models.faults import from_status
+from tui_agent.ports.model import ModelChunk, ModelFault, ModelRequest
+from tui_agent.protocol.settings import ModelInfo
+
+INFO = ModelInfo(profile="openai/x", provider="openai-chat", model="x")
+
+
+class Refusing:
+    """A client whose provider answers with a fault."""
+
+    def __init__(self, fault: ModelFault) -> None:
+        self._fault = fault
+
+    @asynccontextmanager
+    async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelChunk]]:
+        async def chunks() -> AsyncIterator[ModelChunk]:
+            yield self._fault
+
+        yield chunks()
+
+    async def aclose(self) -> None:
+        """Close nothing."""
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind", "said"),
+    [
+        (401, "invalid x-api-key", "auth", "The key was refused (401): invalid x-api-key."),
+        (403, "", "auth", "The key was refused (403): no reason given."),
+        (404, "The model `x` does not exist.", "invalid_request", "No such model: openai/x."),
+        (400, "x is not a valid model ID", "invalid_request", "No such model: openai/x."),
+        (404, "Not Found", "invalid_request", "openai/x does not answer: The provider answered 404: Not Found"),
+        (500, "model crashed", "server_error", "openai/x does not answer: The provider answered 500: model crashed"),
+    ],
+)  # fmt: skip
+async def test_a_refusal_is_named_in_plain_words(status: int, message: str, kind: str, said: str) -> None:
+    with pytest.raises(NoAnswer) as refused:
+        await ask(Refusing(from_status(status, message, {}, now=0.0)), INFO)
+    assert (refused.value.kind, refused.value.message) == (kind, said)
