@@ -96,6 +96,10 @@ class ToolError(TuiAgentError):
     """A tool call failed. The message is written for the model."""
 
 
+class ToolCrash(ToolError):
+    """The code of a tool failed, not the tool's task. The message names the tool and its plugin."""
+
+
 class EnvironmentFault(TuiAgentError):
     """Files or processes of the environment failed."""
 

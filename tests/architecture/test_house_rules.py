@@ -15,14 +15,12 @@ ALLOWED_NAMES = {"tui_agent/engine_process.py"}
 
 SUPERVISORS: dict[str, str] = {
     "tui_agent/cli/main.py": "the program's last resort: one line for the user, a traceback with --debug",
-    "tui_agent/engine/tools/runner.py": "a tool's or plugin's fault becomes a result and must not end the turn",
     "tui_agent/engine/turns.py": "a fault in a turn becomes error.raised; the session goes on serving",
     "tui_agent/folds/views.py": "a fault of one view is named in `faults` and must not stop the others",
-    "tui_agent/plugin_host/loader.py": "a broken plugin is reported as plugin.failed and the app lives",
+    "tui_agent/plugin_host/side_by_side.py": "a broken plugin is reported as plugin.failed and the app lives",
     "tui_agent/tui/controller/faults.py": "a part of the screen that breaks is told, and the others are shown",
     "tui_agent/tui/screens/replay/moment_screen.py": "a part of a replay that breaks is reported, and the others are shown",
     "tui_agent/tui/controller/pump.py": "what fails in showing one frame is told, and the next one comes",
-    "tui_agent/wiring/hooks.py": "a plugin's hook that fails is said in its reply, a listener that fails is not called again",
 }
 """Files that may catch `Exception`, each with its reason."""
 

@@ -62,14 +62,16 @@ async def test_a_sessions_map_knows_the_language_of_a_plugin(
     ],
 )
 def test_what_cannot_be_used_is_refused_when_it_is_registered(words: dict[str, object], said: str) -> None:
-    api = OwnedApi("mine", None, {})
+    api = OwnedApi("mine", None)
     suffixes = words.pop("suffixes")
     with pytest.raises(PluginError) as refused:
         api.language("x", suffixes, **words)  # type: ignore[arg-type]
     assert said in f"{refused.value} {refused.value.hint}"
 
 
-def test_two_plugins_cannot_teach_a_language_of_one_name() -> None:
-    api = OwnedApi("mine", None, {"language:tally": "hello"})
-    with pytest.raises(PluginError, match="already registered by hello"):
+def test_a_language_cannot_be_registered_twice() -> None:
+    api = OwnedApi("mine", None)
+    api.language("tally", ["tally"], patterns=[("function", "^(?P<name>x)")])
+    assert api.reserved == ["language:tally"]
+    with pytest.raises(PluginError, match="language tally of mine is registered twice"):
         api.language("tally", ["tally"], patterns=[("function", "^(?P<name>x)")])

@@ -86,4 +86,4 @@ def test_a_plugin_cannot_take_a_built_in_providers_name() -> None:
         raise NotImplementedError
 
     with pytest.raises(PluginError, match="anthropic"):
-        OwnedApi("mine", None, {}).model("anthropic", make)
+        OwnedApi("mine", None).model("anthropic", make)

@@ -40,7 +40,7 @@ from tui_agent.protocol.events.instructions import (
 )
 from tui_agent.protocol.events.job import JobFinished, JobProgress, JobStarted
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelRetried
-from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed, PluginLoaded
+from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.policy import (
     PermissionChoice,
     PermissionDecided,
@@ -448,6 +448,7 @@ def after_the_crash(s: Scribe, back_to: int) -> None:
         )
     )
     s.emit(TurnFinished(turn=3, reason="interrupted", duration_ms=700.0))
+    s.emit(PluginUnloaded(plugin="broken"))
     s.emit(PluginEvent(plugin="notes", name="state", version=1, data={"pages": 3}))
     s.emit(VerifierFinished(verifier="tests", reward=1.0, output="ok"))
     s.emit(EvalScored(case="fix-it", passed=True, score=1.0))

@@ -63,7 +63,7 @@ class Recorder:
         self,
         log: Log,
         history: Iterable[Record] = (),
-        hooks: Sequence[EventListener] = (),
+        listeners: Sequence[EventListener] = (),
         marks: Iterable[Record] | None = None,
         cached: Snapshot | None = None,
         load_earlier_fold: LoadEarlierFold = lambda on: None,
@@ -80,7 +80,8 @@ class Recorder:
         self._earlier = load_earlier_fold
         self._plain = model_sees_secrets
         self._prepared: tuple[int, _Folds] | None = None
-        self._hooks = tuple(hooks)
+        self.listeners = tuple(listeners)
+        """Functions that are called with each event after it is stored."""
         self.cause: CommandId | None = None
         self._branches = Branches(cached.branches if cached else None)
         self._commits = cached.commits if cached else Commits()
@@ -186,8 +187,8 @@ class Recorder:
             self._move_head(envelope, payload.to_seq)
         else:
             self._apply(envelope, payload)
-        for hook in self._hooks:
-            hook(envelope)
+        for listener in self.listeners:
+            listener(envelope)
         return envelope
 
     async def commit(self) -> None:

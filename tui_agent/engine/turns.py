@@ -29,7 +29,7 @@ from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.engine.tools.restorable_files import RestorableFiles
 from tui_agent.engine.tools.runner import CallRunner
-from tui_agent.errors import StoreError
+from tui_agent.errors import PluginError, StoreError
 from tui_agent.folds.session.view import RESTORING_REASON, OpenCall
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import TurnContext
@@ -264,6 +264,9 @@ class Turns:
             return await self._loop(addressed).run()
         except StoreError as error:
             return self._report_store_error(error)
+        except PluginError as error:
+            self._emit(ErrorRaised(where="plugin", message=error.message, hint=error.hint))
+            return Outcome("error", error.message)
         except Exception as error:  # noqa: BLE001 - a supervisor: the session survives to show the error
             self._parts.recorder.append(
                 ErrorRaised(

@@ -36,7 +36,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoring
-from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived
 
@@ -70,6 +70,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
     (
         PluginLoaded,
+        PluginUnloaded,
         PluginFailed,
         CheckpointPlanned,
         CheckpointRestoring,
@@ -216,7 +217,7 @@ class Views:
         for name, projection in self._folds:
             if name not in ("state", "meter", "todo"):
                 self._apply_to(name, projection, record)
-        if isinstance(record.payload, PluginLoaded | PluginFailed | UserMessageReceived):
+        if isinstance(record.payload, PluginLoaded | PluginUnloaded | PluginFailed | UserMessageReceived):
             self._store_event(record.seq, record.payload)
 
     def apply_on_branch(self, record: Record) -> None:
@@ -252,6 +253,9 @@ class Views:
 
     def _store_event(self, seq: int, payload: Payload) -> None:
         match payload:
+            case PluginUnloaded():
+                self.plugins.pop(payload.plugin, None)
+                self._changed.add("plugins")
             case PluginLoaded() | PluginFailed():
                 self.plugins[payload.plugin] = payload
                 self._changed.add("plugins")

@@ -5,7 +5,7 @@ Invariant: the session does not see what a plugin registers until the loader col
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -40,18 +40,18 @@ _EVENT = re.compile(r"[a-z]+(\.[a-z_]+)?|\*")
 
 
 class OwnedApi:
-    """`PluginApi` for one plugin. `taken` maps `"kind:name"` to the plugin that registered the name."""
+    """`PluginApi` for one plugin, whose files are in `folder`."""
 
-    def __init__(
-        self, plugin: str, folder: Path | None, taken: Mapping[str, str], notes: Path | None = None
-    ) -> None:
+    def __init__(self, plugin: str, folder: Path | None, notes: Path | None = None) -> None:
         self.notes_folder = notes
         self.plugin = plugin
         self._folder = folder
-        self._taken = taken
         self._open = True
         self.offers = Offers()
         self.names: list[str] = []
+        """Everything that the plugin registered, as `"kind:name"`."""
+        self.reserved: list[str] = []
+        """The names among `names` that no other plugin may register."""
 
     def close(self) -> None:
         """Make later registrations raise an error, because `register` has returned."""
@@ -162,12 +162,9 @@ class OwnedApi:
                 f"The {kind} name {name!r} of {self.plugin} is not valid. Use letters, digits, _ and -."
             )
         key = f"{kind}:{name}"
-        owner = self.plugin if key in self.names else self._taken.get(key)
-        if owner is not None:
-            raise PluginError(
-                f"The {kind} {name} of {self.plugin} is already registered by {owner}.",
-                hint="Choose another name, or disable one of the two plugins.",
-            )
+        if key in self.reserved:
+            raise PluginError(f"The {kind} {name} of {self.plugin} is registered twice.")
+        self.reserved.append(key)
         self.names.append(key)
 
 

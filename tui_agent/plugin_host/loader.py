@@ -4,63 +4,40 @@ Invariant: a plugin is in `LoadedPlugins` completely or not at all. Any exceptio
 the other plugins are still loaded.
 """
 
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 
 from tui_agent import __version__
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_api import API_VERSION
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.discover import FoundPlugin, PluginPlaces, discover
-from tui_agent.plugin_host.modules import import_entry, import_from, unload_modules
+from tui_agent.plugin_host.modules import (
+    files_state,
+    import_entry,
+    import_from,
+    restore_modules,
+    take_modules,
+    unload_modules,
+)
 from tui_agent.plugin_host.offers import Offers
-from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
+from tui_agent.plugin_host.side_by_side import Outcome, TimeLimitReached, run_side_by_side
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 
 LOAD_LIMIT_S = 10.0
-REPEAT_S = 0.2
-"""Seconds between repeated interruptions, in case a plugin's code catches the first one."""
-
-
-class LoadTimeout(BaseException):
-    """Raised in a plugin's code after its time limit. A `BaseException`, so that `except Exception` does not catch it."""
-
-
-@contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `LoadTimeout` in the `with` block when it has run for `seconds`."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    armed = True
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        if armed:
-            raise LoadTimeout
-
-    previous = signal.signal(signal.SIGALRM, interrupt)
-    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds, REPEAT_S)
-    try:
-        try:
-            yield
-        finally:
-            armed = False
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, remaining, interval)
-        signal.signal(signal.SIGALRM, previous)
 
 
 @dataclass(slots=True)
 class LoadedPlugins(Offers):
-    """Everything that plugins registered, and one event per plugin, in the order of loading."""
+    """Everything that plugins registered, and one event per plugin that was loaded or failed."""
 
-    events: list[PluginLoaded | PluginFailed] = field(default_factory=list)
+    events: list[PluginLoaded | PluginFailed | PluginUnloaded] = field(default_factory=list)
 
     @property
     def loaded(self) -> list[str]:
@@ -73,10 +50,30 @@ class LoadedPlugins(Offers):
         return [event for event in self.events if isinstance(event, PluginFailed)]
 
 
+@dataclass(frozen=True, slots=True)
+class _Registration:
+    """The objects that a plugin registered, and the version that its module states."""
+
+    api: OwnedApi
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """An attempt to load a plugin: what came of it, and the state of the plugin's files at that time."""
+
+    found: FoundPlugin
+    files: str
+    outcome: Outcome[_Registration]
+    replaced_modules: Mapping[str, ModuleType]
+    """The modules of the version that was loaded before."""
+
+
 class PluginHost:
     """Loads the plugins of one process.
 
-    `disabled` plugins are listed but not imported; `limit` is the load time per plugin in seconds.
+    `disabled` plugins are listed but not imported; `limit` is the load time of all plugins together in seconds. The
+    bundled plugins have no limit; all others are loaded side by side.
     """
 
     def __init__(
@@ -85,7 +82,12 @@ class PluginHost:
         self._places = places
         self._disabled = frozenset(disabled)
         self._limit = limit
-        self._taken: dict[str, str] = {}
+        self._attempts: dict[str, _Attempt] = {}
+        """The last attempt for each plugin, by its location."""
+        self._in_use: dict[str, _Attempt] = {}
+        """The attempt that gave the version in use, by the plugin's name."""
+        self._events: dict[str, PluginLoaded | PluginFailed] = {}
+        """The last event for each plugin, by its location."""
 
     def list_plugins(self) -> list[FoundPlugin]:
         """Return every plugin in the order of loading, including disabled plugins, without importing any."""
@@ -96,50 +98,120 @@ class PluginHost:
         return name not in self._disabled
 
     def load(self) -> LoadedPlugins:
-        """Import and register all enabled plugins. Call it once per process."""
+        """Load all enabled plugins. A later call loads again those whose files have changed.
+
+        `events` of a later call tell only what changed: a plugin was loaded again, failed, or is gone. If a changed
+        plugin fails, the version that was loaded before stays in use.
+        """
+        enabled = [found for found in self.list_plugins() if self.is_enabled(found.name)]
+        new = self._try_changed(enabled)
+        before, self._in_use = self._in_use, {}
+        events, self._events = self._events, {}
         loaded = LoadedPlugins()
-        owners: dict[str, FoundPlugin] = {}
-        for found in self.list_plugins():
-            if found.name in self._disabled:
-                continue
-            earlier = owners.setdefault(found.name, found)
-            if earlier is not found:
-                loaded.events.append(
-                    _failed(found, f"Another plugin is already named {found.name}: {_location(earlier)}.")
-                )
-                continue
-            offers, event = self._load_plugin(found)
-            loaded.events.append(event)
-            if offers is not None:
-                loaded.add_all(offers)
+        taken: dict[str, str] = {}
+        for found in enabled:
+            place = _location(found)
+            event = self._accept(found, before.get(found.name), loaded, taken)
+            self._events[place] = event
+            if place in new or event != events.get(place):
+                loaded.events.append(event)
+        for name in before.keys() - self._in_use.keys():
+            unload_modules(name)
+            if all(found.name != name for found in enabled):
+                loaded.events.append(PluginUnloaded(plugin=name))
+        self._attempts = {place: self._attempts[place] for place in self._events if place in self._attempts}
         return loaded
 
-    def _load_plugin(self, found: FoundPlugin) -> tuple[Offers | None, PluginLoaded | PluginFailed]:
-        if found.fault:
-            return None, _failed(found, found.fault)
-        before = frozenset(sys.modules)
-        try:
-            with redirect_stdout(sys.stderr), time_limit(self._limit):
-                module, api = self._register(found)
-        except LoadTimeout as error:
-            self._unload(found, before)
-            message = (
-                f"It was still loading after {self._limit:g} s. Its import and its register() must be fast."
+    def _accept(
+        self,
+        found: FoundPlugin,
+        before: _Attempt | None,
+        loaded: LoadedPlugins,
+        taken: dict[str, str],
+    ) -> PluginLoaded | PluginFailed:
+        """Add what a plugin registered to `loaded`, or if it failed what its version `before` did."""
+        place = _location(found)
+        earlier = self._in_use.get(found.name)
+        if earlier is not None:
+            return _failed(
+                found, f"Another plugin is already named {found.name}: {_location(earlier.found)}."
             )
-            return None, _failed(found, message, _error_location(error, found.path))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - supervises foreign code
-            self._unload(found, before)
-            return None, _failed(found, _describe(error), _error_location(error, found.path))
-        self._taken.update((name, found.name) for name in api.names)
-        version = found.version or str(getattr(module, "__version__", ""))
-        if found.source == "bundled":
-            version = version or __version__
-        event = PluginLoaded(
-            plugin=found.name, version=version, source=found.source, contributions=tuple(api.names)
-        )
-        return api.offers, event
+        if found.fault:
+            return _failed(found, found.fault)
+        attempt = self._attempts[place]
+        event = self._event(attempt, taken)
+        if isinstance(event, PluginFailed):
+            unload_modules(found.name)
+            if before is None or before is attempt or _location(before.found) != place:
+                return event
+            restore_modules(attempt.replaced_modules)
+            event = event.model_copy(update={"message": f"{event.message} The version before stays in use."})
+            attempt = before
+        registration = attempt.outcome.value
+        assert registration is not None
+        self._in_use[found.name] = attempt
+        taken.update((name, found.name) for name in registration.api.reserved)
+        loaded.add_all(registration.api.offers)
+        return event
 
-    def _register(self, found: FoundPlugin) -> tuple[ModuleType, OwnedApi]:
+    def _event(self, attempt: _Attempt, taken: Mapping[str, str]) -> PluginLoaded | PluginFailed:
+        found, outcome = attempt.found, attempt.outcome
+        if outcome.value is None:
+            error = outcome.error or PluginError("It returned nothing.")
+            if isinstance(error, TimeLimitReached):
+                message = f"It was still loading after {self._limit:g} s. Its import and its register() must be fast."
+            else:
+                message = _describe(error)
+            return _failed(found, message, _error_location(error, outcome.stack, found.path))
+        api = outcome.value.api
+        for name in api.reserved:
+            if name in taken:
+                hint = "Choose another name, or disable one of the two plugins."
+                label = name.replace(":", " ")
+                message = f"The {label} of {found.name} is already registered by {taken[name]}. {hint}"
+                return _failed(found, message)
+        return PluginLoaded(
+            plugin=found.name,
+            version=outcome.value.version,
+            source=found.source,
+            contributions=tuple(api.names),
+        )
+
+    def _try_changed(self, enabled: Sequence[FoundPlugin]) -> set[str]:
+        """Import the plugins whose files have changed since the last attempt, or that are new. Return their locations."""
+        names: set[str] = set()
+        bundled: list[tuple[FoundPlugin, str]] = []
+        external: list[tuple[FoundPlugin, str]] = []
+        for found in enabled:
+            last = self._attempts.get(_location(found))
+            files = "" if found.source == "bundled" else files_state(found.path)
+            is_changed = last is None or last.files != files
+            if found.name not in names and not found.fault and is_changed:
+                (bundled if found.source == "bundled" else external).append((found, files))
+            names.add(found.name)
+        if not bundled and not external:
+            return set()
+        replaced = [take_modules(found.name) for found, _ in (*bundled, *external)]
+        writes_bytecode = sys.dont_write_bytecode
+        with redirect_stdout(sys.stderr):
+            outcomes = [Outcome(self._register(found)) for found, _ in bundled]
+            sys.dont_write_bytecode = True  # no files of ours in the user's folders
+            try:
+                functions = [partial(self._register, found) for found, _ in external]
+                outcomes += run_side_by_side(functions, self._limit)
+            finally:
+                sys.dont_write_bytecode = writes_bytecode
+        attempts = [
+            _Attempt(found, files, outcome, modules)
+            for (found, files), outcome, modules in zip(
+                (*bundled, *external), outcomes, replaced, strict=True
+            )
+        ]
+        new = {_location(attempt.found): attempt for attempt in attempts}
+        self._attempts |= new
+        return set(new)
+
+    def _register(self, found: FoundPlugin) -> _Registration:
         _check_version(found.api)
         module = import_entry(found.entry) if found.path is None else import_from(found.name, found.path)
         api_version = getattr(module, "PLUGIN_API", None)
@@ -149,20 +221,13 @@ class PluginHost:
         if not callable(register):
             raise PluginError(f"It has no function {name}(api).")
         folder = found.path if found.path is None or found.path.is_dir() else found.path.parent
-        api = OwnedApi(found.name, folder, self._taken, self._places.notes)
+        api = OwnedApi(found.name, folder, self._places.notes)
         try:
             register(api)
         finally:
             api.close()
-        return module, api
-
-    def _unload(self, found: FoundPlugin, before: frozenset[str]) -> None:
-        if found.path is not None:
-            unload_modules(found.name)
-            return
-        package = found.entry.partition(":")[0].strip()
-        if package not in before:
-            sys.modules.pop(package, None)
+        version = found.version or str(getattr(module, "__version__", ""))
+        return _Registration(api, version or (__version__ if found.source == "bundled" else ""))
 
 
 def _check_version(wanted: int | None) -> None:
@@ -191,12 +256,12 @@ def _describe(error: BaseException) -> str:
     return f"{kind}: {text}" if text else kind
 
 
-def _error_location(error: BaseException, path: Path | None) -> str:
+def _error_location(error: BaseException, stack: traceback.StackSummary | None, path: Path | None) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno or 0}"
     place = ""
     root = None if path is None else str(path)
-    for frame in traceback.extract_tb(error.__traceback__):
+    for frame in stack or traceback.extract_tb(error.__traceback__):
         if root is not None and frame.filename.startswith(root):
             place = f"{frame.filename}:{frame.lineno}"
     return place

@@ -4,15 +4,19 @@ Invariant: every module of a plugin is in `sys.modules` under `tui_agent_plugins
 `sys.path` is never changed.
 """
 
+import hashlib
 import importlib
 import importlib.util
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 from tui_agent.errors import PluginError
 
 NAMESPACE = "tui_agent_plugins"
+MAX_FILES = 2000
+"""Maximum number of a plugin's files whose state is compared."""
 
 
 def import_from(name: str, path: Path) -> ModuleType:
@@ -41,12 +45,44 @@ def import_entry(value: str) -> ModuleType:
 
 def unload_modules(name: str) -> None:
     """Remove all modules of a plugin from `sys.modules`."""
+    take_modules(name)
+
+
+def take_modules(name: str) -> dict[str, ModuleType]:
+    """Remove all modules of a plugin from `sys.modules` and return them. Objects that use them keep working."""
     full = f"{NAMESPACE}.{name}"
-    for loaded in [key for key in sys.modules if key == full or key.startswith(full + ".")]:
-        del sys.modules[loaded]
+    names = [key for key in sys.modules if key == full or key.startswith(full + ".")]
     parent = sys.modules.get(NAMESPACE)
     if parent is not None and hasattr(parent, name):
         delattr(parent, name)
+    if names:
+        importlib.invalidate_caches()  # the next version may have other modules
+    return {key: sys.modules.pop(key) for key in names}
+
+
+def restore_modules(modules: Mapping[str, ModuleType]) -> None:
+    """Put back modules that `take_modules` removed."""
+    sys.modules.update(modules)
+    for full, module in modules.items():
+        if full.count(".") == 1:
+            setattr(sys.modules[NAMESPACE], full.partition(".")[2], module)
+
+
+def files_state(path: Path | None) -> str:
+    """Return a digest of the names, sizes and times of a plugin's files; empty for a plugin without a path."""
+    if path is None:
+        return ""
+    digest = hashlib.sha256()
+    files = sorted(path.rglob("*"))[:MAX_FILES] if path.is_dir() else [path]
+    for file in files:
+        if "__pycache__" in file.parts:
+            continue
+        try:
+            info = file.stat()
+        except OSError:  # removed meanwhile: the next look sees another state
+            continue
+        digest.update(f"{file}\0{info.st_size}\0{info.st_mtime_ns}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
 
 
 def _ensure_namespace() -> None:

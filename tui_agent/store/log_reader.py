@@ -13,7 +13,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.env import EnvStarted, EnvStopped
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
-from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import RunFinished, RunResumed, RunStarted, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.store.gc_pause import pause_gc
@@ -35,6 +35,7 @@ _LIFECYCLE = (
     RunResumed,
     RunFinished,
     PluginLoaded,
+    PluginUnloaded,
     PluginFailed,
     EnvStarted,
     EnvStopped,

@@ -18,6 +18,7 @@ from tui_agent.engine.middleware.repo_map import RepoMapSection
 from tui_agent.engine.middleware.sections import PromptTexts, prompt_sections
 from tui_agent.engine.middleware.skills import READ_SKILL, SkillsSection, skills_event
 from tui_agent.engine.middleware.stuck import StuckNotice
+from tui_agent.engine.plugin_wrappers import GuardedMiddleware
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.access import denial_reason
 from tui_agent.engine.tools.registry import ToolRegistry
@@ -84,7 +85,10 @@ class ContextComposition:
             StuckNotice(lambda: recorder.state),
             WorkingMemory(lambda: recorder.state, self._base.redactor.redact_text),
             RepoMapSection(self._maps),
-            *(offered.middleware for offered in loaded.middlewares),
+            *(
+                GuardedMiddleware(offered.owner, offered.middleware, recorder.append)
+                for offered in loaded.middlewares
+            ),
         ]
 
 

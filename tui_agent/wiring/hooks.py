@@ -15,13 +15,16 @@ from pydantic_core import PydanticSerializationError, to_json
 from tui_agent.config.api_keys import load_keys
 from tui_agent.config.project_files import ProjectFiles, read_project_files
 from tui_agent.config.providers import PROVIDERS
+from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.engine.recorder import EventListener as Listener
+from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.plugin_host.offers import OfferedHookFunction
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook, HookAnswer, HookFunction, HookReply
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.hook_command import HookCommand, parse_answer
 
@@ -77,12 +80,12 @@ async def ask_plugin_function(offered: OfferedHookFunction, facts: JsonMap, time
     """Run a plugin's function as a hook."""
     target: Callable[[JsonMap], Awaitable[object]] = offered.target
     try:
-        with anyio.fail_after(time_limit_s):
+        with anyio.fail_after(time_limit_s), guard_plugin("It", PluginError):
             answer = await target(facts)
     except TimeoutError:
         return HookReply(fault=f"It was stopped after {time_limit_s:g} s, its time limit.")
-    except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's error is reported, and ends nothing
-        return HookReply(fault=f"It failed: {type(error).__name__}: {error}")
+    except TuiAgentError as error:
+        return HookReply(fault=error.message)
     return HookReply() if answer is None else _check_answer(answer)
 
 
@@ -100,19 +103,29 @@ def _check_answer(answer: object) -> HookReply:
     return HookReply(fault=f"Its answer is not valid: {checked}.")
 
 
-def build_listeners(loaded: LoadedPlugins) -> tuple[Listener, ...]:
-    """Return one listener that passes events to the listeners of plugins; empty if plugins registered none."""
+def build_listeners(loaded: LoadedPlugins, report: Callable[[PluginFailed], object]) -> tuple[Listener, ...]:
+    """Return one listener that passes events to the listeners of plugins; empty if plugins registered none.
+
+    `report` records that a listener failed.
+    """
     active = list(loaded.hooks)
     if not active:
         return ()
 
     def notify(envelope: Envelope) -> None:
+        failed = []
         for listener in tuple(active):
             if listener.event not in ("*", envelope.payload.kind):
                 continue
             try:
-                listener.target(envelope)
-            except Exception:  # noqa: BLE001 - a supervisor: a plugin's listener must not stop the recorder
+                with guard_plugin(f"Its listener for {listener.event}", PluginError):
+                    listener.target(envelope)
+            except TuiAgentError as error:
                 active.remove(listener)
+                message = f"{error.message}. It is not called again in this session."
+                failed.append(PluginFailed(plugin=listener.owner, message=message))
+        # Recorded only now, so that each listener gets the events in order.
+        for event in failed:
+            report(event)
 
     return (notify,)

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 
 from tui_agent.config.note_files import notes_folder
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.engine.agents import ModelAgent
+from tui_agent.engine.plugin_wrappers import GuardedAgent
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.errors import ConfigError, PluginError
 from tui_agent.plugin_host.bundled import bundled_folder
@@ -59,7 +61,7 @@ def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
     """Return the factories of all agents by the agent's name, including the default agent."""
     agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
     for offered in loaded.agents:
-        agents.setdefault(offered.name, offered.make)
+        agents.setdefault(offered.name, partial(GuardedAgent, offered.owner, offered.name, offered.make))
     return agents
 
 

@@ -304,15 +304,17 @@ def _build_recorder(
 ) -> Recorder:
     with pause_gc():
         marks = read_marks(log.folder) if log.last_seq >= 0 and past.snapshot is None else ()
-        return Recorder(
+        recorder = Recorder(
             log,
             unfinished.track(past.history),
-            build_listeners(loaded),
+            (),
             marks,
             past.snapshot,
             partial(load_branch_fold, log),
             plain,
         )
+    recorder.listeners = build_listeners(loaded, recorder.append)
+    return recorder
 
 
 async def _release(env: LocalEnvironment, clients: ClientCache, maps: RepoMaps) -> int:

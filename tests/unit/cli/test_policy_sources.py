@@ -88,7 +88,7 @@ def test_a_plugins_table_counts_and_one_with_a_fault_is_left_out(
 
 def test_a_plugin_offers_a_table_by_its_path(tmp_path: Path) -> None:
     (tmp_path / "t.toml").write_text(table("a"), encoding="utf-8")
-    api = OwnedApi("p", tmp_path, {})
+    api = OwnedApi("p", tmp_path)
     api.policy_table("t.toml")
     (offered,) = api.offers.policy_tables
     assert (offered.owner, offered.text) == ("p", table("a"))

@@ -12,7 +12,7 @@ from tui_agent.wiring.hooks import ask_plugin_function
 
 
 def asked(target, limit: float = 5.0):
-    api = OwnedApi("mine", None, {})
+    api = OwnedApi("mine", None)
     api.hook("before_tool", target)
     return ask_plugin_function(api.offers.asked[0], {"tool_name": "echo"}, limit)
 
@@ -80,10 +80,10 @@ async def test_cancelling_goes_through():
 
 def test_only_an_async_function_can_be_asked():
     with pytest.raises(PluginError, match="async def"):
-        OwnedApi("mine", None, {}).hook("before_tool", print)
+        OwnedApi("mine", None).hook("before_tool", print)
 
 
 def test_an_event_kind_is_listened_to_and_not_asked():
-    api = OwnedApi("mine", None, {})
+    api = OwnedApi("mine", None)
     api.hook("tool.finished", print)
     assert len(api.offers.hooks) == 1 and not api.offers.asked

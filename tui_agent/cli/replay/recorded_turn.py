@@ -13,6 +13,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 from pydantic import BaseModel
 
+from tui_agent.engine.plugin_guard import ENGINE_KINDS
 from tui_agent.engine.tools.arguments import parse_arguments
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.engine.tools.schema import json_schema
@@ -43,12 +44,6 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
-
-_ENGINE_KINDS = tuple(
-    "tool. permission. model. checkpoint. context. memory. iteration. turn. user. run. env.".split()  # noqa: SIM905 - read as prose
-)
-"""Prefixes of the kinds of events that the engine records while a call runs. The tool recorded all other events."""
-
 
 WAIT_S = 2.0
 _Edge: TypeAlias = tuple[str, CallId]
@@ -93,7 +88,7 @@ class RecordedResults:
                 own = [event for event in loose if getattr(event, "call_id", None) in (None, payload.call_id)]
                 loose = [event for event in loose if event not in own]
                 self._results[payload.call_id] = _build_result(payload, own)
-            elif running and not payload.kind.startswith(_ENGINE_KINDS):
+            elif running and not payload.kind.startswith(ENGINE_KINDS):
                 loose.append(payload)
 
     def note_event(self, event: Envelope) -> None:

@@ -19,7 +19,8 @@ from tui_agent.engine.components import EngineParts, is_overridden
 from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.model.limit_watch import LimitWatch
 from tui_agent.engine.model.request import RequestBuilder
-from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError
+from tui_agent.engine.plugin_guard import guard_plugin
+from tui_agent.errors import BlobNotFound, ContextOverflow, ModelError, PluginError
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.models.assembler import Assembler
@@ -385,19 +386,26 @@ class _Call:
         self._assembler = assembler = Assembler([tool.name for tool in self.request.tools])
         client = self._parts.client_for(self.request.model)
         clock = self._parts.clock
-        with self._ticker.open_merger(clock, self._emit) as merger:
-            async with client.stream(self.request) as chunks:
-                async for chunk in chunks:
-                    delta = assembler.feed(chunk)
-                    if delta is None:
-                        continue
-                    if self._first_token is None:
-                        self._first_token = clock.monotonic()
-                    # Record a call's arguments only when they are complete. Whether part of a command is a secret, like
-                    # the password after `curl -u`, depends on the words around it, and a secret must be neither
-                    # recorded nor shown before it is recognised.
-                    if delta.part != "tool_call":
-                        merger.add((delta.part, delta.block, delta.name), delta.text)
+        label = f"The client of the model provider {self.request.model.provider}"
+        try:
+            with (
+                guard_plugin(label, PluginError),
+                self._ticker.open_merger(clock, self._emit) as merger,
+            ):
+                async with client.stream(self.request) as chunks:
+                    async for chunk in chunks:
+                        delta = assembler.feed(chunk)
+                        if delta is None:
+                            continue
+                        if self._first_token is None:
+                            self._first_token = clock.monotonic()
+                        # Record a call's arguments only when they are complete. Whether part of a command is a secret,
+                        # like the password after `curl -u`, depends on the words around it, and a secret must be
+                        # neither recorded nor shown before it is recognised.
+                        if delta.part != "tool_call":
+                            merger.add((delta.part, delta.block, delta.name), delta.text)
+        except PluginError as error:
+            return ModelFault("client", error.message)
         fault = assembler.final_fault()
         if fault is None:
             for call in assembler.call_deltas():

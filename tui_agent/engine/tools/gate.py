@@ -29,7 +29,7 @@ from tui_agent.engine.tools.sandbox_retry import (
     opening_rule,
     trial_message,
 )
-from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
+from tui_agent.errors import ConfigError, EnvironmentFault, ToolCrash, ToolError
 from tui_agent.policy.decision.classes import NETWORK, READ_ONLY
 from tui_agent.policy.decision.edited_rule import find_fault
 from tui_agent.policy.decision.escalations import GIT
@@ -41,7 +41,7 @@ from tui_agent.ports.environment import (
     WorkspaceScanner,
 )
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.ports.tool import FailurePredictor, Preview
+from tui_agent.ports.tool import Preview
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.effects import ReadEffect, RunEffect, digest_effects
@@ -294,11 +294,11 @@ class Gate:
         env = grant_paths(self._parts.env, case.effects, judged)
         outside = isinstance(env, GrantedEnvironment) and env.outside
         try:
-            if isinstance(case.tool, FailurePredictor) and not outside:
+            if not outside:
                 await case.tool.predict_failure(case.args, env, self._parts.recorder.state_of(case.agent))
             return _with_arguments(case, await case.tool.preview(case.args, env))
         except (ToolError, EnvironmentFault) as fault:
-            if isinstance(fault, ToolError) and not outside:
+            if isinstance(fault, ToolCrash) or (isinstance(fault, ToolError) and not outside):
                 raise
             return Preview((TextBlock(text=f"No preview: {fault}"),), content=str(fault))
 

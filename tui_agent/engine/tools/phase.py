@@ -16,14 +16,15 @@ from pydantic import BaseModel
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.limits import is_budget_exhausted
+from tui_agent.engine.plugin_guard import GuardedTool
+from tui_agent.engine.tools.arguments import InvalidArguments
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.hooks import NO_VERDICT, Hooks
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.runner import CallRunner
 from tui_agent.engine.tools.sandbox_retry import Verdict
-from tui_agent.errors import EnvironmentFault, StoreError, ToolError
+from tui_agent.errors import EnvironmentFault, StoreError, ToolCrash, ToolError
 from tui_agent.models.normalisation import tool_name
-from tui_agent.ports.tool import ArgumentSettler, Tool
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
@@ -38,12 +39,16 @@ _AFTER_FAILED_EDIT = "Not run: the edit before it in this answer failed."
 
 @dataclass(frozen=True, slots=True)
 class _PlannedCall:
-    """A call with its tool and parsed arguments. `problem` is the reason why it cannot run, or empty."""
+    """A call with its tool and parsed arguments, or without arguments the `fault` because of which it cannot run.
+
+    `target` is what the call's row on screen shows.
+    """
 
     call: ToolCallPart
-    tool: Tool[BaseModel] | None
-    args: BaseModel | None
-    problem: str = ""
+    tool: GuardedTool | None
+    args: BaseModel | None = None
+    target: str = ""
+    fault: ToolError | None = None
 
     @property
     def parallel_key(self) -> tuple[str, str]:
@@ -96,15 +101,19 @@ class ToolPhase:
             call = call.model_copy(update={"name": name})
         tool = self._parts.tools.get(name)
         if call.malformed is not None and tool is not None:
-            return _PlannedCall(call, tool, None, _malformed_message(text_preview(call.malformed)))
+            fault = ToolError(_malformed_message(text_preview(call.malformed)))
+            return _PlannedCall(call, tool, fault=fault)
         parsed = self._parts.tools.parse(name, call.arguments)
-        if isinstance(parsed, BaseModel):
-            return _PlannedCall(call, tool, parsed)
-        return _PlannedCall(call, tool, None, parsed.message)
+        if tool is None or not isinstance(parsed, BaseModel):
+            message = parsed.message if isinstance(parsed, InvalidArguments) else ""
+            return _PlannedCall(call, tool, fault=ToolError(message))
+        try:
+            return _PlannedCall(call, tool, parsed, tool.target(parsed))
+        except ToolCrash as crash:
+            return _PlannedCall(call, tool, fault=crash)
 
     def _record_call(self, plan: _PlannedCall, agent: AgentId) -> None:
-        tool, args = plan.tool, plan.args
-        recorder = self._parts.recorder
+        recorder, tool = self._parts.recorder, plan.tool
         recorder.append(
             ToolCalled(
                 call_id=plan.call.call_id,
@@ -112,14 +121,14 @@ class ToolPhase:
                 arguments=plan.call.arguments,
                 iteration=recorder.state_of(agent).own_iteration,
                 verb=tool.spec.verb if tool is not None else plan.call.name[:9],
-                target=tool.target(args) if tool is not None and args is not None else "",
+                target=plan.target,
             ),
             agent=agent,
         )
 
     def _check_arguments(self, call: ToolCallPart) -> tuple[str, str]:
         plan = self._plan(call)
-        return plan.problem, "" if plan.tool is None or plan.args is None else plan.tool.target(plan.args)
+        return "" if plan.fault is None else plan.fault.message, plan.target
 
     async def _authorize(
         self, plan: _PlannedCall, agent: AgentId, *, edit_failed: bool
@@ -132,17 +141,22 @@ class ToolPhase:
             plan = self._plan(hook_verdict.call)
         tool, args = plan.tool, plan.args
         if tool is None or args is None:
-            self._close(plan.call, agent, "invalid", plan.problem, "invalid call")
+            assert plan.fault is not None
+            if isinstance(plan.fault, ToolCrash):
+                self._close_failed(plan.call, agent, plan.fault)
+            else:
+                self._close(plan.call, agent, "invalid", plan.fault.message, "invalid call")
             return None
-        if edit_failed and any(isinstance(effect, RunEffect) for effect in tool.effects(args)):
-            self._close(plan.call, agent, "failed", _AFTER_FAILED_EDIT, "not run")
-            return None
-        if isinstance(tool, ArgumentSettler):
-            try:
-                args = await tool.settle_arguments(args, grant_paths(self._parts.env, tool.effects(args)))
-            except (ToolError, EnvironmentFault) as fault:
-                self._close(plan.call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
+        try:
+            effects = tool.effects(args)
+            if edit_failed and any(isinstance(effect, RunEffect) for effect in effects):
+                self._close(plan.call, agent, "failed", _AFTER_FAILED_EDIT, "not run")
                 return None
+            if tool.settles:
+                args = await tool.settle_arguments(args, grant_paths(self._parts.env, effects))
+        except (ToolError, EnvironmentFault) as fault:
+            self._close_failed(plan.call, agent, fault)
+            return None
         try:
             checked = CheckedCall(plan.call, tool, args, agent, tool.effects(args))
             verdict = await self._gate.decide(checked, hook_verdict)
@@ -150,7 +164,7 @@ class ToolPhase:
             self._close(plan.call, agent, "invalid", str(fault), "invalid path")
             return None
         except ToolError as fault:  # the call would fail even if the user allowed it
-            self._close(plan.call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
+            self._close_failed(plan.call, agent, fault)
             return None
         if not verdict.allowed:
             self._close(plan.call, agent, "denied", verdict.for_model, verdict.summary)
@@ -181,6 +195,11 @@ class ToolPhase:
         ended = await self._runner.run(checked, verdict)
         await self._hooks.after_tool(checked.call, ended, checked.agent)
         return ended
+
+    def _close_failed(self, call: ToolCallPart, agent: AgentId, fault: ToolError | EnvironmentFault) -> None:
+        if isinstance(fault, ToolCrash):
+            self._runner.record_crash(call, agent, fault)
+        self._close(call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
 
     def _close(
         self, call: ToolCallPart, agent: AgentId, status: ToolStatus, for_model: str, summary: str

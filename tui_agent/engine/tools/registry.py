@@ -11,6 +11,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
 
+from tui_agent.engine.plugin_guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema, sent_schema
 from tui_agent.errors import PluginError
@@ -33,7 +34,7 @@ class CheckedCall:
     """An agent's call with its tool and valid arguments."""
 
     call: ToolCallPart
-    tool: AnyTool
+    tool: GuardedTool
     args: BaseModel
     agent: AgentId
     effects: tuple[Effect, ...]
@@ -52,7 +53,7 @@ class ToolRegistry:
     """The tools of a session by name."""
 
     def __init__(self) -> None:
-        self._tools: dict[str, AnyTool] = {}
+        self._tools: dict[str, GuardedTool] = {}
         self._owners: dict[str, str] = {}
         self._schemas: dict[str, ToolSchema] = {}
 
@@ -76,10 +77,10 @@ class ToolRegistry:
         self._schemas[spec.name] = ToolSchema(
             spec.name, spec.description, sent_schema(json_schema(spec.args))
         )
-        self._tools[spec.name] = cast(AnyTool, tool)
+        self._tools[spec.name] = GuardedTool(owner, cast(AnyTool, tool))
         self._owners[spec.name] = owner
 
-    def get(self, name: str) -> AnyTool | None:
+    def get(self, name: str) -> GuardedTool | None:
         """Return the tool with this name, or None."""
         return self._tools.get(name)
 

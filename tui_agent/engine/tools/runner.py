@@ -26,7 +26,7 @@ from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.sandbox_retry import CommandRunner, Verdict
 from tui_agent.engine.tools.truncating_blobs import TruncatingBlobs, cut_to_line
-from tui_agent.errors import EnvironmentFault, StaleFile, StoreError, StoreFull, ToolError
+from tui_agent.errors import EnvironmentFault, StaleFile, StoreFull, ToolCrash, ToolError
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.checkpoint import WorkspaceChanges
 from tui_agent.ports.delegate import Delegates
@@ -145,6 +145,9 @@ class CallRunner:
                     if is_overridden(middleware.wrap_tool, BaseMiddleware.wrap_tool):
                         chain = partial(_call_middleware, middleware, chain)
                 result = await chain(call)
+        except ToolCrash as crash:
+            self.record_crash(call, checked.agent, crash)
+            return "failed", _failure(str(crash), "tool broken")
         except (ToolError, EnvironmentFault) as error:
             failure = _failure(str(error), error.message.split("\n")[0][:60])
             broken = isinstance(error, EnvironmentFault) and not isinstance(error, StaleFile)
@@ -153,10 +156,6 @@ class CallRunner:
             merger.finish()
             message = f"Stopped after {timeout or 0:g} s, the tool's time limit."
             return "failed", _failure(with_output(message, self.live_outputs.pop(call.call_id)), "timed out")
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a supervisor: a plugin's error must not end the turn
-            return "failed", self._crash_result(call, checked.agent, error)
         return ("ok" if result.ok else "interrupted" if result.stopped else "failed"), result
 
     async def _call(
@@ -208,11 +207,10 @@ class CallRunner:
         self.live_outputs.add(call_id, text)
         self._parts.recorder.append(ToolProgress(call_id=call_id, text=text), agent=agent)
 
-    def _crash_result(self, call: ToolCallPart, agent: AgentId, error: Exception) -> ToolResult:
-        owner = self._parts.tools.owner(call.name)
-        message = f"The tool {call.name} (plugin {owner}) failed: {type(error).__name__}: {error}"
-        self._parts.recorder.append(ErrorRaised(where=f"tool {call.name}", message=message), agent=agent)
-        return _failure(message, "tool broken")
+    def record_crash(self, call: ToolCallPart, agent: AgentId, crash: ToolCrash) -> None:
+        """Record that a tool's own code failed."""
+        error = ErrorRaised(where=f"tool {call.name}", message=crash.message, hint=crash.hint)
+        self._parts.recorder.append(error, agent=agent)
 
     async def _prepare_result(
         self, call: ToolCallPart, agent: AgentId, result: ToolResult

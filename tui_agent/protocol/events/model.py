@@ -22,6 +22,7 @@ FaultKind: TypeAlias = Literal[
     "refusal",
     "invalid_request",
     "script",
+    "client",
 ]
 """Kind of a provider's error.
 

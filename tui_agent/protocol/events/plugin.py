@@ -16,6 +16,13 @@ class PluginLoaded(Payload):
     contributions: tuple[str, ...]
 
 
+class PluginUnloaded(Payload):
+    """A plugin was removed or disabled while the session ran; what it registered is no longer used."""
+
+    kind: Literal["plugin.unloaded"] = "plugin.unloaded"
+    plugin: str
+
+
 class PluginFailed(Payload):
     """A plugin could not be loaded or raised an error; the session continues without it."""
 

@@ -97,6 +97,7 @@ CorePayload: TypeAlias = Annotated[
     | env.EnvStarted
     | env.EnvStopped
     | plugin.PluginLoaded
+    | plugin.PluginUnloaded
     | plugin.PluginFailed
     | plugin.PluginEvent
     | evaluation.TestFinished

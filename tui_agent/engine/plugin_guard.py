@@ -1,0 +1,170 @@
+"""Protection of the engine from errors in the code of plugins.
+
+Invariant: an error of a plugin, whatever its type, never leaves a guard as itself: it becomes an error of tui-agent that
+names the plugin. Cancellation by the engine passes through unchanged.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
+
+from tui_agent.errors import PluginError, ToolCrash, TuiAgentError
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.tool import (
+    ArgumentSettler,
+    FailurePredictor,
+    Preview,
+    Tool,
+    ToolContext,
+    ToolResult,
+    ToolSpec,
+)
+from tui_agent.protocol.base import FrozenModel, JsonMap, LongText
+from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.effects import (
+    Effect,
+    InternalEffect,
+    NetworkEffect,
+    ReadEffect,
+    RunEffect,
+    WriteEffect,
+)
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.plugin import PluginEvent
+from tui_agent.protocol.parts import Content
+
+ENGINE_KINDS = tuple(
+    "tool. permission. model. checkpoint. context. memory. iteration. turn. user. run. env. session.".split()  # noqa: SIM905 - read as prose
+)
+"""Prefixes of the kinds of events that only the engine records. A tool may record all other kinds."""
+MAX_PLUGIN_EVENT = 64 * 1024
+"""Maximum size of the data of a `plugin.event`, in bytes of JSON."""
+_EFFECTS = (ReadEffect, WriteEffect, NetworkEffect, RunEffect, InternalEffect)
+
+
+@contextmanager
+def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
+    """Turn any error in the `with` block into `error_type`, with a message that begins with `label`.
+
+    Errors that tui-agent defines, except `PluginError`, and a cancellation by the engine pass through.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, TuiAgentError) and not isinstance(error, PluginError):
+            raise
+        # A plugin can raise the exception of a cancellation itself, which must not end the turn.
+        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            raise
+        text = " ".join(str(error).split())
+        kind = type(error).__name__
+        raise error_type(f"{label} failed: {kind}: {text}" if text else f"{label} failed: {kind}") from error
+
+
+def check_event(event: object) -> None:
+    """Raise `PluginError` if a plugin may not record this event."""
+    if not isinstance(event, Payload):
+        raise PluginError(f"A plugin's event must be an event of tui-agent, not {type(event).__name__}.")
+    if event.kind.startswith(ENGINE_KINDS):
+        raise PluginError(f"A plugin cannot record the event {event.kind}; only the engine can.")
+    if isinstance(event, PluginEvent) and len(to_json(event.data)) > MAX_PLUGIN_EVENT:
+        raise PluginError(
+            f"The event {event.name} of {event.plugin} is larger than 64 KiB.",
+            hint="Store the data in a file, and its path in the event.",
+        )
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+class _CheckedResult(FrozenModel):
+    """The fields of a `ToolResult` that are recorded, with the types that a plugin can get wrong."""
+
+    content: tuple[Content, ...]
+    display: tuple[DisplayBlock, ...]
+    summary: str
+    data: JsonMap
+    full_output: LongText | None
+
+
+def _check_result(result: ToolResult) -> None:
+    """Raise `PluginError` if a result cannot be recorded."""
+    fields = {name: getattr(result, name) for name in _CheckedResult.model_fields}
+    try:
+        _CheckedResult(**fields)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise PluginError(f"its result's `{fault['loc'][0]}` is not valid: {fault['msg']}.") from error
+    for event in result.events:
+        check_event(event)
+
+
+class GuardedTool:
+    """The tool of a plugin, as the engine calls it. Errors of its code are raised as `ToolCrash`."""
+
+    def __init__(self, owner: str, tool: Tool[BaseModel]) -> None:
+        self.spec: ToolSpec = tool.spec
+        self._tool = tool
+        self._label = f"The tool {tool.spec.name} (plugin {owner})"
+        self.settles = isinstance(tool, ArgumentSettler)
+        """True if the tool completes the arguments of a call before the policy judges it."""
+
+    def _guard(self, method: str) -> AbstractContextManager[None]:
+        return guard_plugin(f"{self._label}, in `{method}`,", ToolCrash)
+
+    def _expect(self, method: str, value: object, expected: type | tuple[type, ...], name: str) -> None:
+        if not isinstance(value, expected):
+            raise ToolCrash(f"{self._label}: `{method}` returned {type(value).__name__} instead of {name}.")
+
+    def target(self, args: BaseModel) -> str:
+        """Return the object of a call to show on screen."""
+        with self._guard("target"):
+            target = self._tool.target(args)
+        self._expect("target", target, str, "a text")
+        return target
+
+    def effects(self, args: BaseModel) -> tuple[Effect, ...]:
+        """Return everything that a call would do."""
+        with self._guard("effects"):
+            effects = tuple(self._tool.effects(args))
+        for effect in effects:
+            self._expect("effects", effect, _EFFECTS, "effects")
+        return effects
+
+    async def settle_arguments(self, args: BaseModel, env: Environment) -> BaseModel:
+        """Return the complete arguments of a call, if the tool `settles`."""
+        assert isinstance(self._tool, ArgumentSettler)
+        with self._guard("settle_arguments"):
+            settled = await self._tool.settle_arguments(args, env)
+        self._expect("settle_arguments", settled, self.spec.args, self.spec.args.__name__)
+        return settled
+
+    async def predict_failure(self, args: BaseModel, env: Environment, state: SessionStateView) -> None:
+        """Raise the `ToolError` of a call that is certain to fail. Few tools can know."""
+        if isinstance(self._tool, FailurePredictor):
+            with self._guard("predict_failure"):
+                await self._tool.predict_failure(args, env, state)
+
+    async def preview(self, args: BaseModel, env: Environment) -> Preview:
+        """Return what the approval shows of a call."""
+        with self._guard("preview"):
+            preview = await self._tool.preview(args, env)
+        self._expect("preview", preview, Preview, "a Preview")
+        return preview
+
+    async def run(self, args: BaseModel, ctx: ToolContext) -> ToolResult:
+        """Run a call that the policy allowed."""
+        with self._guard("run"):
+            result = await self._tool.run(args, ctx)
+        self._expect("run", result, ToolResult, "a ToolResult")
+        try:
+            _check_result(result)
+        except PluginError as error:
+            raise ToolCrash(f"{self._label}: {error.message}", hint=error.hint) from error
+        return result
