@@ -123,7 +123,7 @@ async def test_the_model_picker_lists_what_was_found_and_takes_any_name() -> Non
     async with open_app(golden("night_shift"), outside=outside) as driven:
         await driven.type("/model")
         await driven.press("escape", "enter")
-        assert "qwen3" in driven.text() and "Other provider…" in driven.text()
+        assert "qwen3" in driven.text() and "Set up another model…" in driven.text()
         assert "scripted, in a throw-away workspace" in driven.text() and "demo:bugfix" not in driven.text()
         assert "mimo" not in driven.text()
         await driven.type("qwen3")

@@ -171,7 +171,7 @@ async def test_esc_goes_back_one_level_in_the_set_up_of_a_provider() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/model")
         await driven.press("escape", "enter")
-        await driven.type("other provider")
+        await driven.type("another model")
         await driven.press("enter", "down", "down")
         vendors = driven.rows()
         await driven.press("enter")
@@ -179,7 +179,7 @@ async def test_esc_goes_back_one_level_in_the_set_up_of_a_provider() -> None:
         await driven.press("escape")
         assert driven.rows() == vendors
         await driven.press("escape")
-        assert "Other provider…" in driven.text() and "▌  Model" in driven.text()
+        assert "Set up another model…" in driven.text() and "▌  Model" in driven.text()
         await driven.press("escape")
         assert len(driven.app.screen_stack) == 1 and driven.session.submitted == []
 

@@ -51,9 +51,9 @@ async def test_without_a_model_the_page_says_so_and_offers_what_there_is() -> No
     async with open_app(empty_session(), outside=outside, environ={"ANTHROPIC_API_KEY": "k"}) as driven:
         await shown(driven, "Found on this machine")
         text = driven.text()
-        assert "No model is set up yet." in text and "nothing has been sent anywhere" in text
+        assert "No model is set up yet." in text and "Nothing has been sent anywhere." in text
         assert "ANTHROPIC_API_KEY is set" in text and "OPENAI_API_KEY" not in text
-        assert "Demo" in text and "Other provider" in text and "choose a model to begin" in text
+        assert "Watch a demo" in text and "Set up a model" in text and "choose a model to begin" in text
         await driven.press("1")
         [command] = driven.session.submitted
         assert isinstance(command, SetModel) and command.model.startswith("anthropic/claude-")
@@ -63,7 +63,7 @@ async def test_the_page_is_there_before_the_session_is_open_and_what_is_typed_st
     session = FakeSession(empty_session())
     session.gate = asyncio.Event()
     async with open_app(session=session, outside=outside) as driven:
-        await shown(driven, "Without a key")
+        await shown(driven, "Ways to start")
         await driven.type("fix it")
         await driven.press("enter")
         await driven.type("and")
@@ -82,13 +82,13 @@ async def test_the_page_stands_in_the_first_frame_where_nothing_names_a_model() 
     async with open_app(empty_session(), environ={"OPENAI_API_KEY": "k"}, outside=outside) as driven:
         start = driven.app.start
         assert (
-            start is not None and start.usable[start.chosen].name == "OpenAI" and start.numbers["demo"] == 2
+            start is not None and start.usable[start.chosen].name == "OpenAI" and start.numbers["demo"] == 3
         )
 
 
 async def test_what_is_found_later_changes_neither_the_chosen_row_nor_what_a_digit_means() -> None:
     async with open_app(empty_session(), outside=outside) as driven:
-        await shown(driven, "Without a key")
+        await shown(driven, "Ways to start")
         assert driven.app.controller is not None
         start, beginning = driven.app.controller.chat.start, driven.app.controller.start_page
         await driven.press("down")
@@ -96,9 +96,9 @@ async def test_what_is_found_later_changes_neither_the_chosen_row_nor_what_a_dig
         beginning.local = [Server("Ollama", 11434, ("qwen3",))]
         beginning.refresh(force=True)
         await driven.pilot.pause()
-        assert start.usable[start.chosen].name == chosen == "Other provider"
-        assert start.numbers["demo"] == 1 and "4  Ollama" in driven.text()
-        await driven.press("4")
+        assert start.usable[start.chosen].name == chosen == "Watch a demo"
+        assert start.numbers["demo"] == 2 and "3  Ollama" in driven.text()
+        await driven.press("3")
         [command] = driven.session.submitted
         assert isinstance(command, SetModel) and command.model == "openai-chat/qwen3"
 
@@ -109,7 +109,7 @@ async def test_a_model_that_cannot_be_used_is_named_whole_and_every_way_on_is_op
 ) -> None:
     fault = "models.local wants MY_KEY, which is not set. Export MY_KEY; in the app, type it with /provider."
     async with open_app(session=faulty_session(fault), outside=outside, size=size) as driven:
-        await shown(driven, "Without a key")
+        await shown(driven, "Ways to start")
         text = " ".join(driven.text().split())
         assert fault in text and "policy ask" in text
         await driven.type("/model openai/gpt-5")
@@ -128,7 +128,7 @@ async def test_once_a_model_is_chosen_the_page_says_so_and_the_prompt_has_the_ke
 
     session.react = react
     async with open_app(session=session, outside=outside) as driven:
-        await shown(driven, "Without a key")
+        await shown(driven, "Ways to start")
         await driven.type("/model openai-chat/qwen3")
         await driven.press("escape", "enter")
         await shown(driven, "Using openai-chat/qwen3.")
@@ -139,7 +139,7 @@ async def test_once_a_model_is_chosen_the_page_says_so_and_the_prompt_has_the_ke
 
 async def test_typing_on_the_page_goes_into_the_prompt_and_nothing_is_lost() -> None:
     async with open_app(empty_session(), outside=outside) as driven:
-        await shown(driven, "Without a key")
+        await shown(driven, "Ways to start")
         await driven.type("fix it")
         assert driven.app.prompt.editor.text == "fix it"
         await driven.press("enter")
@@ -162,7 +162,7 @@ async def test_the_list_is_never_locked(away: tuple[str, ...]) -> None:
 
 async def test_tab_goes_from_the_list_to_the_message_and_the_footer_follows() -> None:
     async with open_app(empty_session(), outside=outside) as driven:
-        await shown(driven, "Without a key")
+        await shown(driven, "Ways to start")
         assert ("Tab", "message") in [hint[:2] for hint in driven.app.footer.keys]
         await driven.press("tab")
         assert driven.app.prompt.editor.has_focus
@@ -173,8 +173,8 @@ async def test_tab_goes_from_the_list_to_the_message_and_the_footer_follows() ->
 
 async def test_arrows_enter_and_the_mouse_choose() -> None:
     async with open_app(empty_session(), outside=outside, environ={"OPENAI_API_KEY": "k"}) as driven:
-        await shown(driven, "Without a key")
-        await driven.press("down", "down", "enter")
+        await shown(driven, "Ways to start")
+        await driven.press("down", "enter")
         assert "Own server" in driven.text() and "needs ANTHROPIC_API_KEY" in driven.text()
         await driven.press("escape")
         rows = driven.rows()
@@ -182,6 +182,31 @@ async def test_arrows_enter_and_the_mouse_choose() -> None:
         await driven.pilot.click(offset=(rows[y].index("OpenAI"), y))
         await driven.pilot.pause()
         assert [type(one) for one in driven.session.submitted] == [SetModel]
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_with_a_model_the_page_says_to_write_and_shows_no_digit_that_would_be_text(
+    size: tuple[int, int],
+) -> None:
+    async with open_app(empty_session("m"), outside=outside, size=size) as driven:
+        await shown(driven, "no git repository")
+        text = driven.text()
+        assert "Ready. Write below what should change, or ask a question." in text
+        assert "Sessions" not in text and "1  " not in text
+        await driven.type("1")
+        assert driven.app.prompt.editor.text == "1"
+
+
+@pytest.mark.parametrize("model", ["", "m"])
+async def test_earlier_sessions_are_offered_only_where_there_are_any(tmp_path: Path, model: str) -> None:
+    options = SessionOptions(cwd=NOWHERE, data_dir=tmp_path)
+    async with open_app(empty_session(model), outside=outside, options=options) as driven:
+        await shown(driven, "no git repository")
+        assert "continue an earlier session" not in driven.text()
+    (tmp_path / "sessions/ses_1").mkdir(parents=True)
+    async with open_app(empty_session(model), outside=outside, options=options) as driven:
+        await shown(driven, "continue an earlier session")
+        assert driven.app.start is not None and driven.app.start.usable[-1].intent == "sessions"
 
 
 async def test_the_policy_can_be_changed_before_anything_runs() -> None:
@@ -224,7 +249,7 @@ async def test_a_local_server_is_found_by_asking_it() -> None:
         found = await find_servers((("Here", port), ("Nobody", 1)))
     assert found == [Server("Here", port, ("qwen3", "b"))]
     choices = first_choices({}, found, ())
-    assert {one.group for one in first_choices({}, [], ())} == {"Without a key"}
+    assert {one.group for one in first_choices({}, [], ())} == {"Ways to start"}
     here = next(one for one in choices if one.name == "Here")
     assert here.intent == f"local http://localhost:{port}/v1 qwen3" and "2 models" in here.about
 

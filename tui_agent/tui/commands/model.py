@@ -98,7 +98,7 @@ def set_up_provider(context: AppContext, argument: str, *, back: Callable[[], No
 def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = "") -> None:
     """Let the user choose a provider; `chosen` is the value of the row that is selected first."""
     keys = context.known_keys()
-    items = [Item(ACT, "Own server", "an OpenAI-compatible server at your URL", group="By URL")]
+    items = [Item(ACT, "Own server", "an OpenAI-compatible server", group="By address")]
     vendors = [(name, vendor) for name, vendor in PROVIDERS.items() if vendor.key_variables]
     for name, vendor in sorted(
         vendors, key=lambda pair: (not pair[1].suggested_models, pretty(pair[0]).lower())
@@ -106,7 +106,7 @@ def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = 
         has_key = any(key in keys for key in vendor.key_variables)
         about = f"{vendor.key_variables[0]} is set" if has_key else f"needs {vendor.key_variables[0]}"
         value = suggested(vendor)
-        items.append(Item(value or f"{name}/", pretty(name), about, value, "By name"))
+        items.append(Item(value or f"{name}/", pretty(name), about, value, "By provider"))
 
     def choose(value: str) -> None:
         again = partial(_choose_vendor, context, back, value)
@@ -116,7 +116,7 @@ def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = 
             _open_form(context, again, model=value)
 
     free = "use the typed text as the model (vendor/model)"
-    picker = open_picker(context, "Other provider", items, choose, free=free, back=back)
+    picker = open_picker(context, "Set up a model", items, choose, free=free, back=back)
     picker.chosen = next((index for index, item in enumerate(items) if item.value == chosen), 0)
 
 

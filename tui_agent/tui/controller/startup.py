@@ -12,7 +12,13 @@ from tui_agent.config.user_choices import load_choices
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.settings import EFFORTS, POLICIES
 from tui_agent.tui.controller.host import SessionHost
-from tui_agent.tui.panes.model_discovery import Server, find_servers, first_choices, ready_choices
+from tui_agent.tui.panes.model_discovery import (
+    Server,
+    find_servers,
+    first_choices,
+    ready_choices,
+    sessions_choice,
+)
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.start import UNOPENED, StartContent
 from tui_agent.tui.text import shorten_home
@@ -82,6 +88,7 @@ class StartPage:
         self._host = host
         self.local: list[Server] = []
         self._facts = ""
+        self._has_sessions = False
         self._shown_for: tuple[bool, str] | None = None
 
     def show_early(self) -> None:
@@ -110,10 +117,10 @@ class StartPage:
         now = (not self._host.has_model, fault)
         if now == self._shown_for and not force:
             return
-        before, self._shown_for = self._shown_for, now
+        self._shown_for, needed = now, self._host.chat.start.content.needs_model
         chosen = settings or self._host.config
         self._show(needs=now[0], fault=fault, policy=chosen.policy if chosen is not None else "ask")
-        if before is not None and before[0] and not now[0]:
+        if needed and not now[0]:
             self._host.prompt.focus()
 
     def show_fault(self, fault: str) -> bool:
@@ -159,9 +166,13 @@ class StartPage:
 
     async def complete(self) -> None:
         """Find local model servers and facts about the folder, and add them to the start page."""
-        cwd = self._host.app.options.cwd
-        self._facts, self.local = await asyncio.gather(
-            asyncio.to_thread(lambda: folder_facts(cwd)), find_servers()
+        cwd, config = self._host.app.options.cwd, self._host.config
+
+        def look() -> tuple[str, bool]:
+            return folder_facts(cwd), config is not None and has_sessions(config.data_dir)
+
+        (self._facts, self._has_sessions), self.local = await asyncio.gather(
+            asyncio.to_thread(look), find_servers()
         )
         if not self._host.chat.start.content.unopened:
             self.refresh(force=True)
@@ -171,6 +182,8 @@ class StartPage:
         choices = ready_choices(host.app.key_map.key_of("help"))
         if needs:
             choices = first_choices(host.profiles, self.local, host.known_keys())
+        if self._has_sessions:
+            choices.append(sessions_choice(choices[-1].group))
         host.chat.start.set_content(
             StartContent(
                 choices,
@@ -185,14 +198,22 @@ class StartPage:
         host.app.reshape()
 
 
+def has_sessions(data_dir: Path) -> bool:
+    """Return True if there is a session in which something was said. Blocks, so call it in a thread."""
+    try:
+        return any((data_dir / "sessions").iterdir())
+    except OSError:
+        return False
+
+
 def folder_facts(root: Path) -> str:
-    """Return the git state of a folder, e.g. `git main, clean`; empty outside a repository.
+    """Return the git state of a folder, e.g. `git main, clean` or `no git repository`.
 
     Blocks, so call it in a thread.
     """
     repository = find_repository(root)
     if repository is None:
-        return ""
+        return "no git repository"
     branch = f"git {repository.head_label}".rstrip()
     changed = query_git(root, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all")
     if changed is None:

@@ -66,7 +66,7 @@ def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
             for item in loaded
             if item.value not in values and not item.value.startswith(("demo", "scripted"))
         ),
-        Item(f"{ACT}provider", "Other provider…", "enter a key, or a server's URL", group="More"),
+        Item(f"{ACT}provider", "Set up another model…", "enter a key, or a server's address", group="More"),
         *(
             Item(f"{ACT}play {name}", f"demo {name}", "scripted, in a throw-away workspace", group="Demos")
             for name in DEMOS

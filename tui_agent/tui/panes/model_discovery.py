@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tui_agent.config.providers import BUILT_IN_PROFILES, PROVIDERS, Provider, profile_key
 from tui_agent.config.settings import ModelProfile
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.panes.start import WITHOUT_KEY, Choice
+from tui_agent.tui.panes.start import WAYS_TO_START, Choice
 
 SERVERS = (("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000))
 TIMEOUT_S = 1.0
@@ -76,7 +76,7 @@ def first_choices(
         *(_profile(name, profile, keys) for name, profile in models.items()),
         *_with_keys(keys),
         *(_local(server) for server in local if server.models),
-        *WITHOUT_KEY,
+        *WAYS_TO_START,
     ]
 
 
@@ -139,9 +139,9 @@ def pretty(name: str) -> str:
 
 def ready_choices(help_key: str) -> list[Choice]:
     """Return the rows of the start page when a model is set; `help_key` is the key shown in the help row."""
-    group = "Begin"
-    return [
-        Choice("Write", "what should change, or what you want to know", "", "write", group),
-        Choice("Sessions", "continue an earlier session of this folder", "", "sessions", group),
-        Choice("Help", "keys and commands", help_key, "help", group),
-    ]
+    return [Choice("Help", "keys and commands", help_key, "help", "Also")]
+
+
+def sessions_choice(group: str) -> Choice:
+    """Return the row of the start page that lists the earlier sessions."""
+    return Choice("Sessions", "continue an earlier session", "/sessions", "sessions", group)

@@ -24,6 +24,8 @@ from tui_agent.tui.widgets.rows import Pen, blank, cells, with_intent
 
 MAX_WIDTH: Final = 92
 INTRODUCTION_ROWS: Final = 3
+FOLDER_INDENT: Final = " " * 6
+"""Puts the facts about the folder below the names of the rows that can be selected."""
 
 
 class Choice(NamedTuple):
@@ -36,15 +38,16 @@ class Choice(NamedTuple):
     group: str = ""
 
 
-WITHOUT_KEY: Final = (
-    Choice("Demo", "a real task in a throw-away folder", "about a minute", "demo", "Without a key"),
-    Choice("Other provider", "type in a key, or the address of your server", "", "provider", "Without a key"),
-    Choice("Sessions", "open a recorded session of this folder", "", "sessions", "Without a key"),
+WAYS_TO_START: Final = (
+    Choice(
+        "Set up a model", "enter a key, or the address of your own server", "", "provider", "Ways to start"
+    ),
+    Choice("Watch a demo", "a real task in a throw-away folder", "no key, 1 min", "demo", "Ways to start"),
 )
 """Rows that are always available while no model is set; the first frame shows them."""
 UNOPENED: Final = (
     Choice("Try again", "open a new session of this folder", "/new", "new"),
-    Choice("Sessions", "open a recorded session of this folder", "/sessions", "sessions"),
+    Choice("Sessions", "continue an earlier session", "/sessions", "sessions"),
 )
 """Rows that are shown when no session could be opened."""
 
@@ -119,6 +122,12 @@ class Start(KeyActions, LinePane, can_focus=True):
         ]
         if self.content.needs_model:
             rows += [*self._problem_rows(pen, room), gap]
+        else:
+            first = pen.part("Ready. ", "success", bold=True)
+            rows += [
+                pen.line(room, [first, pen.part("Write below what should change, or ask a question.")]),
+                gap,
+            ]
         choices = self._choice_rows(pen, room)
         return [*rows, *choices, *([gap] if choices else []), *self._folder_rows(pen, room)]
 
@@ -126,7 +135,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         """Return rows with the reason why no model or session is usable, and with what to do about it."""
         content, symbols = self.content, self.looks.symbols
         mark = pen.part(f"{symbols.warning} ", "warning", bold=True)
-        advice = pen.part("Pick one of these; nothing has been sent anywhere.", "t2")
+        advice = pen.part("Nothing has been sent anywhere.", "t2")
         if content.unopened:
             mark = pen.part(f"{symbols.failed} ", "error", bold=True)
             advice = pen.part("No session is open. Your text is saved.", "t2")
@@ -154,7 +163,8 @@ class Start(KeyActions, LinePane, can_focus=True):
         number = self.numbers.get(choice.intent, 0)
         intent = f"start {number}" if is_usable else ""
         pen = Pen(self.looks, "selection" if chosen else self.surface, intent, chosen, margin=1)
-        key = self.key_map.key_of("start_pick", number - 1) if number else " "
+        # In the prompt, a digit is text.
+        key = self.key_map.key_of("start_pick", number - 1) if number and self.has_focus else " "
         left = [
             pen.part(" "),
             pen.mark,
@@ -171,17 +181,17 @@ class Start(KeyActions, LinePane, can_focus=True):
         content = self.content
         if not content.folder:
             return []
-        facts = [pen.part(f"   {content.folder}", "t2")]
+        facts = [pen.part(f"{FOLDER_INDENT}{content.folder}", "t2")]
         if content.facts:
             facts.append(pen.part(f"   {content.facts}", "t3"))
         rows = [pen.line(room, [pen.part("This folder", bold=True)]), pen.line(room, facts)]
         if content.unused_files:
-            unused = f"   {format_count(content.unused_files, 'file')} not trusted, so not used"
+            unused = f"{FOLDER_INDENT}{format_count(content.unused_files, 'file')} not trusted, so not used"
             trust = pen._replace(intent="trust")
             right = [trust.part("/trust", "accent", bold=True), trust.part(" see them")]
             rows.append(pen.line(room, [pen.part(unused, "t2")], right))
         policy = [
-            pen.part("   policy ", "t2"),
+            pen.part(f"{FOLDER_INDENT}policy ", "t2"),
             pen.part(content.policy, policy_role(content.policy), bold=True, intent="policy"),
             pen.part(f": {policy_words(content.policy)}", "t2"),
         ]
@@ -264,5 +274,5 @@ def first_page(looks: Callable[[], Looks], typed_into: Widget, folder: str = "")
     start.typed_into = typed_into
     start.display = bool(folder)
     if folder:
-        start.content = StartContent(WITHOUT_KEY, needs_model=True, folder=folder)
+        start.content = StartContent(WAYS_TO_START, needs_model=True, folder=folder)
     return start
