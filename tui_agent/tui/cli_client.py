@@ -61,10 +61,10 @@ class CommandLine:
         return child.returncode or 0, output.decode("utf-8", "replace")
 
 
-def place(options: SessionOptions) -> list[str]:
-    """Return the command-line arguments that select the folder and the plugins of `options`."""
+def place(options: SessionOptions, folder: str) -> list[str]:
+    """Return the command-line arguments that select the session's folder and the plugins of `options`."""
     folders = [("--plugin-dir", folder) for folder in options.plugin_dirs]
-    return [*words_of([("--cwd", options.cwd), *folders]), *(["--no-plugins"] * options.no_plugins)]
+    return [*words_of([("--cwd", folder), *folders]), *(["--no-plugins"] * options.no_plugins)]
 
 
 def json_rows(text: str) -> list[JsonRow]:

@@ -5,6 +5,8 @@ import subprocess
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from tests.tui.app.driving import NOWHERE, golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.commands import Pause, Resume
@@ -14,6 +16,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.protocol.settings import PAUSE_PENDING, AgentState
 from tui_agent.tui.commands.shell import search_command
 from tui_agent.tui.modals.picker import Picker
+from tui_agent.tui.modals.viewer import Viewer
 
 
 async def test_a_pause_that_has_not_begun_is_seen_and_can_be_taken_back() -> None:
@@ -75,7 +78,7 @@ DOCTOR = """
 """
 
 
-async def test_the_doctor_looks_at_the_apps_terminal_and_at_this_sessions_model() -> None:
+async def test_the_doctor_looks_at_the_apps_terminal_and_at_this_sessions_model_and_folder() -> None:
     asked: list[tuple[str, ...]] = []
 
     async def outside(*words: str) -> tuple[int, str]:
@@ -85,14 +88,37 @@ async def test_the_doctor_looks_at_the_apps_terminal_and_at_this_sessions_model(
     options = SessionOptions(cwd=NOWHERE, data_dir=NOWHERE, plugin_dirs=(Path("/p"),))
     async with open_app(golden("night_shift"), outside=outside, options=options) as driven:
         driven.app.do("doctor")
-        await driven.pilot.pause()
+        await driven.until(lambda: "This session" in driven.text())
         text = driven.text()
         assert "This is no terminal" not in text
-        assert "ok    terminal       120×40, true colour, TERM xterm-256color, mouse" in text
-        assert "BAD   model          It needs a key. Set one." in text
+        assert "terminal        120×40, true colour, TERM xterm-256color, mouse" in text
     words = next(one for one in asked if one[0] == "doctor")
-    assert words[1:6] == ("--json", "--cwd", str(NOWHERE), "--plugin-dir", "/p")
+    assert words[1:6] == ("--json", "--cwd", "/home/ada/timesheet", "--plugin-dir", "/p")
     assert words[6:8] == ("--model", "claude-sonnet-4-5")
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_doctors_sheet_begins_with_what_to_fix_and_is_copied_as_text(size: tuple[int, int]) -> None:
+    async def outside(*words: str) -> tuple[int, str]:
+        return 0, DOCTOR if words[0] == "doctor" else ""
+
+    async with open_app(golden("night_shift"), outside=outside, size=size) as driven:
+        driven.app.do("doctor")
+        await driven.until(lambda: "1 to fix" in driven.text())
+        sheet = driven.app.screen
+        assert isinstance(sheet, Viewer)
+        assert [" ".join(row.text.split()) for row in sheet.body(66)[:6]] == [
+            "To fix",
+            "✗ model It needs a key.",
+            "Set one.",
+            "",
+            "Working",
+            "✓ version tui-agent 1, Python 3",
+        ]
+        assert sheet.plain.startswith(
+            "To fix\n  model           It needs a key. Set one.\n\nWorking\n  version"
+        )
+        assert "\n\nThis session\n  session" in sheet.plain
 
 
 async def test_the_agents_to_choose_are_those_of_the_loaded_plugins_at_once() -> None:

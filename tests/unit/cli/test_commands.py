@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tui_agent.cli.doctor.command import CheckResult, describe_results
 from tui_agent.cli.main import main
 from tui_agent.cli.sessions.resume import pick_session
 from tui_agent.config.paths import find_paths
@@ -212,6 +213,26 @@ def test_a_broken_plugin_is_told_by_check_and_doctor(call: Call, work: Path) -> 
     status, out, _ = call("doctor", "--plugin-dir", "broken")
     assert status == 1
     assert "no good" in out
+
+
+def test_the_doctors_report_begins_with_what_to_fix() -> None:
+    results = [
+        ("version", CheckResult("ok", "tui-agent 1")),
+        ("model", CheckResult("note", "No model is set.", "Choose one.")),
+        ("sessions", CheckResult("bad", "/x cannot be written.", "Choose another folder.")),
+    ]
+    assert describe_results(results).splitlines() == [
+        "To fix",
+        "  sessions       /x cannot be written.",
+        "                 Choose another folder.",
+        "",
+        "Worth knowing",
+        "  model          No model is set.",
+        "                 Choose one.",
+        "",
+        "Working",
+        "  version        tui-agent 1",
+    ]
 
 
 def test_listing_plugins_imports_none_of_them(call: Call, work: Path) -> None:

@@ -18,7 +18,7 @@ import anyio
 from tui_agent import __version__
 from tui_agent.cli.doctor import startup as doctor_startup
 from tui_agent.cli.options import add_groups, session_options
-from tui_agent.cli.output import say, say_json
+from tui_agent.cli.output import say, say_json_lines
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.bundled import bundled_folder
@@ -67,13 +67,23 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the checks and print their results; return 1 if any of them is bad."""
     options, only = session_options(arguments, client="headless", interactive=True), arguments.only
     results = [run_check(only, load_startup_context(options))] if only else list(run_checks(options))
-    for name, result in results:
-        if arguments.json:
-            say_json({"check": name, **result._asdict()})
-        else:
-            mark = {"ok": "ok  ", "note": "note", "bad": "BAD "}[result.state]
-            say(f"{mark}  {name:<14} {result.message} {result.advice}".rstrip())
+    if arguments.json:
+        say_json_lines({"check": name, **result._asdict()} for name, result in results)
+    else:
+        say(describe_results(results))
     return 1 if any(result.state == "bad" for _, result in results) else 0
+
+
+def describe_results(results: Sequence[tuple[str, CheckResult]]) -> str:
+    """Return the results as text: what to fix first, then the limitations, then what works."""
+    lines: list[str] = []
+    for state, title in ("bad", "To fix"), ("note", "Worth knowing"), ("ok", "Working"):
+        group = [(name, result) for name, result in results if result.state == state]
+        lines += [*([""] if lines else []), title] if group else []
+        for name, result in group:
+            lines.append(f"  {name:<14} {result.message}".rstrip())
+            lines += [f"  {'':<14} {result.advice}"] if result.advice else []
+    return "\n".join(lines)
 
 
 def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:

@@ -44,7 +44,9 @@ def choose_agent(context: AppContext, argument: str) -> None:
 
 async def _list_agents(context: AppContext, picker: Picker, kind: str, now: str = "") -> None:
     """Fill the picker with the agents of kind `hub` or `delegate`; leave it unchanged if `tui-agent` lists none."""
-    _, output = await context.ask("agents", "list", "--json", *place(context.app.options))
+    _, output = await context.ask(
+        "agents", "list", "--json", *place(context.app.options, context.work_folder)
+    )
     rows = json_rows(output)
     if rows:
         picker.set_items([_agent_item(row, now) for row in rows if text_of(row, "kind") == kind])
@@ -88,7 +90,9 @@ def choose_policy(context: AppContext, argument: str) -> None:
     context.app.push_screen(sheet)
 
     async def ask() -> None:
-        status, output = await context.ask("policy", "rules", "--all", "--json", *place(context.app.options))
+        status, output = await context.ask(
+            "policy", "rules", "--all", "--json", *place(context.app.options, context.work_folder)
+        )
         home = context.app.environ.get("HOME", "").rstrip("/")
         rules = [
             FileRule(

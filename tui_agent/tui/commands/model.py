@@ -148,7 +148,14 @@ async def _test_model(context: AppContext, form: ProviderForm, given: Provider) 
     """Send the model one short question with the typed key, and show the answer in the form."""
     ask = context.ask_with_key(key_variable(given.vendor), given.key) if given.key else context.ask
     address = ["--base-url", given.base_url] if given.base_url else []
-    words = "models", "check", given.model, "--json", *address, *place(context.app.options)
+    words = (
+        "models",
+        "check",
+        given.model,
+        "--json",
+        *address,
+        *place(context.app.options, context.work_folder),
+    )
     status, output = await ask(*words)
     if form.tested is not given or not form.is_current:
         return

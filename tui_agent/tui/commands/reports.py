@@ -4,38 +4,96 @@ Invariant: files are written only on request, and existing files are never overw
 of /doctor has no terminal, so the app checks the terminal itself.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from tui_agent.tui.cli_client import json_rows, place, text_of, words_of
-from tui_agent.tui.commands.sheets import show_answer
 from tui_agent.tui.commands.stats import session_pairs
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.modals.export_form import export_to_chosen_place
+from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.facts import Facts
 
-MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 COLOURS = {"full": "true colour", "16": "16 colours", "none": "no colours"}
 
 
 def show_doctor(context: AppContext, argument: str) -> None:
-    """Show the state of this installation: what works, what does not, and how to fix it."""
+    """Show the state of this installation: what to fix and how, what is limited, what works; and the session's facts."""
+    checks: list[tuple[str, str, str, str]] = []
+    answer = "looking …"
 
-    async def ask() -> str:
-        _, answer = await context.ask("doctor", "--json", *place(context.app.options), *model_words(context))
-        lines: list[str] = []
+    def draw(facts: Facts) -> None:
+        if not checks:
+            facts.text(answer)
+            facts.gap()
+        for state, title, role, symbol in _groups(context):
+            rows = [check for check in checks if check[0] == state]
+            if rows:
+                facts.text(title, bold=True)
+            for _, name, message, advice in rows:
+                facts.pair(f"{symbol} {name}", message, "t1" if state == "ok" else role, names=_NAME_CELLS)
+                facts.fact("", advice, names=_NAME_CELLS)
+            if rows:
+                facts.gap()
+        session = _session_rows(context)
+        if session:
+            facts.text("This session", bold=True)
+        for name, value in session:
+            facts.pair(f"  {name}", value, names=_NAME_CELLS)
+
+    viewer = show(context, "Doctor", draw)
+
+    async def ask() -> None:
+        nonlocal answer
+        places = place(context.app.options, context.work_folder)
+        _, answer = await context.ask("doctor", "--json", *places, *model_words(context))
         for row in json_rows(answer):
-            name, finding = text_of(row, "check"), f"{text_of(row, 'message')} {text_of(row, 'advice')}"
-            check = check_terminal(context.app) if name == "terminal" else (text_of(row, "state"), finding)
-            state, finding = check
-            lines.append(f"{MARKS.get(state, state)}  {name:<14} {finding}".rstrip())
-        if not context.views.seq:
-            return "\n".join(lines) or answer
-        session = [f"{name:<20} {clean_line(value)}" for name, value in session_pairs(context)]
-        return "\n".join([*(lines or [answer]), "", "This session", *session])
+            state, name, message, advice = (
+                text_of(row, key) for key in ("state", "check", "message", "advice")
+            )
+            if name == "terminal":
+                (state, message), advice = check_terminal(context.app), ""
+            checks.append((state, name, clean_line(message), clean_line(advice)))
+        problems = sum(check[0] == "bad" for check in checks)
+        viewer.right = f"{problems} to fix" if problems else "nothing to fix" if checks else ""
+        viewer.plain = _plain_report(context, checks)
+        viewer.redraw()
 
-    show_answer(context, "Doctor", ask)
+    context.worker(ask(), "Doctor")
+
+
+_NAME_CELLS: Final = 18
+
+
+def _groups(context: AppContext) -> list[tuple[str, str, Role, str]]:
+    symbols = context.app.looks.symbols
+    return [
+        ("bad", "To fix", "error", symbols.failed),
+        ("note", "Worth knowing", "warning", symbols.warning),
+        ("ok", "Working", "success", symbols.done),
+    ]
+
+
+def _session_rows(context: AppContext) -> list[tuple[str, str]]:
+    return [(name, clean_line(value)) for name, value in session_pairs(context)] if context.views.seq else []
+
+
+def _plain_report(context: AppContext, checks: Sequence[tuple[str, str, str, str]]) -> str:
+    """Return the report as text to copy."""
+    sections: list[tuple[str, list[tuple[str, str]]]] = [
+        (title, [(name, f"{message} {advice}") for found, name, message, advice in checks if found == state])
+        for state, title, _, _ in _groups(context)
+    ]
+    sections.append(("This session", _session_rows(context)))
+    return "\n\n".join(
+        "\n".join([title, *(f"  {name:<15} {value}".rstrip() for name, value in rows)])
+        for title, rows in sections
+        if rows
+    )
 
 
 def model_words(context: AppContext) -> list[str]:
@@ -94,7 +152,7 @@ def report_bug(context: AppContext, argument: str) -> None:
 
     async def write() -> None:
         terminal = "--terminal", ": terminal: ".join(check_terminal(context.app))
-        options = *place(context.app.options), *model_words(context), *terminal
+        options = *place(context.app.options, context.work_folder), *model_words(context), *terminal
         status, output = await context.ask("bug", *filter(None, [context.app.session_id]), "--json", *options)
         path = text_of(next(iter(json_rows(output)), {}), "path")
         if status == 0 and path:

@@ -75,5 +75,7 @@ class SessionReader:
 
     async def models_here(self) -> list[JsonRow]:
         """Return the models that are usable now, as the rows of `tui-agent models list`."""
-        _, output = await self._context.ask("models", "list", "--json", *place(self._context.app.options))
+        _, output = await self._context.ask(
+            "models", "list", "--json", *place(self._context.app.options, self._context.work_folder)
+        )
         return json_rows(output)
