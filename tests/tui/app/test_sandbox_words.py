@@ -116,7 +116,7 @@ async def test_status_names_the_files_that_are_hidden_from_commands(size: tuple[
         await driven.type("/status")
         await driven.press("enter")
         await driven.until(lambda: "hidden files  2 files (.env)." in driven.text())
-        assert asked[-1][:4] == ("doctor", "--only", "secrets", "--json")
+        assert asked[-1][:6] == ("doctor", "--only", "secrets", "--json", "--cwd", "/home/ada/timesheet")
 
 
 async def test_status_is_one_screen_of_plain_words_and_doctor_has_the_rest() -> None:

@@ -215,6 +215,15 @@ def test_a_broken_plugin_is_told_by_check_and_doctor(call: Call, work: Path) -> 
     assert "no good" in out
 
 
+def test_the_doctor_names_the_repository_only_where_there_is_one(call: Call, work: Path) -> None:
+    def checkpoints() -> str:
+        return str(lines(call("doctor", "--only", "checkpoints", "--json")[1])[0]["message"])
+
+    assert checkpoints() == "up to 1000 MB per session"
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    assert checkpoints() == "up to 1000 MB per session, including 256 MB copied from the repository"
+
+
 def test_the_doctors_report_begins_with_what_to_fix() -> None:
     results = [
         ("version", CheckResult("ok", "tui-agent 1")),

@@ -20,6 +20,7 @@ from tui_agent.cli.doctor import startup as doctor_startup
 from tui_agent.cli.options import add_groups, session_options
 from tui_agent.cli.output import say, say_json_lines
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.repository import find_repository
 from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.loader import PluginHost
@@ -241,9 +242,8 @@ def checkpoints(base: StartupContext) -> CheckResult:
     if reason:
         return note(reason)
     limits = base.config.checkpoints
-    return ok(
-        f"up to {limits.total_mb:g} MB per session, including {limits.borrowed_mb:g} MB copied from the repository"
-    )
+    copied = f", including {limits.borrowed_mb:g} MB copied from the repository"
+    return ok(f"up to {limits.total_mb:g} MB per session{copied if find_repository(workspace) else ''}")
 
 
 def processes(base: StartupContext) -> CheckResult:
