@@ -14,6 +14,7 @@ from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.extensions import ChangedExtensions, CurrentExtensions, Extensions
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.engine.tools.registry import ToolRegistry
@@ -262,6 +263,7 @@ async def running(
     clock: SystemClock | None = None,
     tokens: Tokens | None = None,
     try_confined: bool = False,
+    load_changed: Callable[[], ChangedExtensions | None] | None = None,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends; `env` makes the environment of a workspace."""
     clock = clock or QuickClock()
@@ -278,10 +280,16 @@ async def running(
         try_confined=try_confined,
         blobs=log.blobs,
         env=env(workspace),
-        tools=_registry(tools),
+        extensions=CurrentExtensions(
+            Extensions(
+                _registry(tools),
+                [make(recorder) if callable(make) else make for make in middlewares],
+                agents or {"default": ModelAgent},
+                hooks,
+                recorder.listeners,
+            )
+        ),
         policy=FakePolicy(policy),
-        middlewares=[make(recorder) if callable(make) else make for make in middlewares],
-        agents=agents or {"default": ModelAgent},
         client_for=lambda info: clients[-1],
         resolve_model=_resolve,
         tokens=tokens or Tokens(calibration=recorder.calibration),
@@ -294,11 +302,11 @@ async def running(
         remember_rule=remember,
         remember_readable=remember_readable,
         checkpoints=_store(checkpoints, workspace, log.folder),
-        hooks=hooks,
         hook_facts=facts or {},
         compaction_limits=shrinking or CompactionSettings(),
         delegation=delegation or DelegationRules(),
         knowledge=knowledge or Knowledge(),
+        load_changed=load_changed,
     )
     engine = Engine(parts, lambda error: bench[0].trouble(error))
     bench.append(Bench(engine, recorder, model, [], clients.append, on_event=on_event))

@@ -326,7 +326,10 @@ async def test_a_listener_that_fails_is_named_and_not_called_again(tmp_path: Pat
     loaded = LoadedPlugins()
     loaded.hooks += [OfferedHook("mine", "turn.started", broken), OfferedHook("good", "*", fine)]
     async with running(tmp_path, [say("Hi."), say("Hi.")]) as bench:
-        bench.recorder.listeners += build_listeners(loaded, bench.recorder.append)
+        bench.recorder.listeners = (
+            *bench.recorder.listeners,
+            *build_listeners(loaded, bench.recorder.append),
+        )
         for count in (1, 2):
             bench.submit(SubmitPrompt(text="go"))
             await bench.until("turn.finished", count)

@@ -8,10 +8,9 @@ from tui_agent.cli.options import Parser, Verbs
 from tui_agent.cli.output import say_json, say_json_lines, table, warn
 from tui_agent.config.agent_files import FOLDER
 from tui_agent.engine.middleware.subagents import BUNDLED_AGENTS, Subagents
-from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.ports.delegate import Role
 from tui_agent.wiring.models import build_model_factory
-from tui_agent.wiring.plugins import build_tool_registry, plugin_places
+from tui_agent.wiring.plugins import build_tool_registry, plugin_host
 
 EXAMPLES = """\
 examples:
@@ -36,7 +35,7 @@ def configure(parser: Parser) -> None:
 def list_agents(arguments: argparse.Namespace) -> int:
     """Print all agents, and warn about invalid agent files and about tools and models that do not exist."""
     base = load_context(arguments)
-    loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
+    loaded = plugin_host(base).load()
     subagents = Subagents(base.config)
     remarks = (
         *subagents.check_roles(

@@ -12,8 +12,7 @@ from tui_agent.config.user_file import save_disabled_plugins
 from tui_agent.errors import UsageError
 from tui_agent.plugin_host.check import check_plugin
 from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
-from tui_agent.plugin_host.loader import PluginHost
-from tui_agent.wiring.plugins import plugin_places
+from tui_agent.wiring.plugins import plugin_host, plugin_places
 
 EXAMPLES = """\
 examples:
@@ -124,7 +123,7 @@ def set_enabled(arguments: argparse.Namespace) -> int:
 def list_plugins(arguments: argparse.Namespace) -> int:
     """Print a line for each plugin, including disabled ones. No plugin is imported."""
     base = load_context(arguments)
-    host = PluginHost(plugin_places(base), base.config.plugins_disabled)
+    host = plugin_host(base)
     rows = []
     names: set[str] = set()
     for plugin in host.list_plugins():

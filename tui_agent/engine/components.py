@@ -1,10 +1,11 @@
 """The components that are created elsewhere and passed to an engine."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.tokens import Tokens
+from tui_agent.engine.extensions import ChangedExtensions, CurrentExtensions
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.ports.agent import Agent
@@ -43,10 +44,8 @@ class EngineParts:
     recorder: Recorder
     blobs: Blobs
     env: Environment
-    tools: ToolRegistry
+    extensions: CurrentExtensions
     policy: Policy
-    middlewares: Sequence[Middleware]
-    agents: Mapping[str, Callable[[], Agent]]
     client_for: Callable[[ModelInfo], ModelClient]
     resolve_model: ResolveModel
     tokens: Tokens
@@ -67,8 +66,6 @@ class EngineParts:
     max_retries: int = 4
     checkpoints: Checkpoints | None = None
     """The store of checkpoints; None if no checkpoints are taken."""
-    hooks: Sequence[Hook] = ()
-    """The hooks of the session, in the order in which they run."""
     hook_facts: JsonMap = field(default_factory=dict)
     """Facts that are passed to every hook, such as the session's id and folder."""
     compaction_limits: CompactionSettings = field(default_factory=CompactionSettings)
@@ -77,3 +74,30 @@ class EngineParts:
     """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)
     """Services that look up information outside the workspace's files."""
+    load_changed: Callable[[], ChangedExtensions | None] | None = None
+    """Loads plugins that have changed, in a worker thread; None: nothing has changed."""
+
+    @property
+    def tools(self) -> ToolRegistry:
+        return self.extensions.value.tools
+
+    @property
+    def middlewares(self) -> Sequence[Middleware]:
+        return self.extensions.value.middlewares
+
+    @property
+    def agents(self) -> Mapping[str, Callable[[], Agent]]:
+        return self.extensions.value.agents
+
+    @property
+    def hooks(self) -> Sequence[Hook]:
+        return self.extensions.value.hooks
+
+    def with_agents(
+        self, agents: Mapping[str, Callable[[], Agent]], middlewares: Sequence[Middleware] | None = None
+    ) -> "EngineParts":
+        """Return these parts with other agents, and other middlewares if they are given."""
+        value = self.extensions.value
+        wrapping = value.middlewares if middlewares is None else middlewares
+        changed = replace(value, agents=agents, middlewares=wrapping)
+        return replace(self, extensions=CurrentExtensions(changed))

@@ -103,6 +103,7 @@ class TurnLoop:
 
     async def _iterate(self, agent: Agent) -> Outcome | None:
         recorder, clock = self._parts.recorder, self._parts.clock
+        self._parts.extensions.take_over(recorder)
         state = recorder.state_of(self._agent)
         iteration = state.iteration + 1
         recorder.append(

@@ -80,7 +80,7 @@ class Recorder:
         self._earlier = load_earlier_fold
         self._plain = model_sees_secrets
         self._prepared: tuple[int, _Folds] | None = None
-        self.listeners = tuple(listeners)
+        self.listeners: Sequence[EventListener] = tuple(listeners)
         """Functions that are called with each event after it is stored."""
         self.cause: CommandId | None = None
         self._branches = Branches(cached.branches if cached else None)

@@ -24,6 +24,7 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.mailbox import Mailbox, PendingAnswers
 from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls
+from tui_agent.engine.plugin_reload import PluginReload
 from tui_agent.engine.prompt_hooks import PromptHooks
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.session_title import title_from_message
@@ -80,6 +81,7 @@ class Engine:
         )
         self._rewind = Rewind(parts, self._checkpointing)
         self._prompt_hooks = PromptHooks(parts)
+        self._reload = PluginReload(parts, self._turns)
 
     def submit(self, command: Command) -> None:
         """Queue a command of the user."""
@@ -199,8 +201,8 @@ class Engine:
                 group.start_soon(self._jobs.end_all, "stopped", "user")
             case commands.Rename(title=title):
                 self._parts.recorder.append(SessionTitled(title=title, titled_by="user"), cause=command.id)
-            case commands.Close():
-                return
+            case commands.ReloadPlugins():
+                group.start_soon(self._guard_async, partial(self._reload.run, command))
             case _ if isinstance(command, SettingCommand):
                 apply_setting(self._parts, command)
 

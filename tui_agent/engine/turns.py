@@ -4,7 +4,6 @@ Invariant: at most one turn runs; `turn.started` is always followed by `turn.fin
 """
 
 import traceback
-from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -142,10 +141,10 @@ class Turns:
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
         if addressed is not None and addressed.source == INIT_SOURCE and settings is not None:
-            parts = replace(parts, agents={settings.agent: partial(InitAgent, parts.env)})
+            parts = parts.with_agents({settings.agent: partial(InitAgent, parts.env)})
         elif addressed is not None and settings is not None:
             make_agent = partial(HandoffAgent, addressed.to_agent, parts.blobs.read_text(addressed.text))
-            parts = replace(parts, agents={settings.agent: make_agent})
+            parts = parts.with_agents({settings.agent: make_agent})
         return self._make_loop(parts, self._caller, MAIN_AGENT)
 
     async def wait_until_ended(self) -> None:

@@ -31,6 +31,7 @@ from tui_agent.plugin_host.side_by_side import Outcome, TimeLimitReached, run_si
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 
 LOAD_LIMIT_S = 10.0
+STAYS_IN_USE = "The version before stays in use."
 
 
 @dataclass(slots=True)
@@ -88,6 +89,7 @@ class PluginHost:
         """The attempt that gave the version in use, by the plugin's name."""
         self._events: dict[str, PluginLoaded | PluginFailed] = {}
         """The last event for each plugin, by its location."""
+        self._is_loaded = False
 
     def list_plugins(self) -> list[FoundPlugin]:
         """Return every plugin in the order of loading, including disabled plugins, without importing any."""
@@ -113,13 +115,14 @@ class PluginHost:
             place = _location(found)
             event = self._accept(found, before.get(found.name), loaded, taken)
             self._events[place] = event
-            if place in new or event != events.get(place):
+            if place in new or not _says_the_same(event, events.get(place)):
                 loaded.events.append(event)
         for name in before.keys() - self._in_use.keys():
             unload_modules(name)
             if all(found.name != name for found in enabled):
                 loaded.events.append(PluginUnloaded(plugin=name))
         self._attempts = {place: self._attempts[place] for place in self._events if place in self._attempts}
+        self._is_loaded = True
         return loaded
 
     def _accept(
@@ -145,7 +148,7 @@ class PluginHost:
             if before is None or before is attempt or _location(before.found) != place:
                 return event
             restore_modules(attempt.replaced_modules)
-            event = event.model_copy(update={"message": f"{event.message} The version before stays in use."})
+            event = event.model_copy(update={"message": f"{event.message.rstrip('.')}. {STAYS_IN_USE}"})
             attempt = before
         registration = attempt.outcome.value
         assert registration is not None
@@ -175,6 +178,7 @@ class PluginHost:
             version=outcome.value.version,
             source=found.source,
             contributions=tuple(api.names),
+            while_running=self._is_loaded,
         )
 
     def _try_changed(self, enabled: Sequence[FoundPlugin]) -> set[str]:
@@ -228,6 +232,14 @@ class PluginHost:
             api.close()
         version = found.version or str(getattr(module, "__version__", ""))
         return _Registration(api, version or (__version__ if found.source == "bundled" else ""))
+
+
+def _says_the_same(event: PluginLoaded | PluginFailed, before: PluginLoaded | PluginFailed | None) -> bool:
+    if isinstance(event, PluginLoaded):
+        event = event.model_copy(update={"while_running": False})
+    if isinstance(before, PluginLoaded):
+        before = before.model_copy(update={"while_running": False})
+    return event == before
 
 
 def _check_version(wanted: int | None) -> None:

@@ -309,6 +309,16 @@ class Redo(CommandBase):
     overwrite: tuple[str, ...] = ()
 
 
+class ReloadPlugins(CommandBase):
+    """Load the plugins again whose files have changed. They are used from the next iteration on.
+
+    `automatic`: files changed, and the user did not ask, so nothing is said if no plugin has changed.
+    """
+
+    kind: Literal["reload_plugins"] = "reload_plugins"
+    automatic: bool = False
+
+
 class Close(CommandBase):
     """Close the session; a running turn is interrupted first."""
 
@@ -351,6 +361,7 @@ Command: TypeAlias = Annotated[
     | RevertHunk
     | Undo
     | Redo
+    | ReloadPlugins
     | Close,
     Field(discriminator="kind"),
 ]

@@ -182,6 +182,7 @@ _COMMANDS: Final[tuple[Action, ...]] = (
     _a("export", "save the session as a file: html, markdown, …", "Commands", slash="/export", args="[html|markdown|jsonl|bundle|archive]", synonyms="share save write"),
     _a("theme", "switch to another theme", "Commands", slash="/theme", args="[NAME]", synonyms="dark light day night colours colors looks"),
     _a("doctor", "check everything; `report` saves a bug report, sends nothing", "Commands", slash="/doctor", args="[report]", aliases=("/bug report",), synonyms="problem debug diagnose terminal"),
+    _a("reload", "load plugins that have changed", "Commands", slash="/reload", synonyms="plugin extension"),
     _a("quit", "quit; your session is saved", "Commands", slash="/quit", aliases=("/exit", "/q"), keys=("ctrl+q",), synonyms="leave close end"),
 )  # fmt: skip
 """The slash commands that the app lists, in the order of its menu: the most used first.

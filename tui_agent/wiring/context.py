@@ -6,7 +6,6 @@ Invariant: a project's instructions and skills are used only if the user ignored
 import platform
 import sys
 from collections.abc import Sequence
-from functools import partial
 
 from pydantic import BaseModel
 
@@ -37,10 +36,22 @@ from tui_agent.wiring.startup_context import StartupContext
 class ContextComposition:
     """Builds the middlewares and lookup services of one session, and records its skills if they changed."""
 
-    def __init__(self, base: StartupContext, recorder: Recorder, maps: SessionMaps) -> None:
+    def __init__(
+        self,
+        base: StartupContext,
+        recorder: Recorder,
+        maps: SessionMaps,
+        env: Environment,
+        log: SessionLog,
+        policy: Policy,
+        roles: Sequence[Role],
+    ) -> None:
         self._base = base
         self._recorder = recorder
         self._maps = maps
+        self._roles = roles
+        self._tools = ToolRegistry()
+        self._instructions, self._others = self._lasting_middlewares(env, log, policy)
         self._skills = SkillStore(base.config.paths.config_dir / FOLDER, base.config.project)
         event = skills_event(self._skills.records, recorder.state)
         if event is not None:
@@ -51,40 +62,41 @@ class ContextComposition:
         """The services that look up symbols and skills for mentions and tools."""
         return Knowledge(symbols=self._maps.find_definitions, skills=self._skills)
 
-    def middlewares(
-        self,
-        env: Environment,
-        log: SessionLog,
-        tools: ToolRegistry,
-        policy: Policy,
-        roles: Sequence[Role],
-        loaded: LoadedPlugins,
-    ) -> list[Middleware]:
-        """Return tui-agent's own middlewares in order, followed by those of plugins."""
+    def _lasting_middlewares(
+        self, env: Environment, log: SessionLog, policy: Policy
+    ) -> tuple[Instructions, Sequence[Middleware]]:
+        """Create the middlewares that stay the same for the whole session."""
         config, recorder = self._base.config, self._recorder
-        texts = PromptTexts((config.paths.config_dir / "prompts",))
-        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-        system = f"{platform.system()} {platform.machine()}, Python {version}"
         files = InstructionFiles(
             env,
             config.paths.config_dir,
             project=not config.ignored_files,
             may_read=lambda path, real: denial_reason(policy, recorder.state, env.root, path, real),
         )
-        return [
-            *prompt_sections(
-                texts, system, "bash", tools.names(), roles, attended=self._base.options.is_attended
-            ),
-            Instructions(
-                files,
-                recorder,
-                log.blobs.read_text,
-                partial(paths_of_call, tools, policy),
-            ),
-            SkillsSection(self._skills, readable=READ_SKILL in tools.names()),
+        instructions = Instructions(
+            files, recorder, log.blobs.read_text, lambda call: paths_of_call(self._tools, policy, call)
+        )
+        others = (
             StuckNotice(lambda: recorder.state),
             WorkingMemory(lambda: recorder.state, self._base.redactor.redact_text),
             RepoMapSection(self._maps),
+        )
+        return instructions, others
+
+    def middlewares(self, tools: ToolRegistry, loaded: LoadedPlugins) -> list[Middleware]:
+        """Return tui-agent's own middlewares in order, followed by those of plugins."""
+        self._tools = tools
+        config, recorder, names = self._base.config, self._recorder, tools.names()
+        texts = PromptTexts((config.paths.config_dir / "prompts",))
+        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        system = f"{platform.system()} {platform.machine()}, Python {version}"
+        return [
+            *prompt_sections(
+                texts, system, "bash", names, self._roles, attended=self._base.options.is_attended
+            ),
+            self._instructions,
+            SkillsSection(self._skills, readable=READ_SKILL in names),
+            *self._others,
             *(
                 GuardedMiddleware(offered.owner, offered.middleware, recorder.append)
                 for offered in loaded.middlewares

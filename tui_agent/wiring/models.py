@@ -12,7 +12,7 @@ from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.session_store import SessionStore
-from tui_agent.wiring.plugins import load_plugins
+from tui_agent.wiring.plugins import plugin_host
 from tui_agent.wiring.startup_context import StartupContext
 
 
@@ -21,7 +21,7 @@ def build_model_factory(base: StartupContext, loaded: LoadedPlugins | None = Non
 
     If `loaded` is None, the plugins are loaded first.
     """
-    loaded = loaded or load_plugins(base)
+    loaded = loaded or plugin_host(base).load()
     demos = bundled_folder("demos")
     models = ModelFactory(
         base.config.models,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from tui_agent.config.note_files import notes_folder
 from tui_agent.config.paths import PROJECT_FOLDER
@@ -34,15 +35,21 @@ def plugin_places(base: StartupContext) -> PluginPlaces:
     )
 
 
+def watched_folders(base: StartupContext) -> tuple[Path, ...]:
+    """Return the places of plugins that the user may edit. A project's plugins are copies that trust keeps fixed."""
+    places = plugin_places(base)
+    return tuple(folder for folder in (places.user, *places.extra) if folder is not None)
+
+
 def load_external_plugins(base: StartupContext) -> LoadedPlugins:
     """Load only the plugins that are not bundled with tui-agent."""
     places = replace(plugin_places(base), bundled=None)
     return PluginHost(places, base.config.plugins_disabled).load()
 
 
-def load_plugins(base: StartupContext) -> LoadedPlugins:
-    """Load all plugins that are not disabled."""
-    return PluginHost(plugin_places(base), base.config.plugins_disabled).load()
+def plugin_host(base: StartupContext) -> PluginHost:
+    """Return the host of all plugins that are not disabled. Nothing is loaded yet."""
+    return PluginHost(plugin_places(base), base.config.plugins_disabled)
 
 
 def build_tool_registry(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:

@@ -23,17 +23,20 @@ from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.tokens import Tokens
 from tui_agent.context.tokens import bundled as vocabulary
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.extensions import CurrentExtensions
 from tui_agent.engine.middleware.sections import PromptTexts
 from tui_agent.engine.middleware.subagents import Subagents
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.models.factory import ModelFactory
-from tui_agent.plugin_host.loader import LoadedPlugins
+from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
+from tui_agent.plugin_host.watch import watch_plugins
 from tui_agent.policy.decision.rule_file import append_rule
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.tool import Service
 from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.commands import ReloadPlugins
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionStarted, WorkspaceMoved
 from tui_agent.protocol.settings import SessionSettings
@@ -52,9 +55,10 @@ from tui_agent.store.session_log import SessionLog
 from tui_agent.wiring import policy as judging
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.context import ContextComposition
-from tui_agent.wiring.hooks import build_hooks, build_listeners
+from tui_agent.wiring.extensions import ExtensionBuilder
+from tui_agent.wiring.hooks import build_listeners
 from tui_agent.wiring.models import ClientCache, build_model_factory
-from tui_agent.wiring.plugins import agent_factories, build_tool_registry, load_plugins, require_agent
+from tui_agent.wiring.plugins import agent_factories, plugin_host, require_agent, watched_folders
 from tui_agent.wiring.repomap import SessionMaps, index_folder
 from tui_agent.wiring.settings import apply_fork_changes, apply_options, build_settings
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
@@ -84,11 +88,15 @@ async def open_session(
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(opened.serve)
+            if options.is_attended and not options.no_plugins:
+                reload = partial(opened.submit, ReloadPlugins(automatic=True))
+                group.start_soon(watch_plugins, watched_folders(base), reload)
             try:
                 yield opened
             finally:
                 with anyio.CancelScope(shield=True):
                     await opened.aclose()
+                group.cancel_scope.cancel()
     except BaseExceptionGroup as errors:
         raise _unwrap_single(errors) from None
 
@@ -108,7 +116,8 @@ def _open(
     if not base.options.is_attended:
         require_trust_decision(base)
     confining.start_detection(base)
-    loaded = load_plugins(base)
+    host = plugin_host(base)
+    loaded = host.load()
     models = build_model_factory(base, loaded)
     settings = build_settings(base, models)
     if base.config.investigator_profile:
@@ -121,7 +130,7 @@ def _open(
         if on_hold is not None:
             on_hold(log)
         past = StartingFold.load(log) if has_events else StartingFold()
-        opened = _assemble(base, models, loaded, settings, log, past, on_trouble, earlier)
+        opened = _assemble(base, models, host, loaded, settings, log, past, on_trouble, earlier)
         if past.snapshot is None:
             opened.save_fold()
         return opened
@@ -151,6 +160,7 @@ def _lock_log(base: StartupContext) -> tuple[SessionLog, bool]:
 def _assemble(
     base: StartupContext,
     models: ModelFactory,
+    host: PluginHost,
     loaded: LoadedPlugins,
     settings: SessionSettings,
     log: SessionLog,
@@ -166,24 +176,24 @@ def _assemble(
         record_new_session(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     else:
         _resume(base, models, recorder, log, unfinished, run, workspace, settings)
-    tools, failed = build_tool_registry(loaded)
     judge, refused = judging.build_policy(base, loaded.policy_tables, reloading=True)
     subagents = Subagents(base.config)
-    for event in [*loaded.events, *failed, *refused, *subagents.fault_events(tools.names(), models.resolve)]:
-        recorder.append(event)
     env = _create_environment(base, workspace, recorder)
     languages = [offered.language for offered in loaded.languages]
     maps = SessionMaps(workspace, index_folder(base.options, base.config), languages, base.redaction)
-    context = ContextComposition(base, recorder, maps)
+    context = ContextComposition(base, recorder, maps, env, log, judge, subagents.roles)
+    builder = ExtensionBuilder(base, host, recorder, env, context)
+    extensions, failed = builder.build(loaded)
+    faults = subagents.fault_events(extensions.tools.names(), models.resolve)
+    for event in [*loaded.events, *failed, *refused, *faults]:
+        recorder.append(event)
     clients = ClientCache(models)
     parts = EngineParts(
         recorder=recorder,
         blobs=log.blobs,
         env=env,
-        tools=tools,
+        extensions=CurrentExtensions(extensions),
         policy=judge,
-        middlewares=context.middlewares(env, log, tools, judge, subagents.roles, loaded),
-        agents=agent_factories(loaded),
         client_for=clients.get,
         resolve_model=models.resolve,
         tokens=Tokens(vocabulary, recorder.calibration),
@@ -198,10 +208,10 @@ def _assemble(
         remember_rule=partial(append_rule, base.config.paths.config_dir / "policy.toml"),
         remember_readable=partial(save_readable_files, base.config.paths.user_config),
         checkpoints=_checkpoints(base, workspace, log),
-        hooks=build_hooks(base, loaded, env),
         hook_facts=_hook_facts(log, env),
         delegation=subagents.rules,
         compaction_limits=_compaction_limits(base),
+        load_changed=builder.load_changed,
     )
     report_trouble = on_trouble if on_trouble is not None else _write_stderr
     release = partial(_release, env, clients, maps)

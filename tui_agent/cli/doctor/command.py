@@ -23,13 +23,12 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.repository import find_repository
 from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.bundled import bundled_folder
-from tui_agent.plugin_host.loader import PluginHost
 from tui_agent.ports.environment import ExecSpec, ProcessControl, SecretFile
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.models import build_model_factory
-from tui_agent.wiring.plugins import plugin_places
+from tui_agent.wiring.plugins import plugin_host
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 from tui_agent.workspace.checkpoints.checkpoint_limits import find_git, unavailable_reason
 from tui_agent.workspace.local.environment import LocalEnvironment
@@ -209,7 +208,7 @@ def model(base: StartupContext) -> CheckResult:
 
 def plugins(base: StartupContext) -> CheckResult:
     """Check that every plugin loads."""
-    loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
+    loaded = plugin_host(base).load()
     if loaded.failed:
         broken = "; ".join(f"{event.plugin}: {event.message}" for event in loaded.failed)
         return bad(broken, "See: tui-agent plugins check PATH")

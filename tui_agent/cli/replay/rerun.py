@@ -24,10 +24,12 @@ from tui_agent.cli.replay.recorded_turn import (
 )
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.extensions import CurrentExtensions, Extensions
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.middleware.repo_map import RepoMapSection
 from tui_agent.engine.middleware.sections import PromptTexts, prompt_sections
 from tui_agent.engine.middleware.stuck import StuckNotice
+from tui_agent.engine.plugin_wrappers import GuardedMiddleware
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import TuiAgentError, UsageError
@@ -38,8 +40,9 @@ from tui_agent.folds.comparison.divergence import (
     first_difference,
     split_turns,
 )
-from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
+from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.environment import Sandbox
+from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.tool import Service, ToolSpec
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import (
@@ -62,7 +65,7 @@ from tui_agent.session.resume import record_new_session
 from tui_agent.store.lineage import load_lineage, open_blobs
 from tui_agent.store.session_store import SessionStore
 from tui_agent.wiring import policy as judging
-from tui_agent.wiring.plugins import agent_factories, plugin_places
+from tui_agent.wiring.plugins import agent_factories, plugin_host
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
@@ -160,7 +163,7 @@ class RerunBench:
         temporary: Path,
         started: SessionStarted,
     ) -> None:
-        loaded = PluginHost(plugin_places(base), base.config.plugins_disabled).load()
+        loaded = plugin_host(base).load()
         store = SessionStore(temporary / "sessions", base.clock, base.redactor)
         self.log = store.create(base.ids.session())
         _copy_blobs(folder, self.log.folder)
@@ -206,21 +209,22 @@ class RerunBench:
         texts = PromptTexts((base.config.paths.config_dir / "prompts",))
         memory = WorkingMemory(lambda: recorder.state, base.redactor.redact_text)
         tools = recorded_tools(loaded.tools, self._results)
-        own_middlewares = [
+        middlewares: list[Middleware] = [
             *prompt_sections(texts, "", "bash", tools.names()),
             StuckNotice(lambda: recorder.state),
             memory,
             RepoMapSection(self._recorded_turn),
+            *(
+                GuardedMiddleware(offered.owner, offered.middleware, recorder.append)
+                for offered in loaded.middlewares
+            ),
         ]
-
         return EngineParts(
             recorder=recorder,
             blobs=self.log.blobs,
             env=ReadOnlyEnvironment(self._env, self._sandbox),
-            tools=tools,
+            extensions=CurrentExtensions(Extensions(tools, middlewares, agent_factories(loaded))),
             policy=judging.build_policy(base, loaded.policy_tables)[0],
-            middlewares=[*own_middlewares, *(registered.middleware for registered in loaded.middlewares)],
-            agents=agent_factories(loaded),
             client_for=lambda _: self._recorded_turn,
             resolve_model=lambda name, url, effort: recorder.state.settings.model,  # type: ignore[union-attr]
             tokens=Tokens(calibration=recorder.calibration),

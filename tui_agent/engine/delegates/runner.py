@@ -190,9 +190,8 @@ class DelegateRunner:
             InstructionsOnly(middleware, instructions=not plan.role.read_only)
             for middleware in parts.middlewares
         ]
-        delegate_parts = replace(
-            parts, middlewares=(brief, *wrapped), agents={"default": partial(ModelAgent, plan.tools)}
-        )
+        agents = {"default": partial(ModelAgent, plan.tools)}
+        delegate_parts = parts.with_agents(agents, (brief, *wrapped))
         return self._make_loop(delegate_parts, self._make_caller(delegate_parts, agent), agent)
 
     def _finish(

@@ -22,7 +22,7 @@ from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.job import JobFinished, JobStarted
-from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import (
     CommandRejected,
@@ -224,7 +224,19 @@ def _describe_shell_end(payload: UserShellFinished) -> str:
 
 @NOTICE_HANDLERS.on(PluginFailed)
 def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> None:
-    draft.add_notice(ev, "plugin", "warning", (f"The plugin {payload.plugin} is off.", payload.message))
+    draft.add_notice(ev, "plugin", "warning", (f"The plugin {payload.plugin} failed.", payload.message))
+
+
+@NOTICE_HANDLERS.on(PluginLoaded)
+def _on_plugin_loaded(draft: Draft, ev: Envelope, payload: PluginLoaded) -> None:
+    if payload.while_running:
+        given = ", ".join(payload.contributions) or "nothing"
+        draft.add_notice(ev, "plugin", "info", (f"The plugin {payload.plugin} was loaded: {given}.",))
+
+
+@NOTICE_HANDLERS.on(PluginUnloaded)
+def _on_plugin_unloaded(draft: Draft, ev: Envelope, payload: PluginUnloaded) -> None:
+    draft.add_notice(ev, "plugin", "info", (f"The plugin {payload.plugin} was removed.",))
 
 
 @NOTICE_HANDLERS.on(RunStarted)

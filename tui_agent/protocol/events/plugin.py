@@ -7,13 +7,17 @@ from tui_agent.protocol.events.base import Payload
 
 
 class PluginLoaded(Payload):
-    """A plugin was loaded from `source`; `contributions` names what it registered, such as `tool:read_file`."""
+    """A plugin was loaded from `source`; `contributions` names what it registered, such as `tool:read_file`.
+
+    `while_running`: its files are new or changed, and the session was running already.
+    """
 
     kind: Literal["plugin.loaded"] = "plugin.loaded"
     plugin: str
     version: str
     source: Literal["bundled", "user", "project", "entry_point", "option"]
     contributions: tuple[str, ...]
+    while_running: bool = False
 
 
 class PluginUnloaded(Payload):

@@ -7,6 +7,7 @@ engine. A test checks that the names match the registry.
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from tui_agent.protocol.commands import ReloadPlugins
 from tui_agent.tui.commands import (
     branches,
     choices,
@@ -108,6 +109,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
         search=_needs_argument("/search needs a text, as in /search duration(.", shell.search_files),
     ),
     "compact": compaction.compact,
+    "reload": lambda context, _: context.submit(ReloadPlugins()),
     "skills": knowledge.choose_skill,
     "init": knowledge.write_guide,
     "copy": shell.copy_answer,

@@ -1,0 +1,99 @@
+"""Changed plugins replace the old ones as a whole, between two iterations and never within one."""
+
+from pathlib import Path
+
+import anyio
+
+from tests.engine.harness import Bench, EchoTool, call, running, say
+from tui_agent.engine.agents import ModelAgent
+from tui_agent.engine.extensions import ChangedExtensions, Extensions
+from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.protocol.commands import ReloadPlugins, SubmitPrompt
+from tui_agent.protocol.events.plugin import PluginLoaded
+from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.tool import ToolFinished
+
+LOADED = PluginLoaded(plugin="mine", version="2", source="user", contributions=("tool:second",))
+
+
+def changed(bench: Bench, *tools: EchoTool) -> ChangedExtensions:
+    registry = ToolRegistry()
+    for tool in tools:
+        registry.add("mine", tool)
+    return ChangedExtensions(
+        Extensions(registry, agents={"default": ModelAgent}, listeners=bench.recorder.listeners), (LOADED,)
+    )
+
+
+async def test_between_turns_the_change_is_used_at_once(tmp_path: Path) -> None:
+    second = EchoTool("second")
+    answers = [say("One."), call(("second", "{}")), say("Two.")]
+    async with running(tmp_path, answers, [EchoTool()], load_changed=lambda: changed(bench, second)) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        bench.submit(ReloadPlugins())
+        await bench.until("plugin.loaded")
+        bench.submit(SubmitPrompt(text="again"))
+        await bench.until("turn.finished", 2)
+        offered = [[tool.name for tool in request.tools] for request in bench.model.requests]
+    assert offered == [["echo"], ["second"], ["second"]] and second.ran == [""]
+
+
+async def test_a_call_that_runs_ends_with_the_old_tool_and_the_next_request_has_the_new_ones(
+    tmp_path: Path,
+) -> None:
+    running_call, reloaded = anyio.Event(), anyio.Event()
+
+    async def hold(words: str) -> None:
+        running_call.set()
+        await reloaded.wait()
+
+    old = EchoTool(before=hold)
+    new, second = EchoTool(), EchoTool("second")
+    answers = [
+        call(("echo", '{"words": "old"}')),
+        call(("echo", '{"words": "new"}'), ("second", "{}")),
+        say("Done."),
+    ]
+
+    def load() -> ChangedExtensions:
+        return changed(bench, new, second)
+
+    async with running(tmp_path, answers, [old], load_changed=load) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await running_call.wait()
+        bench.submit(ReloadPlugins())
+        await anyio.wait_all_tasks_blocked()
+        assert "plugin.loaded" not in bench.kinds()
+        reloaded.set()
+        await bench.until("turn.finished")
+        offered = [[tool.name for tool in request.tools] for request in bench.model.requests]
+    assert offered == [["echo"], ["echo", "second"], ["echo", "second"]]
+    assert (old.ran, new.ran, second.ran) == (["old"], ["new"], [""])
+    kinds = bench.kinds()
+    assert (
+        kinds.index("tool.finished")
+        < kinds.index("plugin.loaded")
+        < len(kinds) - kinds[::-1].index("iteration.started")
+    )
+    assert all(isinstance(end, ToolFinished) and end.status == "ok" for end in bench.results())
+
+
+async def test_a_call_of_a_tool_that_was_unloaded_is_answered_not_run(tmp_path: Path) -> None:
+    answers = [say("One."), call(("echo", "{}")), say("I see.")]
+    async with running(tmp_path, answers, [EchoTool()], load_changed=lambda: changed(bench)) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        bench.submit(ReloadPlugins())
+        await bench.until("plugin.loaded")
+        bench.submit(SubmitPrompt(text="again"))
+        await bench.until("turn.finished", 2)
+    (end,) = bench.results()
+    assert end.status == "invalid" and "There is no tool 'echo'" in str(end.content)
+
+
+async def test_without_a_change_the_user_is_told_so(tmp_path: Path) -> None:
+    async with running(tmp_path, [], load_changed=lambda: None) as bench:
+        bench.submit(ReloadPlugins())
+        rejected = (await bench.until("command.rejected")).payload
+    assert isinstance(rejected, CommandRejected) and rejected.reason == "No plugin has changed."

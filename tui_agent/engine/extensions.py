@@ -1,0 +1,56 @@
+"""The parts of an engine that can change while a session lives: tools, middlewares, agents, hooks and listeners.
+
+Invariant: they change only as a whole, between two iterations of the main agent, so that everything within an iteration
+belongs together. A delegate keeps the extensions that it started with.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tui_agent.engine.recorder import EventListener, Recorder
+from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.ports.agent import Agent
+from tui_agent.ports.hook import Hook
+from tui_agent.ports.middleware import Middleware
+from tui_agent.protocol.events.base import Payload
+
+
+@dataclass(frozen=True, slots=True)
+class Extensions:
+    """Everything that plugins and the user's hooks give to an engine."""
+
+    tools: ToolRegistry
+    middlewares: Sequence[Middleware] = ()
+    agents: Mapping[str, Callable[[], Agent]] = field(default_factory=dict)
+    hooks: Sequence[Hook] = ()
+    """The hooks of the session, in the order in which they run."""
+    listeners: Sequence[EventListener] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedExtensions:
+    """New extensions, with the events that say what changed."""
+
+    extensions: Extensions
+    events: Sequence[Payload]
+
+
+class CurrentExtensions:
+    """The extensions in use, and the changed ones that replace them at the next iteration."""
+
+    def __init__(self, extensions: Extensions) -> None:
+        self.value = extensions
+        self._waiting: list[ChangedExtensions] = []
+
+    def replace_later(self, changed: ChangedExtensions) -> None:
+        """Use other extensions from the next iteration on."""
+        self._waiting.append(changed)
+
+    def take_over(self, recorder: Recorder) -> None:
+        """Use the changed extensions, if there are any, and record what changed."""
+        waiting, self._waiting = self._waiting, []
+        for changed in waiting:
+            self.value = changed.extensions
+            recorder.listeners = changed.extensions.listeners
+            for event in changed.events:
+                recorder.append(event)
