@@ -1,8 +1,8 @@
 """The only module of tui-agent that a plugin may import. `API_VERSION` changes when a plugin could break.
 
-A plugin is a package (a folder with `__init__.py`) or a module with a function `register(api: PluginApi) -> None`.
-Importing a plugin must do nothing. `register` runs once per process, in the engine's process, and registers objects
-such as tools. Each object is stored with the plugin's name, so that it can be listed, traced and disabled.
+A plugin is a package (a folder with `__init__.py`) or a module with functions that `@tool` or `@hook` decorate, with a
+function `register(api: PluginApi) -> None`, or both. Importing a plugin must do nothing. `register` runs in the engine's
+process when the plugin is loaded, and registers objects such as tools. Each object is stored with the plugin's name, so that it can be listed, traced and disabled.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,6 +23,7 @@ from tui_agent.folds.text.glob import compile_path_pattern
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
 from tui_agent.folds.text.word_forms import split_text as word_forms
 from tui_agent.folds.text.word_forms import strip_accents
+from tui_agent.plugin_functions import FunctionTool, hook, tool
 from tui_agent.ports.agent import (
     Action,
     Agent,
@@ -299,6 +300,7 @@ __all__ = [
     "FinishChunk",
     "Fragment",
     "FrozenModel",
+    "FunctionTool",
     "HookAnswer",
     "ImageBlock",
     "ImageContent",
@@ -366,6 +368,7 @@ __all__ = [
     "escape_unprintable",
     "format_bytes",
     "format_count",
+    "hook",
     "image_type",
     "is_artifact",
     "left_out_note",
@@ -377,5 +380,6 @@ __all__ = [
     "strip_accents",
     "text_result",
     "title_of_note",
+    "tool",
     "word_forms",
 ]

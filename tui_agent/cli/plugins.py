@@ -31,54 +31,18 @@ api = 1
 description = "Counts the words of a file."
 """
 ENTRY = '''\
-"""Counts words: a plugin to start from. Replace the tool with your own."""
+"""Counts words: a plugin to start from. Replace the function with your own."""
 
-from pydantic import BaseModel, Field
+from pathlib import Path
 
-from tui_agent.plugin_api import (
-    BaseTool,
-    Effect,
-    PluginApi,
-    ReadEffect,
-    ToolContext,
-    ToolResult,
-    ToolSpec,
-    text_result,
-)
+from tui_agent.plugin_api import ToolContext, tool
 
 
-class CountArgs(BaseModel):
-    """Arguments that the model gives."""
-
-    path: str = Field(description="The file, relative to the workspace.")
-
-
-class CountWords(BaseTool):
-    """Counts the words of one file."""
-
-    spec = ToolSpec(
-        name="{name}",
-        description="Count the words of a text file.",
-        args=CountArgs,
-        verb="count",
-        parallel_safe=True,
-    )
-
-    def target(self, args: CountArgs) -> str:
-        return args.path
-
-    def effects(self, args: CountArgs) -> tuple[Effect, ...]:
-        return (ReadEffect(path=args.path),)
-
-    async def run(self, args: CountArgs, ctx: ToolContext) -> ToolResult:
-        file = await ctx.env.read(args.path)
-        count = len(file.data.decode("utf-8", "replace").split())
-        return text_result(f"{{count}} words", summary=f"{{count}} words")
-
-
-def register(api: PluginApi) -> None:
-    """Register the tool."""
-    api.tool(CountWords())
+@tool(reads="path")
+async def {name}(ctx: ToolContext, path: Path) -> str:
+    """Count the words of a text file."""
+    file = await ctx.env.read(str(path))
+    return f"{{len(file.text.split())}} words"
 '''
 
 

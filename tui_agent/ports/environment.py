@@ -186,6 +186,11 @@ class FileContent:
     mtime_ns: int
     mode: int
 
+    @property
+    def text(self) -> str:
+        """The content as text. Bytes that are not UTF-8 are replaced."""
+        return self.data.decode("utf-8", "replace")
+
 
 class Environment(Protocol):
     """The files and processes of one workspace.

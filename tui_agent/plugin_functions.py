@@ -1,0 +1,217 @@
+"""Decorators that make a tool or a hook of one function, for plugins that need no more.
+
+Invariant: the function itself is unchanged; its signature and docstring say everything that the model is told.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeAlias, get_type_hints
+
+from anyio import to_thread
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.errors import PydanticUserError
+
+from tui_agent.errors import PluginError
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.tool import Preview, Service, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.effects import (
+    Effect,
+    InternalEffect,
+    NetworkEffect,
+    ReadEffect,
+    RunEffect,
+    WriteEffect,
+)
+from tui_agent.protocol.parts import TextContent
+
+Names: TypeAlias = str | Sequence[str]
+"""The name of one argument, or several."""
+_SUMMARY_CHARS = 60
+
+
+class Registry(Protocol):
+    """The part of `PluginApi` that decorated functions use."""
+
+    def tool(self, tool: Any) -> None: ...
+
+    def hook(self, event: str, target: Callable[..., object]) -> None: ...
+
+
+class FunctionTool:
+    """A tool made of a function by `@tool`. Calling it calls the function, so that tests can."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        spec: ToolSpec,
+        effects: Callable[..., Iterable[Effect]],
+        target: str,
+    ) -> None:
+        self.spec = spec
+        self.function = function
+        self._effects = effects
+        self._target = target
+        self._takes_context = "ctx" in inspect.signature(function).parameters
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def register(self, api: Registry) -> None:
+        """Register the tool."""
+        api.tool(self)
+
+    def target(self, args: BaseModel) -> str:
+        """Return the value of the argument that the call's row shows."""
+        return str(getattr(args, self._target)) if self._target else ""
+
+    def effects(self, args: BaseModel) -> tuple[Effect, ...]:
+        """Return the declared effects of a call."""
+        return tuple(self._effects(**_arguments(args)))
+
+    async def preview(self, args: BaseModel, env: Environment) -> Preview:
+        """Return an empty preview: an approval shows the call's verb and target."""
+        return Preview(())
+
+    async def run(self, args: BaseModel, ctx: ToolContext) -> ToolResult:
+        """Call the function, in a thread if it is not `async`. A text that it returns is the result for the model."""
+        call = partial(self.function, **_arguments(args))
+        if self._takes_context:
+            call = partial(call, ctx=ctx)
+        result = (
+            await call() if inspect.iscoroutinefunction(self.function) else await to_thread.run_sync(call)
+        )
+        if isinstance(result, str):
+            first = result.strip().partition("\n")[0]
+            return ToolResult(True, (TextContent(text=result),), first[:_SUMMARY_CHARS])
+        if isinstance(result, ToolResult):
+            return result
+        raise PluginError(f"it returned {type(result).__name__}; return a text or a ToolResult")
+
+
+class FunctionHook:
+    """A hook made of a function by `@hook`."""
+
+    def __init__(self, function: Callable[..., object], event: str) -> None:
+        self.function = function
+        self.event = event
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def register(self, api: Registry) -> None:
+        """Register the hook."""
+        api.hook(self.event, self.function)
+
+
+def _arguments(args: BaseModel) -> dict[str, Any]:
+    return {name: getattr(args, name) for name in type(args).model_fields}
+
+
+def tool(
+    *,
+    reads: Names = (),
+    writes: Names = (),
+    connects: Names = (),
+    runs: Names = (),
+    internal: str = "",
+    effects: Callable[..., Iterable[Effect]] | None = None,
+    name: str = "",
+    verb: str = "",
+    timeout: float | None = 60.0,
+    parallel_safe: bool = False,
+    needs: Iterable[Service] = (),
+) -> Callable[[Callable[..., object]], FunctionTool]:
+    """Make a tool of a function: its name, docstring and annotated parameters become what the model is told.
+
+    A parameter `ctx` gets the `ToolContext`. What a call does is declared by the names of its parameters: `reads` and
+    `writes` (paths), `connects` (host names), `runs` (commands for bash); by `internal`, a word for the part of the
+    session that a call changes; or by `effects`, a function with the same parameters without `ctx` that returns the
+    effects. Raises `PluginError` if nothing is declared, since the policy would have to ask about every call.
+    """
+    declared = {
+        "reads": _names(reads),
+        "writes": _names(writes),
+        "connects": _names(connects),
+        "runs": _names(runs),
+    }
+
+    def decorate(function: Callable[..., object]) -> FunctionTool:
+        label = f"The tool {name or function.__name__}"
+        if not any((*declared.values(), internal, effects)):
+            raise PluginError(
+                f"{label} does not say what it does.",
+                hint="Declare reads, writes, connects, runs, internal or effects in @tool(…).",
+            )
+        args = _arguments_model(function, label)
+        for names in declared.values():
+            for parameter in names:
+                if parameter not in args.model_fields:
+                    raise PluginError(f"{label} has no parameter {parameter!r}.")
+        description = inspect.getdoc(function) or ""
+        if not description:
+            raise PluginError(f"{label} has no docstring, so the model cannot know when to use it.")
+        tool_name = name or function.__name__
+        spec = ToolSpec(
+            tool_name,
+            description,
+            args,
+            verb or tool_name.partition("_")[0][:9],
+            timeout,
+            parallel_safe,
+            needs=frozenset(needs),
+        )
+        shown = [parameter for names in declared.values() for parameter in names] or list(args.model_fields)
+        declare = effects or partial(_declared_effects, declared, internal)
+        return FunctionTool(function, spec, declare, shown[0] if shown else "")
+
+    return decorate
+
+
+def hook(event: str) -> Callable[[Callable[..., object]], FunctionHook]:
+    """Call the function for every event of a kind such as `"tool.finished"`, or at a hook event; see `PluginApi.hook`."""
+    return lambda function: FunctionHook(function, event)
+
+
+def _names(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _declared_effects(
+    declared: dict[str, tuple[str, ...]], internal: str, **arguments: object
+) -> list[Effect]:
+    make: dict[str, Callable[[str], Effect]] = {
+        "reads": lambda value: ReadEffect(path=value),
+        "writes": lambda value: WriteEffect(path=value),
+        "connects": lambda value: NetworkEffect(host=value),
+        "runs": lambda value: RunEffect(script=value),
+    }
+    effects: list[Effect] = [InternalEffect(subject=internal)] if internal else []
+    for kind, names in declared.items():
+        for name in names:
+            value = arguments[name]
+            values = value if isinstance(value, list | tuple | set) else () if value is None else (value,)
+            effects += [make[kind](str(single)) for single in values]
+    return effects
+
+
+def _arguments_model(function: Callable[..., object], label: str) -> type[BaseModel]:
+    """Return a pydantic model with a field for each parameter except `ctx`."""
+    fields: dict[str, Any] = {}
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise PluginError(f"{label}: its annotations cannot be read: {error}.") from error
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise PluginError(f"{label}: the parameter {parameter} is not supported; name each argument.")
+        if parameter.name == "ctx":
+            continue
+        if parameter.name not in hints:
+            raise PluginError(f"{label}: the parameter {parameter.name!r} has no type.")
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (hints[parameter.name], Field(default))
+    try:
+        return create_model(f"{function.__name__}_arguments", __config__=ConfigDict(extra="forbid"), **fields)
+    except PydanticUserError as error:
+        raise PluginError(f"{label}: {str(error).splitlines()[0]}") from error
