@@ -1,9 +1,13 @@
 """`run` as a script sees it: real process, real HTTP, real tools, exit statuses."""
 
 import json
+import os
+import pty
 import re
 import signal
 import subprocess
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -278,4 +282,57 @@ def test_a_cost_limit_over_a_model_without_a_known_price_is_told(
     assert done.stderr == (
         "tui-agent: The price of mock is unknown, so the cost limit of $1.00 cannot be enforced. "
         "To set the price, add input_price and output_price to its profile.\n"
+    )
+
+
+DENIED = """
+answers:
+  - text: I look.
+    calls:
+      - read_file: {path: note1.txt}
+  - text: I change it.
+    calls:
+      - write_file: {path: new.txt, content: x}
+  - text: Nobody let me.
+"""
+
+
+def test_a_person_at_a_terminal_sees_what_the_agent_does_and_a_pipe_only_the_answer(program: Program) -> None:
+    master, slave = pty.openpty()
+    line = program.line("run", "hello", "-m", script(program.home, DENIED))
+    run = partial(
+        subprocess.run, line, env=program.environment, cwd=program.workspace, timeout=90, check=False
+    )
+    shown = run(stdout=subprocess.PIPE, stderr=slave, stdin=subprocess.DEVNULL, text=True)
+    os.close(slave)
+    told = b""
+    with suppress(OSError):
+        while piece := os.read(master, 4096):
+            told += piece
+    os.close(master)
+    lines = told.decode().replace("\r", "").splitlines()
+    assert lines[:4] == [
+        "I look.",
+        "  read note1.txt · 1 line",
+        "I change it.",
+        "! write new.txt · denied: policy ask requires approval for every write, and no one is there to answer",
+    ]
+    assert lines[4] == "" and lines[5].startswith("tui-agent: policy ask requires approval for every write")
+    assert shown.stdout.splitlines()[:2] == ["Nobody let me.", "status: denied"]
+    piped = run(capture_output=True, stdin=subprocess.DEVNULL, text=True)
+    session = piped.stdout.splitlines()[3].removeprefix("session: ")
+    assert (piped.returncode, piped.stdout.splitlines()[:2]) == (4, ["Nobody let me.", "status: denied"])
+    assert piped.stderr == (
+        "tui-agent: policy ask requires approval for every write, and no one is there to answer. To allow edits "
+        f"and commands: --policy accept-edits. To decide yourself: tui-agent --session {session}\n"
+    )
+
+
+def test_without_a_prompt_the_task_is_read_from_a_pipe(program: Program, mock: tuple[str, ...]) -> None:
+    done = program.run("run", *mock, stdin="hello\n")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "Hello from the mock.")
+    empty = program.run("run", *mock)
+    assert (empty.returncode, empty.stderr) == (
+        2,
+        'tui-agent: The prompt is empty. Describe the task: tui-agent run "…"\n',
     )

@@ -103,9 +103,9 @@ def dim(text: str) -> str:
     return f"\x1b[2m{text}\x1b[0m" if wants_colour() else text
 
 
-def terminal_width() -> int:
-    """Return the terminal's width in columns; 120 if the output is not a terminal."""
+def terminal_width(descriptor: int = 1) -> int:
+    """Return the width of the terminal in columns; 120 if the output (`descriptor`) is not a terminal."""
     try:
-        return os.get_terminal_size(1).columns
+        return os.get_terminal_size(descriptor).columns or 120
     except OSError:
         return 120

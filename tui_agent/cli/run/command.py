@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import redirect_stdout
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import TextIO, TypeVar
@@ -27,7 +28,7 @@ from tui_agent.cli.run.headless import (
     result_lines,
     run_turn,
 )
-from tui_agent.cli.run.parts import PartStream
+from tui_agent.cli.run.parts import PartStream, Progress
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.text.labels import (
@@ -68,6 +69,8 @@ examples:
   tui-agent run --go-on --session ses_01 --max-iterations 40
   tui-agent run -- "--version prints nothing, why?"
 
+On a terminal, standard error shows what the agent does; standard output has only the answer and its status.
+
 exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached, 4 a permission was denied,
 5 the model or its provider failed, 130 interrupted
 """
@@ -76,7 +79,7 @@ exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached,
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the prompt and every common option to the parser."""
     parser.add_argument(
-        "prompt", metavar="PROMPT", nargs="?", help="the task; - to read it from standard input"
+        "prompt", metavar="PROMPT", nargs="?", help="the task; - or nothing to read it from standard input"
     )
     parser.add_argument(
         "--go-on",
@@ -116,9 +119,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_prompt(argument: str | None) -> str:
-    if argument is None:
+    if argument is None and sys.stdin.isatty():
         raise UsageError("No prompt given.", hint='Describe the task: tui-agent run "…"')
-    prompt = sys.stdin.read() if argument == "-" else argument
+    prompt = sys.stdin.read() if argument in (None, "-") else argument
     if not prompt.strip():
         raise UsageError("The prompt is empty.", hint='Describe the task: tui-agent run "…"')
     return prompt
@@ -142,15 +145,17 @@ def one_turn(
 ) -> int:
     """Run one turn and print its events or its answer; return the exit status."""
     out = sys.stdout
-    show: Show = (
-        PartStream(out, as_json=as_json)
-        if stream
-        else partial(print_record, out)
-        if as_json
-        else ignore_record
-    )
+    progress = Progress(sys.stderr)
+    show: Show = ignore_record
+    if stream:
+        show = PartStream(out, as_json=as_json)
+    elif as_json:
+        show = partial(print_record, out)
+    elif sys.stderr.isatty():
+        show = progress
     with redirect_stdout(sys.stderr):  # standard output is for the result; plugins may print too
         outcome = anyio.run(run_one_turn, options, begin, show, coda)
+    progress.close()
     return finish(outcome, as_json=as_json)
 
 
@@ -189,9 +194,23 @@ async def run_one_turn(
             after = session.log.previous_last_seq
             outcome = await run_turn(session, begin, WarningPrinter(show), after, coda)
             group.cancel_scope.cancel()
-        return outcome
+        return with_advice(outcome, session.settings)
 
     return await use_session(options, base, run_in)
+
+
+def with_advice(outcome: Outcome, settings: SessionSettings | None) -> Outcome:
+    """Return the outcome with what to do about denied calls."""
+    advice = f"To decide yourself: tui-agent --session {outcome.session}"
+    if settings is not None and settings.policy == "ask":
+        advice = f"To allow edits and commands: --policy accept-edits. {advice}"
+    if outcome.warning:
+        return replace(outcome, warning=f"{outcome.warning.rstrip('.')}. {advice}")
+    return (
+        replace(outcome, detail=f"{outcome.detail.rstrip('.')}. {advice}")
+        if outcome.reason == "denied"
+        else outcome
+    )
 
 
 async def use_session(

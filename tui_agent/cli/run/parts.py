@@ -24,6 +24,40 @@ class PartStream:
                 print_part(row, self._out, as_json=self._as_json)
 
 
+class Progress:
+    """Prints what the agent does to `out`, for a person who waits at a terminal; not the answer at the end.
+
+    It must be called with every record, in order.
+    """
+
+    def __init__(self, out: TextIO) -> None:
+        self._parts = Parts()
+        self._out = out
+        self._has_printed = False
+
+    def __call__(self, record: Record) -> None:
+        if not isinstance(record, Envelope):
+            return
+        self._parts.apply(record)
+        rows = self._parts.drain()
+        has_calls = any(row.type == "tool_call" for row in rows)
+        for row in rows:
+            if row.type == "tool_result" or (row.type == "text" and has_calls):
+                self._print(row)
+
+    def _print(self, row: PartRow) -> None:
+        mark = "" if row.type == "text" else "  " if row.status == "ok" else "! "
+        agent = "" if row.agent == "main" else f"{row.agent}: "
+        text = shorten(escape_control(f"{mark}{agent}{row.summary}"), max(20, terminal_width(2) - 1))
+        print(text, file=self._out, flush=True)
+        self._has_printed = True
+
+    def close(self) -> None:
+        """Print an empty line before the answer if anything was printed."""
+        if self._has_printed:
+            print(file=self._out, flush=True)
+
+
 def print_part(row: PartRow, out: TextIO | None = None, *, as_json: bool) -> None:
     """Print one part of a session: as a JSON object, or as a line with number, time, type and summary."""
     if as_json:
