@@ -1,7 +1,7 @@
 """No regular expression of the product takes more than linear time, whatever text it meets.
 
-Each is fed 300 KB of what costs it the most (`tests.stubs.pattern_attacks`). A quadratic one needs five minutes for
-that and runs into the test's time limit. A pattern that only ever meets short texts is fed as much as it can meet (`BOUNDS`).
+Each is fed all attacks of `tests.stubs.pattern_attacks`, those that seem slow at up to 300,000 characters,
+until their time grows as their length does. A pattern that only ever meets short texts is fed as much as it can meet (`BOUNDS`).
 """
 
 import ast
@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from plugins.shell.counts import read_counts
-from tests.stubs.pattern_attacks import apply, worst_attack
+from tests.stubs.pattern_attacks import find_slow_attack
+from tests.stubs.rows import rows
 from tui_agent.engine.model import delta_merge
 from tui_agent.models.normalisation import text_call
 from tui_agent.policy.bash import cursor, loose_reading
@@ -131,11 +132,28 @@ def test_every_pattern_is_known() -> None:
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("package", PACKAGES)
 def test_its_worst_case_takes_linear_time(package: str) -> None:
+    slow = {}
     for use in uses()[0]:
         if f"{use.name}.".startswith(f"{package}.") or use.name.startswith(f"{package}:"):
-            bounds = (chars for name, (chars, _) in BOUNDS.items() if use.name.startswith(name))
-            chars = next(bounds, CHARS)
-            apply(use.pattern, use.method, worst_attack(use.pattern, use.method).text(chars))
+            bound = next((chars for name, (chars, _) in BOUNDS.items() if use.name.startswith(name)), 0)
+            attack = find_slow_attack(use.pattern, use.method, bound or CHARS, bound=bool(bound))
+            if attack is not None:
+                slow[use.name] = attack
+    assert slow == {}
+
+
+@pytest.mark.slow
+@rows(
+    "source, method",
+    [(r" +$", "search"), (r"(?:a|b)*c", "finditer"), (r"(a+)+b", "match"), (r"\s*\n\s*x", "match")],
+)
+def test_a_pattern_that_is_not_linear_is_noticed(source: str, method: str) -> None:
+    assert find_slow_attack(re.compile(source), method, 8_000) is not None
+
+
+@rows("source, method", [(r" ++$", "match"), (r"[ab]*+c", "match"), (r"\w+", "finditer")])
+def test_a_linear_pattern_is_not_slow(source: str, method: str) -> None:
+    assert find_slow_attack(re.compile(source), method, CHARS) is None
 
 
 OUTPUTS = [

@@ -4,6 +4,7 @@ A backtracking pattern is super-linear where two of its parts can read the same 
 places and each attempt reads far. Both show up when what a repetition reads is repeated and then does not fit.
 """
 
+import math
 import re
 import signal
 import time
@@ -24,8 +25,10 @@ _CLASSES = {
 }
 _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 _MOST_BEGINNINGS, _MOST_PIECES, _MOST_PAIRED = 6, 12, 5
-_ENDS = ("", "\x01", "\n\x01")
-TRIAL_CHARS, TRIAL_LIMIT_S = 1_000, 0.05
+_ENDS = ("\x01", "\n\x01")
+FIRST_CHARS, FAST_S = 2_000, 0.0007
+"""A quadratic pattern takes longer for so many characters: 0.4 ns for each pair of them, at the least."""
+GROWTH, MOST_SECONDS = 4, 2.0
 
 
 class Attack(NamedTuple):
@@ -146,19 +149,43 @@ def apply(pattern: "re.Pattern[Any]", method: str, text: str) -> None:
             pass
 
 
-def worst_attack(pattern: "re.Pattern[Any]", method: str) -> Attack:
-    """Return the attack that takes longest on a short text. Only chooses: nothing is asserted on the time."""
-    slowest, taken = Attack("", "a", ""), -1.0
-    for attack in attacks(pattern):
-        begin = time.process_time()
-        try:
-            with _limit():
-                apply(pattern, method, attack.text(TRIAL_CHARS))
-        except TimeoutError:
-            return attack
-        if time.process_time() - begin > taken:
-            slowest, taken = attack, time.process_time() - begin
-    return slowest
+def find_slow_attack(
+    pattern: "re.Pattern[Any]", method: str, chars: int, *, bound: bool = False
+) -> Attack | None:
+    """Return an attack of at most `chars` characters that takes more than linear time, or None. Each attack is tried.
+
+    An attack that a quadratic pattern may be slow on is tried at longer lengths until its time grows as its length does.
+    Noise cannot make a fault unless it doubles the time at each length. With `bound` the pattern never meets more
+    characters: then only `MOST_SECONDS` are a fault.
+    """
+    return next(
+        (attack for attack in attacks(pattern) if _is_slow(pattern, method, attack, chars, bound)), None
+    )
+
+
+def _is_slow(pattern: "re.Pattern[Any]", method: str, attack: Attack, chars: int, bound: bool) -> bool:
+    length = min(FIRST_CHARS, chars)
+    seconds = _measure(pattern, method, attack.text(length))
+    while FAST_S <= seconds < MOST_SECONDS:
+        if length == chars:
+            return not bound
+        shorter, length = length, GROWTH * length if 2 * GROWTH * length <= chars else chars
+        before = min(seconds, _measure(pattern, method, attack.text(shorter)))
+        seconds = _measure(pattern, method, attack.text(length))
+        if before < FAST_S or seconds < 2 * before * length / shorter:
+            return False
+    return seconds >= MOST_SECONDS
+
+
+def _measure(pattern: "re.Pattern[Any]", method: str, text: str) -> float:
+    """Return the processor time of using a pattern, without end if it takes too long."""
+    begin = time.process_time()
+    try:
+        with _limit():
+            apply(pattern, method, text)
+    except TimeoutError:
+        return math.inf
+    return time.process_time() - begin
 
 
 @contextmanager
@@ -167,7 +194,7 @@ def _limit() -> Iterator[None]:
         raise TimeoutError
 
     before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, TRIAL_LIMIT_S)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
     try:
         yield
     finally:
