@@ -21,11 +21,14 @@ from tests.tui.app.branching import walk
 from tests.tui.app.comparing import compared, open_comparison
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.replaying import open_replay
+from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.turn import UserMessageReceived
 
 FILM = Path(__file__).parent / "pictures" / "demo.svg"
 LOG = "night_shift"
+FOLDER = Path("/home/ada/timesheet")
+"""The folder of the recorded session."""
 SIZE = (120, 36)
 STILL = {"TUI_AGENT_MOTION": "off"}
 OPENING = 4
@@ -75,23 +78,31 @@ def caption_row(text: str) -> str:
 async def record_session(reel: Reel, records: Sequence[Record]) -> None:
     """Show a recorded session in the app: type the user's messages, and pause for reading."""
     session = FakeSession(records[:OPENING])
-    async with open_app(size=SIZE, session=session, environ=STILL) as driven:
-        reel.caption = CAPTIONS[1]
-        reel.add(driven.app.screen, 4.0)
-        for index in range(OPENING, len(records)):
-            record = records[index]
-            reel.caption = CAPTIONS.get(record.seq, reel.caption)
-            payload = getattr(record, "payload", None)
-            if isinstance(payload, UserMessageReceived):
-                await type_message(reel, driven, str(payload.text))
-            session.records.append(record)
-            session.wake()
-            pause = records[index + 1].time - record.time if index + 1 < len(records) else LONGEST_S
-            reading = READING_S.get(payload.kind if payload is not None else "", 0.0)
-            if pause >= SHORTEST_S or reading:
-                await driven.settle()
-                reel.add(driven.app.screen, max(min(pause, LONGEST_S), reading))
-        await show_panes(reel, driven)
+    with TemporaryDirectory(prefix="demo-") as data:
+        options = SessionOptions(cwd=FOLDER, data_dir=Path(data))
+        async with open_app(size=SIZE, session=session, environ=STILL, options=options) as driven:
+            await driven.until(lambda: "git repository" in driven.text())
+            await show_records(reel, driven, session, records)
+
+
+async def show_records(reel: Reel, driven: Driven, session: FakeSession, records: Sequence[Record]) -> None:
+    """Feed the records to the app, type the user's messages, and then open the panes."""
+    reel.caption = CAPTIONS[1]
+    reel.add(driven.app.screen, 4.0)
+    for index in range(OPENING, len(records)):
+        record = records[index]
+        reel.caption = CAPTIONS.get(record.seq, reel.caption)
+        payload = getattr(record, "payload", None)
+        if isinstance(payload, UserMessageReceived):
+            await type_message(reel, driven, str(payload.text))
+        session.records.append(record)
+        session.wake()
+        pause = records[index + 1].time - record.time if index + 1 < len(records) else LONGEST_S
+        reading = READING_S.get(payload.kind if payload is not None else "", 0.0)
+        if pause >= SHORTEST_S or reading:
+            await driven.settle()
+            reel.add(driven.app.screen, max(min(pause, LONGEST_S), reading))
+    await show_panes(reel, driven)
 
 
 async def type_message(reel: Reel, driven: Driven, text: str) -> None:
