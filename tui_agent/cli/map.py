@@ -34,6 +34,7 @@ examples:
 """
 PATIENCE_S = 2.0
 MAX_SYMBOLS = 20
+MAX_USERS = 6
 
 
 def configure(parser: Parser) -> None:
@@ -88,11 +89,13 @@ def run(arguments: argparse.Namespace) -> int:
             pinned=arguments.pin,
             hidden=arguments.hide,
         )
+        listed = shown.files if arguments.json else ()
+        users = {file.path: repo_map.find_users(file.path, MAX_USERS) for file in listed}
     finally:
         repo_map.close()
     if arguments.json:
         matched = MatchedWords(str(root), arguments.query or "")
-        say_json_lines(as_json(file, matched.find(file.path)) for file in shown.files)
+        say_json_lines(as_json(file, matched.find(file.path), users[file.path]) for file in shown.files)
         warn(summary(shown))
     else:
         say(shown.text.removesuffix("\n"))
@@ -132,13 +135,17 @@ def summary(shown: MapView) -> str:
     return words + ("; the index is still being built" if shown.partial else "")
 
 
-def as_json(file: RankedFile, words: list[tuple[str, int]]) -> dict[str, object]:
-    """Return a file of the repository map as a JSON object; `words` are the words of the question in it."""
+def as_json(file: RankedFile, words: list[tuple[str, int]], users: list[str]) -> dict[str, object]:
+    """Return a file of the repository map as a JSON object.
+
+    `words` are the words of the question in it, `users` the files that use its names.
+    """
     return {
         "path": clean(file.path),
         "score": file.score,
         "reasons": file.reasons,
         "words": words,
+        "used_by": list(map(clean, users)),
         "symbols": [symbol._asdict() for symbol in file.symbols],
     }
 

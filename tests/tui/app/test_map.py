@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.commands import SetRepoMap, SetRepoMapOptions
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.tui.screens.map.screen import MapScreen
 
@@ -389,6 +389,7 @@ class WordsProgram(MapProgram):
         row = {
             "path": "src/code.py", "score": 2.0, "reasons": ["words", "window"], "symbols": symbols,
             "words": [["shift", 3], ["duration", 1], ["src", 0]],
+            "used_by": ["src/report.py", "tests/test_code.py"],
         }  # fmt: skip
         return 0, f"{json.dumps(row)}\ntui-agent: 1 of 1 file, about 9 tokens\n"
 
@@ -399,8 +400,11 @@ async def test_a_file_shows_its_matched_words_and_its_code(tmp_path: Path, size:
     lines[2:4], lines[19:21] = ["def first():", "    return 1"], ["def second():", "    return 2"]
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "code.py").write_text("\n".join(lines) + "\n")
-    options = SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
-    async with open_app(golden("night_shift"), size=size, outside=WordsProgram(), options=options) as driven:
+    started, *others = golden("night_shift")
+    assert isinstance(started, Envelope)
+    payload = started.payload.model_copy(update={"workspace": str(tmp_path)})
+    records = [started.model_copy(update={"payload": payload}), *others]
+    async with open_app(records, size=size, outside=WordsProgram()) as driven:
         await opened(driven, "shift duration")
         assert "matches" in driven.text() and "shift, duration, src" in driven.text()
         if size[0] < 100:
@@ -408,6 +412,8 @@ async def test_a_file_shows_its_matched_words_and_its_code(tmp_path: Path, size:
         await driven.until(lambda: "return 1" in driven.text())
         assert "words       shift ×3, duration ×1, src" in driven.text() and "(in its" in driven.text()
         assert "window      it contains words of your" in driven.text()
+        used_by = driven.text().partition("Used by")[2]
+        assert used_by.index("src/report.py") < used_by.index("tests/test_code.py") < used_by.index("Code")
         assert "def second():" in driven.text() or size[0] < 100
         assert "# line 10" not in driven.text() and "budget      1.2k tokens" in driven.text()
         if size[0] < 100:

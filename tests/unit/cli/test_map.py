@@ -151,3 +151,13 @@ def test_a_name_that_is_half_typed_is_looked_up_in_the_index_alone(tmp_path: Pat
         assert (found["name"], f"{found['path']}:{found['line']}") == (name, place)
         assert run(root, "--symbol", typed).stdout == f"{place}  {name}\n"
     assert json.loads(run(root, "--state", "--json").stdout) == {"files": 4, "building": False}
+
+
+def test_json_names_the_files_that_use_a_files_names(tmp_path: Path) -> None:
+    root = make(tmp_path / "repo")
+    (root / "app.py").write_text("from login import check_password\n\ncheck_password('ada')\n")
+    run(root, "--refresh")
+    done = run(root, "--query", "check_password", "--json", "--refresh")
+    users = {line["path"]: line["used_by"] for line in map(json.loads, done.stdout.splitlines())}
+    assert users["login.py"] == ["app.py"]
+    assert users["app.py"] == []

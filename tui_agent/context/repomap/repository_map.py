@@ -211,6 +211,15 @@ class RepoMap:
             except BROKEN_INDEX_ERRORS:
                 return []
 
+    def find_users(self, path: str, most: int) -> list[str]:
+        """Return files that use names defined in the file `path`, the strongest first. Empty without an index."""
+        with self._lock:
+            index = self._index.snapshot
+            try:
+                return [] if index is None else index.users(path)[:most]
+            except BROKEN_INDEX_ERRORS:
+                return []
+
     def close(self) -> None:
         """Close the index, and end the worker unless it is detached. A running call soon ends without an answer."""
         self._closed.close()

@@ -10,6 +10,7 @@ from functools import cached_property
 from math import log
 
 from tui_agent.context.repomap.file_list import Entry
+from tui_agent.context.repomap.graph import unpack_edges
 from tui_agent.context.repomap.index_db import IndexFile, KnownFile
 from tui_agent.context.repomap.path_kinds import by_first_name, first_name
 from tui_agent.context.repomap.views import Symbol
@@ -89,6 +90,10 @@ class Snapshot:
         """Return the packed edges of the graph to the files that a file uses, and from the files that use it."""
         known = self.known.get(path)
         return self._index_file.neighbours(known.id) if known is not None else (b"", b"")
+
+    def users(self, path: str) -> list[str]:
+        """Return the files that use a file's names, by the stored edges of the graph, strongest first."""
+        return [self.paths[row] for row, _ in unpack_edges(self.neighbours(path)[1]) if row in self.paths]
 
     def counts(self, terms: Sequence[str]) -> dict[str, int]:
         """Return the number of files that contain each word."""

@@ -40,6 +40,8 @@ class MapFile:
     symbols: tuple[MapSymbol, ...] = ()
     words: tuple[tuple[str, int], ...] = ()
     """Words of the question in the file, with their numbers of lines; 0 if a word is only in the path."""
+    used_by: tuple[str, ...] = ()
+    """Files that use names defined in the file, the strongest first."""
 
     @property
     def matches(self) -> str:

@@ -106,7 +106,7 @@ MEANINGS: Final = {
 
 
 def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None:
-    """Add the details of a file: the reasons why it is in the map, with the words of the question in it."""
+    """Add the details of a file: why it is in the map, with the words of the question in it, and what uses it."""
     facts.text(file.path, bold=True)
     facts.section("Why it is listed")
     counts = [f"{word} ×{count}" if count else f"{word} (in its path)" for word, count in file.words]
@@ -120,6 +120,12 @@ def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None
             facts.text(reason, "t2")
     if file.path in choice.pinned:
         facts.fact(PINNED, "it is always listed first", "accent")
+    if file.used_by:
+        facts.section("Used by")
+    for path in file.used_by:
+        facts.line(
+            [(fit_path(clean_line(path), facts.room, facts.looks.symbols.ellipsis), facts.style("t2"))]
+        )
 
 
 def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most: int) -> None:

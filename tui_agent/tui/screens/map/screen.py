@@ -123,7 +123,11 @@ class MapPage(SearchPage[MapLine | None]):
         self.show_detail()
         options = self.context.app.options
         words = map_arguments(
-            self.asked.strip(), self.choice, str(options.cwd), refresh=refresh, data_dir=options.data_dir
+            self.asked.strip(),
+            self.choice,
+            self.context.work_folder,
+            refresh=refresh,
+            data_dir=options.data_dir,
         )
         self.start_worker(self._request_map(words), "map")
 
@@ -149,7 +153,7 @@ class MapPage(SearchPage[MapLine | None]):
     async def _count_files(self) -> None:
         options = self.context.app.options
         try:
-            _, output = await self.context.ask(*index_arguments(str(options.cwd), options.data_dir))
+            _, output = await self.context.ask(*index_arguments(self.context.work_folder, options.data_dir))
         finally:
             self._is_counting = False
         for state in read_rows(IndexState, output)[:1]:
@@ -230,7 +234,7 @@ class MapPage(SearchPage[MapLine | None]):
             self.start_worker(partial(self._read_code, path), "code")
 
     async def _read_code(self, path: str) -> None:
-        file = Path(str(self.context.app.options.cwd)) / path
+        file = Path(self.context.work_folder) / path
         self._texts[path] = await asyncio.to_thread(read_text, file)
         self.show_detail()
 
