@@ -39,7 +39,10 @@ async def test_undo_restores_them_and_counts_them_in_plan_and_outcome(tmp_path: 
         (tmp_path / "workspace" / "Cargo.toml").write_text("")
         start = bench.recorder.state.seq
         await turn(bench, "go")
-        folders = (FolderChange(path=".venv/", files=250), FolderChange(path="target/", files=1))
+        folders = (
+            FolderChange(path=".venv/", files=250, removed=250),
+            FolderChange(path="target/", files=1, removed=1),
+        )
         await go(bench, PlanRevert(to_seq=start))
         planned = bench.of(CheckpointPlanned)[-1]
         assert isinstance(planned, CheckpointPlanned)
@@ -49,7 +52,8 @@ async def test_undo_restores_them_and_counts_them_in_plan_and_outcome(tmp_path: 
         assert files(tmp_path) == {"Cargo.toml": ""}
         restored = bench.of(CheckpointRestored)[-1]
         assert isinstance(restored, CheckpointRestored)
-        assert (restored.paths, restored.unlisted_count, restored.folders) == (("z.txt",), 0, folders)
+        assert (restored.paths, restored.unlisted_count, restored.removed_count) == (("z.txt",), 0, 1)
+        assert restored.folders == folders
         await go(bench, Redo())
         assert len(files(tmp_path)) == 253
 
@@ -64,7 +68,7 @@ async def test_files_that_the_user_changed_there_are_kept_until_the_folder_is_na
         assert len(files(tmp_path)) == 30
         restored = bench.of(CheckpointRestored)[-1]
         assert isinstance(restored, CheckpointRestored) and restored.skipped_paths == ()
-        assert restored.folders == (FolderChange(path=".venv/", files=220, conflicts=30),)
+        assert restored.folders == (FolderChange(path=".venv/", files=220, removed=220, conflicts=30),)
         assert taken(bench)[-1].folders == (FolderChange(path=".venv/", files=30, total=250),), "by the user"
         await go(bench, Revert(to_seq=start, conversation=False, overwrite=(".venv/",)))
         assert files(tmp_path) == {}

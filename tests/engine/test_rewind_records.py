@@ -75,7 +75,9 @@ async def test_a_move_over_talk_alone_tells_of_no_files(tmp_path: Path) -> None:
         assert (moved.files, said(bench)) == (False, ["first"])
 
 
-async def test_files_that_go_back_alone_are_changes_by_a_person(tmp_path: Path) -> None:
+async def test_files_that_go_back_alone_are_changes_by_a_person_and_redo_restores_them(
+    tmp_path: Path,
+) -> None:
     async with told(tmp_path, write("a.txt", "one"), say("A.")) as bench:
         await turn(bench, "first")
         start = bench.recorder.branches.undo_to
@@ -83,8 +85,38 @@ async def test_files_that_go_back_alone_are_changes_by_a_person(tmp_path: Path) 
         found = await kinds(bench, Revert(to_seq=start, conversation=False))
         changed = [one for one in found if isinstance(one, FileChanged)]
         assert [(one.path, one.author) for one in changed] == [("a.txt", "human")]
+        (moved,) = [one for one in found if isinstance(one, SessionHeadMoved)]
+        assert (moved.reason, moved.files) == ("files", True)
+        assert (files(tmp_path), said(bench)) == ({}, ["first"])
+        await go(bench, Redo())
+        assert (files(tmp_path), said(bench)) == ({"a.txt": "one"}, ["first"])
+
+
+async def test_redo_after_a_restored_conflict_restores_the_users_version_and_then_the_turn(
+    tmp_path: Path,
+) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A.")) as bench:
+        await turn(bench, "first")
+        (tmp_path / "workspace" / "a.txt").write_text("mine")
+        await go(bench, Undo())
+        to_seq = bench.recorder.branches.moves[-1].to_seq
+        await go(bench, Revert(to_seq=to_seq, conversation=False, overwrite=("a.txt",)))
+        assert (files(tmp_path), said(bench)) == ({}, [])
+        await go(bench, Redo())
+        assert (files(tmp_path), said(bench)) == ({"a.txt": "mine"}, [])
+        await go(bench, Redo())
+        assert (files(tmp_path), said(bench)) == ({"a.txt": "mine"}, ["first"])
+
+
+async def test_files_that_all_stay_move_nothing(tmp_path: Path) -> None:
+    async with told(tmp_path, write("a.txt", "one"), say("A.")) as bench:
+        await turn(bench, "first")
+        start = bench.recorder.branches.undo_to
+        assert start is not None
+        (tmp_path / "workspace" / "a.txt").write_text("mine")
+        found = await kinds(bench, Revert(to_seq=start, conversation=False))
         assert not [one for one in found if isinstance(one, SessionHeadMoved)]
-        assert said(bench) == ["first"]
+        assert files(tmp_path) == {"a.txt": "mine"}
 
 
 async def test_the_very_first_event_can_be_gone_back_to_and_no_other_below_it(tmp_path: Path) -> None:

@@ -206,8 +206,18 @@ class Plain:
         return [(seq, text) for seq, text in texts if isinstance(text, str)]
 
     def commit_at(self, last: int) -> str:
-        """The checkpoint of the files at an event: the newest on its branch, else the first of all."""
-        return last_commit(self.line(last)) or next(iter(_commits(self.events)), "")
+        """The checkpoint of the files at an event: the newest on its branch, else the first of all.
+
+        One of the start of a turn counts as of the event before the turn.
+        """
+        line = {event.seq for event in self.line(last)}
+        taken = [
+            (event.seq if seq is None else seq, event.seq, event.payload.commit)
+            for event in self.events
+            if isinstance(event.payload, CheckpointTaken | CheckpointRestored)
+            for seq in [getattr(event.payload, "as_of_seq", None)]
+        ]
+        return max((one for one in taken if one[0] in line), default=(0, 0, taken[0][2] if taken else ""))[2]
 
     def asked(self) -> list[Envelope]:
         """The user's messages on the branch, whatever was summarised."""

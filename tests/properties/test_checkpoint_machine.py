@@ -361,15 +361,26 @@ class CheckpointMachine(RuleBasedStateMachine):
         return found
 
     def owned(self, source: str) -> tuple[set[str], set[str]]:
-        """The paths that the session changed between here and there, and those that a person changed since."""
+        """The paths that the session changed between here and there, and those that a person changed since.
+
+        What a person removed and the session made again is no longer the person's.
+        """
         here, there = self.line(self.shadow.head), self.line(source)
         ours = [commit for commit in here if commit not in there]
         theirs = [commit for commit in there if commit not in here]
         session = [self.legs[commit][2] for commit in ours + theirs if self.legs[commit][1] != "human"]
         session += [self.left.get(commit, set()) for commit in ours + theirs]
-        people = [self.legs[commit][2] for commit in ours if self.legs[commit][1] == "human"]
-        people += [self.left.get(commit, set()) for commit in ours]
-        return set().union(*session), set().union(*people)
+        people, removed = set[str](), set[str]()
+        for commit in reversed(ours):
+            _, author, paths = self.legs[commit]
+            if author == "human":
+                people |= paths
+                removed = (removed - paths) | (paths - self.states[commit].keys())
+            else:
+                people -= removed & paths
+                removed -= paths
+        left = set[str]().union(*(self.left.get(commit, set()) for commit in ours))
+        return set().union(*session), people | left
 
     @precondition(lambda self: len(self.states) > 1)
     @rule(data=st.data(), overwrite=st.booleans())

@@ -27,7 +27,7 @@ def shown(views: Views) -> dict[str, object]:
         "approvals": views.approvals.view(),
         "branches": views.branches.view(),
         "plugins": views.plugins,
-        "place": (views.seq, views.last_kind, views.last_event_time, views.skipped_paths, views.restore_seq),
+        "place": (views.seq, views.last_kind, views.last_event_time, views.newest_restore, views.restore_seq),
     }
 
 

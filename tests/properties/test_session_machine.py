@@ -70,6 +70,8 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 """Where files cost no disk; None: the usual place."""
 MINE = "mine.txt"
 """A person's file: no session ever touches it."""
+SHARED = "shared.txt"
+"""A file that the person and the session change in turns."""
 
 
 def pick(found: Sequence[ItemT], where: int) -> ItemT:
@@ -194,6 +196,23 @@ class SessionMachine(RuleBasedStateMachine):
         put_files(self.plain.workspace, {MINE: mine})
         self.plain.files[MINE] = mine
 
+    @rule(turn=TURNS, mine=st.sampled_from([None, "mine\n", "mine again\n"]), text=TEXTS)
+    def a_person_edits_between_turns(self, turn: Turn, mine: str | None, text: str | None) -> None:
+        """An undo of the turn gives back the person's version, and a redo the turn's."""
+        place = self.plain.workspace / SHARED
+        if mine is None:
+            place.unlink(missing_ok=True)
+        else:
+            place.write_text(mine)
+        self.plain.files = before = files_in(self.plain.workspace)
+        self.run_turn(([*turn[0], ("Done.", [Put(path=SHARED, text=text)])], turn[1]))
+        after = files_in(self.plain.workspace)
+        for command, files in ((Undo(), before), (Redo(), after)):
+            self.move(command)
+            assert files_in(self.plain.workspace) == files
+        self.plain.files = after
+        self.check()
+
     @rule(policy=st.sampled_from(["plan", "bypass"]))
     def settings_change(self, policy: PolicyName) -> None:
         for command in (SetPolicy(policy=policy), Rename(title=f"called {policy}")):
@@ -252,7 +271,11 @@ class SessionMachine(RuleBasedStateMachine):
         assert "command.rejected" not in kinds and "error.raised" not in kinds
 
     def moved_to(self, files: Files) -> None:
-        self.plain.files = files_in(self.plain.workspace) if self.plain.unsure else dict(files)
+        """The files are these; those of `SHARED` depend on whose change was the last."""
+        there = files_in(self.plain.workspace)
+        shared = {SHARED: there[SHARED]} if SHARED in there else {}
+        mine = {path: text for path, text in files.items() if path != SHARED}
+        self.plain.files = there if self.plain.unsure else {**mine, **shared}
 
     def expected_files(self, to_seq: int) -> Files:
         """The session's files as they were kept at an event, the person's as they are now."""

@@ -334,6 +334,8 @@ class Engine:
 
     def _run_turn(self, group: TaskGroup, *, continues: bool) -> None:
         self._turns.reserve()
+        recorder = self._parts.recorder
+        self._checkpointing.turn_start = recorder.state.seq if continues else recorder.branches.undo_to
         group.start_soon(self._take_baseline)
         group.start_soon(partial(self._serve_turn, group, continues=continues))
 

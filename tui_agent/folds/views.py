@@ -24,7 +24,6 @@ from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.session.generated_files import FolderFiles
 from tui_agent.folds.session.jobs import Jobs
 from tui_agent.folds.session.snapshot import SnapshotOutline
 from tui_agent.folds.session.todo import Todo
@@ -123,13 +122,11 @@ class Views:
         self.approvals = Approvals()
         self.jobs = Jobs()
         self.ledger = Ledger()
-        self.skipped_paths: tuple[str, ...] = ()
-        """Files that the newest restore skipped, because someone else had changed these files.
+        self.newest_restore: CheckpointRestored | None = None
+        """The newest restore of files.
 
         `restore_seq` is the event of the restore, `restore_target_seq` the event to which files were restored.
         """
-        self.skipped_folders: tuple[FolderFiles, ...] = ()
-        """Generated folders in which the newest restore skipped files."""
         self.restore_seq = self.restore_target_seq = -1
         self._restore_target = -1
         self.restore_plan: CheckpointPlanned | None = None
@@ -261,11 +258,12 @@ class Views:
                 self._changed.add("plugins")
             case CheckpointPlanned():
                 self.restore_plan = payload
+            case SessionHeadMoved(reason="hunk" | "files"):
+                pass  # moves to itself; `checkpoint.restoring` names the target
             case CheckpointRestoring() | SessionHeadMoved():
                 self._restore_target = payload.to_seq
             case CheckpointRestored():
-                self.skipped_paths, self.restore_seq = payload.skipped_paths, seq
-                self.skipped_folders = payload.kept_folders
+                self.newest_restore, self.restore_seq = payload, seq
                 self.restore_target_seq = self._restore_target
             case UserMessageReceived():
                 self.prompts.append(text_preview(payload.text))

@@ -264,7 +264,7 @@ class Revert(CommandBase):
     """Return to the state after event `to_seq`: the conversation, the files, or both.
 
     Files that someone else changed later are not touched, except those in `overwrite`. A path there that ends with `/`
-    stands for the files of a generated folder.
+    stands for the files of a generated folder, and `/` for all files.
     """
 
     kind: Literal["revert"] = "revert"

@@ -14,12 +14,16 @@ from pathlib import Path
 from anyio import to_thread
 
 from tui_agent.errors import CheckpointError
-from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.files import CheckpointTaken
+from tui_agent.folds.base import fold
+from tui_agent.folds.session.branches import Branches, stretches
+from tui_agent.folds.session.commits import Commits
+from tui_agent.protocol.envelope import Record
 from tui_agent.session.fork_workspace import STORE_NAME, load_state
 from tui_agent.store.forks import find_fork_point
-from tui_agent.store.log_reader import iterate_records
+from tui_agent.store.log_reader import iterate_records, read_marks
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
+
+BEFORE_FIRST = "There is no checkpoint before that event. The files are those from the start of the session."
 
 
 def read_records_until(folder: Path, at_seq: int) -> list[Record]:
@@ -44,24 +48,15 @@ class FilesAtEvent:
 def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
     """Find the files of a session at an event. Raises `StoreError` if there is no such event."""
     owner = folder.parent / find_fork_point(folder, at_seq).parent_session / STORE_NAME
-    state = load_state(folder, at_seq)
-    workspace = Path(state.workspace)
-    if state.commit:
-        return FilesAtEvent(workspace, owner, state.commit)
-    first = next((commit for commit in map(_baseline, iterate_records(folder)) if commit), "")
-    if first:
-        note = "There is no checkpoint before that event. The files are those from the start of the session."
-        return FilesAtEvent(workspace, owner, first, note)
+    workspace = Path(load_state(folder, at_seq).workspace)
+    marks = read_marks(folder)
+    commits = Commits()
+    fold(commits, marks)
+    if commit := commits.commit_on(stretches(fold(Branches(), marks).moves, at_seq)):
+        note = "" if commits.seqs[0] <= at_seq else BEFORE_FIRST
+        return FilesAtEvent(workspace, owner, commit, note)
     note = "There is no checkpoint from that time. The files are the workspace's current files."
     return FilesAtEvent(workspace, owner, "", note)
-
-
-def _baseline(record: Record) -> str:
-    match record:
-        case Envelope(payload=CheckpointTaken(part=-1, commit=commit)):
-            return commit
-        case _:
-            return ""
 
 
 async def write_files(files: FilesAtEvent, dest: Path) -> None:

@@ -155,7 +155,7 @@ def _a(name: str, help: str, group: str, **rest: object) -> Action:
 _COMMANDS: Final[tuple[Action, ...]] = (
     _a("new", "start a new session; this one is saved", "Commands", slash="/new", args="[summary [ID]]", aliases=("/clear", "/reset", "/reset-session summary"), synonyms="restart empty", ground=True),
     _a("model", "switch to another model, or set how long it may think", "Commands", slash="/model", args="[NAME|reasoning [LEVEL]|url [URL]]", aliases=("/models", "/reasoning reasoning", "/effort reasoning", "/think reasoning", "/base-url url"), synonyms="local server ollama", ground=True),
-    _a("undo", "undo the last turn and its file changes", "Commands", slash="/undo", synonyms="back restore", ground=True),
+    _a("undo", "undo the last turn and its file changes", "Commands", slash="/undo", args="[turn N]", synonyms="back restore", ground=True),
     _a("redo", "redo what you last undid or reverted", "Commands", slash="/redo", ground=True),
     _a("diff", "show the changes to files, of the session or of one turn", "Commands", slash="/diff", args="[PATH|turn N]", aliases=("/review", "/changes")),
     _a("compact", "summarise old turns; `list` shows the summarised messages", "Commands", slash="/compact", args="[FOCUS|list]", aliases=("/summarise", "/summarize")),

@@ -1,6 +1,7 @@
 """The sheet of changes: of the session or of one turn, from file to file by key, and one change reverted by key."""
 
 import hashlib
+import re
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
@@ -13,7 +14,7 @@ from tui_agent.protocol.events.files import (
     FileChanged,
     FolderChange,
 )
-from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
+from tui_agent.protocol.events.session import CommandRejected, RevertedHunk, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.diff import FILES_AT_ONCE, DiffSheet
@@ -114,6 +115,36 @@ async def test_the_diff_of_a_turns_row_shows_the_changes_of_that_turn() -> None:
         assert [file.path for file in sheet._files] == ["a.txt", "b.txt", "c.txt"]
 
 
+async def test_what_the_user_changed_is_in_no_turns_diff_or_counts() -> None:
+    """Neither before the turn's first call nor between two calls, and not a generated folder."""
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        session = driven.session
+        mine, ours = (
+            OLD.replace("line 3\n", "mine\n"),
+            OLD.replace("line 3\n", "mine\n").replace("line 20\n", "ours\n"),
+        )
+        folders = (FolderChange(path=".venv/", files=9, total=9),)
+        turn(
+            driven,
+            1,
+            change(session, "a.txt", OLD.encode(), mine.encode(), "human"),
+            change(session, "b.txt", b"1\n", b"2\n", "human"),
+            CheckpointTaken(
+                part=0, commit="c" * 40, author="human", paths=("a.txt", "b.txt"), folders=folders
+            ),
+            change(session, "a.txt", mine.encode(), ours.encode()),
+            change(session, "a.txt", ours.encode(), ours.replace("line 30", "mine").encode(), "human"),
+        )
+        await driven.settle()
+        assert "1 file +1 −1   " in driven.text()
+        sheet = await show(driven, "turn 1")
+        assert ([file.path for file in sheet._files], sheet.right) == (["a.txt"], "1 file +1 −1")
+        assert "ours" in driven.text() and "+ mine" not in driven.text()
+        await driven.press("escape")
+        sheet = await show(driven)
+        assert [file.path for file in sheet._files] == ["a.txt"]
+
+
 async def test_a_turn_that_does_not_exist_or_changed_nothing_says_so() -> None:
     async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
         turn(driven, 1)
@@ -199,6 +230,69 @@ async def test_one_change_is_reverted_after_a_question_and_its_outcome_is_shown(
         assert chosen(sheet) == ("a.txt", 0)
 
 
+async def test_a_reverted_change_is_marked_in_the_diff_of_its_turn() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        session = driven.session
+        made = change(session, "a.txt", OLD.encode(), NEW.encode())
+        turn(driven, 1, made)
+        await driven.settle()
+        seq = len(session.records) - 1
+
+        def react(command: Command) -> None:
+            if isinstance(command, RevertHunk):
+                hunk = RevertedHunk(path="a.txt", before=made.before, after=made.after, hunk=1)
+                session.feed(
+                    SessionHeadMoved(to_seq=seq, from_seq=seq, reason="hunk", files=True, turn=1, hunk=hunk),
+                    CheckpointRestored(source="c" * 40, commit="c" * 40, paths=("a.txt",)),
+                )
+
+        session.react = react
+        sheet = await show(driven, "turn 1")
+        assert sheet.right == "1 file +2 −2"
+        await driven.press("right", "r")
+        assert isinstance(driven.app.screen, Confirm)
+        driven.app.screen.end_grace_period()
+        await driven.press("enter")
+        await driven.settle()
+        await driven.until(lambda: "Reverted: lines 17–23" in driven.text())
+        assert "LINE 20" not in driven.text() and "LINE 3" in driven.text()
+        assert sheet.right == "1 file +1 −1" and "R revert it" not in driven.text()
+        await driven.press("r")
+        assert driven.app.screen is sheet and "This change is reverted already." in driven.text()
+        await driven.press("left")
+        assert "R revert it" in driven.text()
+        await driven.press("escape")
+        again = change(session, "a.txt", OLD.encode(), NEW.encode())
+        turn(driven, 2, again)
+        await driven.settle()
+        sheet = await show(driven, "turn 1")
+        assert sheet.right == "1 file +2 −2", "the agent made the change again"
+
+
+async def test_the_chosen_file_and_change_are_named_while_scrolling() -> None:
+    for size in ((120, 40), (80, 24)):
+        async with open_app(session=FakeSession(golden("streaming")[:3]), size=size) as driven:
+            await three_files(driven)
+            await show(driven)
+            for keys, place in (
+                ((), r"a\.txt +file 1 of 3, change 1 of 3"),
+                (("right",), r"a\.txt +file 1 of 3, change 2 of 3"),
+                (("n", "down", "down", "down", "down"), r"b\.txt +file 2 of 3, change 1 of 1"),
+                (("end",), r"c\.txt +file 3 of 3, change 1 of 1"),
+                (("home",), r"a\.txt +file 1 of 3, change 1 of 3"),
+            ):
+                await driven.press(*keys)
+                await driven.pilot.pause()
+                row = next(number for number, text in enumerate(driven.rows()) if "Changes  " in text)
+                assert re.search(place, driven.rows()[row + 1]), (keys, driven.text())
+        async with open_app(session=FakeSession(golden("streaming")[:3]), size=size) as driven:
+            turn(driven, 1, change(driven.session, "a.txt", b"a\n", b"b\n"))
+            await driven.settle()
+            await show(driven)
+            assert "P/N file" not in driven.text() and "Left/Right change" not in driven.text()
+            assert "R revert it" in driven.text()
+
+
 async def test_nothing_is_reverted_during_a_turn_or_where_there_is_no_diff() -> None:
     async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
         session = driven.session
@@ -234,6 +328,7 @@ async def test_ten_thousand_files_are_compared_some_at_a_time() -> None:
         assert len(sheet._comparisons) == FILES_AT_ONCE
         await driven.press("end")
         assert "9,950 more files" in driven.text()
+        await driven.press("home")
         for _ in range(FILES_AT_ONCE):
             await driven.press("n")
         await driven.until(lambda: chosen(sheet) == (f"src/f{FILES_AT_ONCE:05}.txt", 0))

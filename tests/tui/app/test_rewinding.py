@@ -141,7 +141,7 @@ async def test_escape_twice_chooses_a_message_and_what_goes_back() -> None:
         driven.session.feed(CheckpointPlanned(to_seq=second - 1, changes=planned))
         await driven.settle()
         assert "+3 −1" in driven.text()
-        assert "kept: you changed it too" in driven.text()
+        assert re.search(r"Kept\n.*b\.py +you changed it too", driven.text())
         await driven.press("down", "down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
         assert (revert.to_seq, revert.conversation, revert.files) == (second - 1, False, True)
@@ -157,7 +157,7 @@ async def test_files_left_alone_are_asked_about_one_by_one() -> None:
             CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("a.py", "b.py"))
         )
         await driven.settle()
-        assert "Kept your versions" in driven.text()
+        assert "Kept 2 files, because you changed them too" in driven.text()
         hear(driven)
         await driven.press("down", "down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
@@ -209,7 +209,7 @@ async def test_files_that_went_back_alone_ask_of_what_was_left_alone_too() -> No
             CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("a.py",)),
         )
         await driven.settle()
-        assert "Kept your versions" in driven.text()
+        assert "Kept 1 file, because you changed it too" in driven.text()
         hear(driven)
         await driven.press("down", "enter")
         (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
@@ -258,20 +258,20 @@ async def test_kept_files_of_a_generated_folder_are_one_row_and_a_long_path_show
                 SessionHeadMoved(to_seq=first - 1, from_seq=end, reason="undo"),
                 CheckpointRestored(
                     source="c" * 40, commit="d" * 40, paths=("b.py",), skipped_paths=(long,),
-                    folders=(FolderChange(path=".venv/", files=2_440, conflicts=130),),
+                    folders=(FolderChange(path=".venv/", files=2_440, removed=2_440, conflicts=130),),
                 ),
             )  # fmt: skip
             await driven.settle()
             assert isinstance(driven.app.screen, KeptFilesPicker)
-            assert "Kept your versions (131)" in driven.text() and "Changed by you since" in driven.text()
+            assert "Kept 131 files, because you changed them too" in driven.text()
             row = next(row for row in driven.rows() if "the_file_itself.py" in row)
-            assert "src/very_" in row and "…/the_file_itself.py" in row and row.split()[-1] == "restore"
-            assert re.search(r"▌ +\.venv/ +restore +130 files", driven.text())
+            assert "src/very_" in row and "…/the_file_itself.py" in row
+            assert re.search(r"▌ +\.venv/ +130 files", driven.text())
             hear(driven)
             await driven.press("down", "down", "down", "enter")
             (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
             assert revert.overwrite == (".venv/",)
-            assert "1 file and .venv/ 2,440 files restored." in driven.text()
+            assert "1 file restored, .venv/ 2,440 files removed." in driven.text()
 
 
 async def test_the_plan_of_a_revert_has_one_row_for_a_generated_folder() -> None:
@@ -280,11 +280,12 @@ async def test_the_plan_of_a_revert_has_one_row_for_a_generated_folder() -> None
         await driven.settle()
         await driven.type(f"/revert {first - 1}")
         await driven.press("enter")
-        folders = (FolderChange(path="node_modules/", files=12_000, conflicts=3),)
+        folders = (FolderChange(path="node_modules/", files=12_000, removed=12_000, conflicts=3),)
         driven.session.feed(CheckpointPlanned(to_seq=first - 1, folders=folders))
         await driven.settle()
-        row = next(row for row in driven.rows() if "node_modules/" in row)
-        assert "kept: 3 also changed by you" in row and "12,003 files" in row
+        restored, kept = (row for row in driven.rows() if "node_modules/" in row)
+        assert re.search(r"node_modules/ +12,000 files removed$", restored)
+        assert re.search(r"node_modules/ +also changed by you +3 files$", kept)
 
 
 async def test_a_restore_that_restored_nothing_says_so() -> None:
@@ -295,4 +296,71 @@ async def test_a_restore_that_restored_nothing_says_so() -> None:
         )
         await driven.settle()
         await driven.press("escape")
-        assert "No file was restored." in driven.text()
+        assert "No file was changed." in driven.text()
+
+
+async def test_more_kept_files_than_the_log_lists_are_counted_and_can_be_undone_together() -> None:
+    for size in ((120, 40), (80, 24)):
+        async with open_app(session=begun(), size=size) as driven:
+            first = turn(driven, 1, "the first thing", "one")
+            await driven.settle()
+            end = len(driven.session.records) - 1
+            driven.session.feed(
+                SessionHeadMoved(to_seq=first - 1, from_seq=end, reason="undo"),
+                CheckpointRestored(
+                    source="c" * 40, commit="d" * 40, paths=("gone.py", "back.py"), unlisted_count=4, removed_count=5,
+                    skipped_paths=tuple(f"f{number:03}.py" for number in range(200)), unlisted_skipped_count=514,
+                ),
+            )  # fmt: skip
+            await driven.settle()
+            assert "Kept 714 files, because you changed them too" in driven.text()
+            hear(driven)
+            await driven.press("up")
+            assert re.search(r"and 514 more files +undone only together with all", driven.text())
+            await driven.press("enter", "down", "down", "enter")
+            (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
+            assert (revert.overwrite, revert.conversation) == (("/",), False)
+            assert "1 file restored, 5 files removed." in driven.text()
+            assert "714 files kept, because you changed them: f000.py, f001.py, f002.py, …" in " ".join(
+                driven.text().split()
+            )
+
+
+async def test_undo_on_the_row_of_an_older_turn_asks_about_that_turn() -> None:
+    async with open_app(session=begun()) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        second = turn(driven, 2, "the second thing", "two")
+        turn(driven, 3, "the third thing", "three")
+        await driven.settle()
+        chat = driven.app.controller.chat if driven.app.controller is not None else None
+        assert chat is not None and chat.widget is not None
+        rows = {entry.turn: entry.id for entry in chat.entries if entry.id.startswith("turn.")}
+        for number, seq, title in (
+            (2, second, "Undo turn 2 and 1 later turn"),
+            (1, first, "Undo turn 1 and 2"),
+        ):
+            chat.widget.post_message(EntryAction(rows[number], "undo"))
+            await driven.pilot.pause()
+            assert title in driven.text()
+            plan = driven.session.submitted[-1]
+            assert isinstance(plan, PlanRevert) and plan.to_seq == seq - 1
+            await driven.press("escape")
+        assert not [one for one in driven.session.submitted if isinstance(one, Undo | Revert)]
+        await driven.type("/undo turn 2")
+        await driven.press("enter")
+        await driven.press("enter")
+        (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
+        assert (revert.to_seq, driven.app.prompt.editor.text) == (second - 1, "the second thing")
+        chat.widget.post_message(EntryAction(rows[3], "undo"))
+        await driven.pilot.pause()
+        assert isinstance(driven.session.submitted[-1], Undo), "the newest turn: at once"
+
+
+async def test_undo_of_a_turn_that_does_not_exist_says_so() -> None:
+    async with open_app(session=begun()) as driven:
+        turn(driven, 1, "the first thing", "one")
+        await driven.settle()
+        await driven.type("/undo turn 7")
+        await driven.press("enter")
+        assert 'There is no "turn 7" to undo here.' in driven.text()
+        assert driven.session.submitted == []

@@ -143,11 +143,12 @@ def test_by_default_a_fork_works_in_an_own_folder_with_the_files_of_the_event(
 def test_before_the_first_checkpoint_the_files_are_those_that_the_session_found(
     call: Call, tmp_path: Path, work: Path
 ) -> None:
-    at = str(seq_of(tmp_path, "user.message"))
-    status, out, _ = call("sessions", "fork", "ses_a", "--at", at, "--folder", str(tmp_path / "try"))
-    assert status == 0
-    assert "The files are those from the start of the session." in out
-    assert files(tmp_path / "try") == {"a.txt": "as found\n"}
+    for at, has_note in ((seq_of(tmp_path, "user.message"), False), (1, True)):
+        folder = tmp_path / f"try-{at}"
+        status, out, _ = call("sessions", "fork", "ses_a", "--at", str(at), "--folder", str(folder))
+        assert status == 0
+        assert ("The files are those from the start of the session." in out) == has_note
+        assert files(folder) == {"a.txt": "as found\n"}
 
 
 def test_without_any_checkpoint_they_are_those_of_the_workspace_now(

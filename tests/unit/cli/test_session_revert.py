@@ -69,7 +69,7 @@ def test_both_go_back_and_come_forward_again(call: Call, tmp_path: Path, work: P
     status, out, _ = revert(call, "--to", str(at))
     assert status == 0
     assert f"The conversation is now at event {at};" in out
-    assert "1 file restored.\n  more.txt" in out
+    assert "1 file removed.\n  more.txt" in out
     assert files(work) == FIRST
     one = made(revert(call, "--to", str(end), "--json"))
     assert (one["reason"], one["restored"], one["kept"]) == ("branch", ["more.txt"], [])
@@ -100,7 +100,7 @@ def test_one_of_them_alone(call: Call, tmp_path: Path, work: Path) -> None:
     end = str(seq_of(tmp_path, "turn.finished", 2))
     revert(call, "--to", end, "--conversation")
     revert(call, "--to", at, "--files")
-    assert (files(work), standing(tmp_path)) == (FIRST, ["revert", "branch"])
+    assert (files(work), standing(tmp_path)) == (FIRST, ["revert", "branch", "files"])
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_a_name_at_which_nothing_is_to_be_put_back_is_told(call: Call, tmp_path:
     at = str(seq_of(tmp_path, "checkpoint.taken", 2))
     status, out, err = revert(call, "--to", at, "--files", "--overwrite", "mroe.txt")
     assert (status, files(work)) == (0, FIRST)
-    assert "1 file restored" in out
+    assert "1 file removed" in out
     assert "No change to restore in mroe.txt." in err
 
 

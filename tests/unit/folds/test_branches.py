@@ -118,3 +118,29 @@ def test_nothing_can_be_redone_once_something_else_was_said() -> None:
     story.move(two - 1, "undo")
     story.say("another two")
     assert story.view.redo_to is None
+
+
+def test_a_checkpoint_of_a_turns_start_counts_from_the_event_before_the_turn() -> None:
+    story, commits = Story(), Commits()
+    story.add(CheckpointTaken(part=-1, commit="first"))
+    first = story.say("one")
+    story.add(CheckpointTaken(part=1, commit="after one"))
+    second = story.say("two")
+    story.add(CheckpointTaken(part=1, commit="by hand", as_of_seq=second - 1))
+    story.add(CheckpointTaken(part=2, commit="after two"))
+    for event in story.events:
+        commits.apply(event)
+    found = [commits.commit_on(stretches((), seq)) for seq in (first - 1, second - 2, second - 1, second)]
+    assert found == ["first", "after one", "by hand", "by hand"]
+    assert commits.commit_on(stretches((), len(story.events) - 1)) == "after two"
+
+
+def test_a_checkpoint_never_counts_from_before_an_older_one() -> None:
+    story, commits = Story(), Commits()
+    message = story.say("one")
+    story.add(CheckpointTaken(part=0, commit="after a crash"))
+    story.add(CheckpointTaken(part=0, commit="by hand", as_of_seq=message - 1))
+    for event in story.events:
+        commits.apply(event)
+    assert commits.seqs == [message + 1, message + 1]
+    assert commits.commit_on(stretches((), message + 1)) == "by hand"

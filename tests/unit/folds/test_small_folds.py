@@ -31,7 +31,13 @@ from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import (
     ContextPacked,
 )
-from tui_agent.protocol.events.files import CheckpointRestored, FileChanged, FileRead
+from tui_agent.protocol.events.files import (
+    CheckpointRestored,
+    CheckpointTaken,
+    FileChanged,
+    FileRead,
+    FolderChange,
+)
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -285,6 +291,24 @@ def test_a_file_of_which_only_the_permissions_changed_is_among_the_files() -> No
         FilesChanged(), change("run.sh", "0", "0"), change("gone", "0", "0"), change("gone", "0", None)
     )
     assert [(one.path, one.only_mode_changed) for one in view.files] == [("run.sh", True), ("gone", False)]
+
+
+def test_what_a_person_changed_before_the_session_is_not_the_sessions() -> None:
+    folders = (FolderChange(path=".venv/", files=2, total=2),)
+    by_hand = CheckpointTaken(part=0, commit="c", author="human", unlisted_count=3, folders=folders)
+    before = (
+        TurnStarted(turn=1),
+        change("mine", "0", "1", "human"),
+        change("both", "0", "1", "human"),
+        by_hand,
+    )
+    view = told(FilesChanged(), *before)
+    assert (view.files, view.turn_files, view.folders, view.unlisted_count) == ((), (), (), 0)
+    after = (change("both", "1", "2"), change("both", "2", "3", "human"), change("later", "0", "1", "human"))
+    view = told(FilesChanged(), *before, *after)
+    (both,) = view.files
+    assert (both.before, both.after, both.authors) == ("1", "3", ("agent", "human"))
+    assert (view.turn_files, view.added, view.removed) == (("both",), 4, 2)
 
 
 def restored(*paths: str, kept: tuple[str, ...] = ()) -> CheckpointRestored:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tui_agent.cli.output import say, table, warn
-from tui_agent.folds.session.generated_files import format_files
+from tui_agent.folds.session.generated_files import describe_restored
 from tui_agent.protocol.commands import Revert
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FolderChange
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -78,7 +78,7 @@ def print_plan(plan: CheckpointPlanned) -> None:
 def print_result(result: RevertResult, request: Revert) -> None:
     """Print what a revert did to the conversation and the files."""
     moved, restored = result.moved, result.restored
-    if moved is not None:
+    if moved is not None and request.conversation:
         say(f"The conversation is now at event {moved.to_seq}; it was at event {moved.from_seq}.")
     folders = {folder.path for folder in result.plan.folders}
     known = (
@@ -95,8 +95,7 @@ def print_result(result: RevertResult, request: Revert) -> None:
         say("No file had to change.")
     if restored is None:
         return
-    count = len(restored.paths) + restored.unlisted_count
-    say(f"{format_files(count, restored.restored_folders)} restored.")
+    say(describe_restored(restored))
     for path in restored.paths:
         say(f"  {path}")
     kept = [*restored.skipped_paths, *(path for path, _ in restored.kept_folders)]

@@ -108,6 +108,11 @@ class CheckpointRecorder:
         self._retry_at = 0.0
         self._has_changes = False
         """True if there are checkpoints besides the baseline, the first one."""
+        self.turn_start: int | None = None
+        """The event before the running turn, until the turn's first call that can change files.
+
+        Checkpoints that are taken until then count as of that event.
+        """
         self._beginning: anyio.CancelScope | None = None
         self._is_closing = False
         self._upkeep = (
@@ -160,6 +165,7 @@ class CheckpointRecorder:
             if self._is_open or self._clock.monotonic() >= self._retry_at:
                 with self._reporting_faults():
                     await self._checkpoint_others(sorted(set(paths)))
+            self.turn_start = None
 
     async def find_call_changes(self, paths: Iterable[str] | None) -> WorkspaceChanges | None:
         """Return the changes that the open call made at `paths` (None: anywhere).
@@ -204,11 +210,11 @@ class CheckpointRecorder:
         """End the turn. If a call was interrupted, checkpoint its changes and attribute them to the call."""
         if self._open_call is None:
             self._record_baseline()
-            return
-        with anyio.move_on_after(CLOSE_TIMEOUT_S):
-            changes = await self.find_call_changes(None)
-            await self.commit_changes(changes, self._recorder.state.parts - 1)
-        self._open_call = None
+        else:
+            with anyio.move_on_after(CLOSE_TIMEOUT_S):
+                changes = await self.find_call_changes(None)
+                await self.commit_changes(changes, self._recorder.state.parts - 1)
+        self._open_call = self.turn_start = None
 
     async def checkpoint_workspace(self) -> None:
         """Take a checkpoint of what the user or other programs changed.
@@ -298,7 +304,13 @@ class CheckpointRecorder:
         if baseline is not None:
             part = self._recorder.state.parts - 1 if self._recorder.state.commit else -1
             self._emit(
-                CheckpointTaken(part=part, commit=baseline.commit, author="human", skipped=baseline.skipped)
+                CheckpointTaken(
+                    part=part,
+                    commit=baseline.commit,
+                    author="human",
+                    skipped=baseline.skipped,
+                    as_of_seq=self.turn_start,
+                )
             )
 
     async def _checkpoint_others(self, also: Sequence[str] = ()) -> None:
@@ -357,6 +369,7 @@ class CheckpointRecorder:
                 folders=changes.folders[:MAX_PATHS_IN_EVENT],
                 skipped=changes.skipped,
                 call_id=call_id,
+                as_of_seq=self.turn_start,
             )
         )
 

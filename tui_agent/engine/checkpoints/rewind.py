@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import anyio
 from anyio import to_thread
 
 from tui_agent.engine.checkpoints.attribution import file_changed_event
@@ -30,7 +31,13 @@ from tui_agent.protocol.events.files import (
     FolderChange,
     PlannedFileChange,
 )
-from tui_agent.protocol.events.session import ErrorRaised, SessionHeadMoved, SessionTitled, WorkspaceMoved
+from tui_agent.protocol.events.session import (
+    ErrorRaised,
+    RevertedHunk,
+    SessionHeadMoved,
+    SessionTitled,
+    WorkspaceMoved,
+)
 from tui_agent.protocol.events.turn import TurnFinished, UserQueued, UserUnqueued
 from tui_agent.protocol.settings import SessionSettings
 
@@ -68,17 +75,20 @@ def _folder_changes(
 ) -> tuple[FolderChange, ...]:
     """Return the generated folders of a plan with the numbers of restored files and of files that are kept."""
     folders = {act.path: act.folder for act in plan.actions if act.folder}
-    done, left = (Counter(folders[path] for path in paths if path in folders) for paths in (restored, kept))
+    removed = _removed_paths(plan).intersection(restored)
+    done, gone, left = (
+        Counter(folders[path] for path in paths if path in folders) for paths in (restored, removed, kept)
+    )
     return tuple(
-        FolderChange(path=folder, files=done[folder], conflicts=left[folder])
+        FolderChange(path=folder, files=done[folder], removed=gone[folder], conflicts=left[folder])
         for folder in sorted(done | left)[:MAX_PATHS_IN_EVENT]
     )
 
 
 def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str, ...]:
-    """Replace generated folders in `overwrite` (with `/` at their end) by their files in the plan."""
+    """Replace generated folders in `overwrite` (with `/` at their end) by their files in the plan, `/` by all files."""
     folders = {path for path in overwrite if path.endswith("/")}
-    files = (act.path for act in plan.actions if act.folder in folders)
+    files = (act.path for act in plan.actions if act.folder in folders or "/" in folders)
     return (*(path for path in overwrite if path not in folders), *files)
 
 
@@ -114,12 +124,15 @@ class Rewind:
         if target.conversation:
             await self._recorder.fold_branch_at(target.to_seq)
         close_calls(self._recorder, why=TURN_ENDED_FIRST)
-        restored = None
+        restored, start = None, self._recorder.state.seq
         if target.files and self._checkpointing.store is not None and target.checkpoint:
             await self._checkpointing.checkpoint_workspace()
+            start = self._recorder.state.seq
             restored = await self._restore(self._checkpointing.store, target)
         if target.conversation:
             self._move(target, files=restored is not None, from_seq=self._recorder.state.seq)
+        elif restored is not None and restored[1].paths:
+            await self._move_past_file_changes(replace(target, reason="files"), *restored, from_seq=start)
         if restored is not None:
             self._record_restored(target, *restored)
         self._record_checkpoint(previous_commit)
@@ -141,14 +154,32 @@ class Rewind:
         outcome = await self._restore(store, target)
         if outcome is None or outcome[1].paths != (command.path,):
             raise UsageError(f"{command.path} changed in the meantime.", hint="Nothing was reverted.")
-        for file in outcome[1].files:
-            recorder.append(file_changed_event(self._blobs, file, "human", None))
-        target = replace(target, to_seq=recorder.state.seq)
-        await recorder.fold_branch_at(target.to_seq)
-        self._move(target, files=True, from_seq=start)
+        reverted = RevertedHunk(
+            path=command.path, before=command.before, after=command.after, hunk=command.hunk
+        )
+        await self._move_past_file_changes(target, *outcome, from_seq=start, hunk=reverted)
         self._record_restored(target, *outcome)
         self._record_checkpoint(previous_commit)
         await recorder.commit()
+
+    async def _move_past_file_changes(
+        self,
+        target: Target,
+        plan: RestorePlan,
+        restored: RestoreResult,
+        *,
+        from_seq: int,
+        hunk: RevertedHunk | None = None,
+    ) -> None:
+        """Record restored files in a conversation that stays as it is, so that a redo to `from_seq` undoes them."""
+        recorder, generated = self._recorder, _generated_paths(plan)
+        for file in restored.files:
+            if file.path not in generated:
+                recorder.append(file_changed_event(self._blobs, file, "human", None))
+        target = replace(target, to_seq=recorder.state.seq)
+        with anyio.CancelScope(shield=True):  # the files are restored already
+            await recorder.fold_branch_at(target.to_seq)
+        self._move(target, files=True, from_seq=from_seq, hunk=hunk)
 
     async def plan(self, command: PlanRevert) -> None:
         """Record which files a revert to `command.to_seq` would change, without changing them."""
@@ -213,7 +244,7 @@ class Rewind:
         await self._recorder.commit()
         return plan, await store.restore(plan, _expand_overwrite(target.overwrite, plan))
 
-    def _move(self, target: Target, *, files: bool, from_seq: int) -> None:
+    def _move(self, target: Target, *, files: bool, from_seq: int, hunk: RevertedHunk | None = None) -> None:
         recorder = self._recorder
         before = recorder.state
         recorder.append(
@@ -227,6 +258,7 @@ class Rewind:
                 iteration=before.iteration,
                 agents=before.delegate_count,
                 run_id=before.run_id,
+                hunk=hunk,
             )
         )
         close_calls(recorder, why="the session was reverted to here")
@@ -274,22 +306,19 @@ class Rewind:
                 record_setting(recorder, key, reverted, present, changed_by="engine")
 
     def _record_restored(self, target: Target, plan: RestorePlan, restored: RestoreResult) -> None:
-        recorder = self._recorder
-        generated = {act.path for act in plan.actions if act.folder}
-        if not target.conversation:  # the conversation stays, so it must mention that files changed
-            for file in restored.files:
-                if file.path in generated:
-                    continue
-                recorder.append(file_changed_event(self._blobs, file, "human", None))
+        recorder, generated = self._recorder, _generated_paths(plan)
         paths = tuple(path for path in restored.paths if path not in generated)
         kept = tuple(path for path in restored.kept_paths if path not in restored.blocked)
+        own_kept = tuple(path for path in kept if path not in generated)
         recorder.append(
             CheckpointRestored(
                 source=target.checkpoint,
                 commit=restored.commit,
                 paths=paths[:MAX_PATHS_IN_EVENT],
                 unlisted_count=max(0, len(paths) - MAX_PATHS_IN_EVENT),
-                skipped_paths=tuple(path for path in kept if path not in generated)[:MAX_PATHS_IN_EVENT],
+                removed_count=len(_removed_paths(plan).intersection(paths)),
+                skipped_paths=own_kept[:MAX_PATHS_IN_EVENT],
+                unlisted_skipped_count=max(0, len(own_kept) - MAX_PATHS_IN_EVENT),
                 folders=_folder_changes(plan, restored.paths, kept),
             )
         )
@@ -306,6 +335,14 @@ class Rewind:
         commit = "" if store is None else store.head or previous_commit
         if commit and commit != recorder.state.commit:
             recorder.append(CheckpointTaken(part=recorder.state.parts - 1, commit=commit, author="human"))
+
+
+def _removed_paths(plan: RestorePlan) -> set[str]:
+    return {act.path for act in plan.actions if act.kind == "remove"}
+
+
+def _generated_paths(plan: RestorePlan) -> set[str]:
+    return {act.path for act in plan.actions if act.folder}
 
 
 async def _read(store: Checkpoints, path: str) -> bytes | None:

@@ -13,7 +13,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
 
-Reason = Literal["revert", "undo", "redo", "branch", "hunk"]
+Reason = Literal["revert", "undo", "redo", "branch", "hunk", "files"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The files that the session changed: on the current branch with line counts, and across all undos and redos.
 
-Invariant: `ModifiedFiles` follows files in time order, not along the branch, because reverting only the conversation
+Invariant: `FilesChanged` leaves out what a person changed before the session first changed the same file; later changes
+by a person are part of the file's net change. `ModifiedFiles` follows files in time order, not along the branch, because reverting only the conversation
 leaves files unchanged.
 """
 
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from tui_agent.folds.session.generated_files import FolderFiles, GeneratedFiles
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged
-from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.session import RevertedHunk, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted
 
 
@@ -49,9 +50,10 @@ class ChangedFile:
 class FilesChangedView:
     """The changed files in order of first change. Files that have their original content again are left out.
 
-    `added` and `removed` are the sums over `files`. `turn_files` are the paths changed in the newest turn,
+    `added` and `removed` are the sums over `files`. `turn_files` are the paths that the newest turn changed,
     and `last_seq` is the newest change to any file. `folders` are generated folders, whose files are only counted;
-    `unlisted_count` counts other changed files that the log does not list.
+    `unlisted_count` counts other changed files that the log does not list. `reverted` are the hunks that were reverted
+    by themselves after the session's newest change of their file.
     """
 
     files: tuple[ChangedFile, ...] = ()
@@ -61,9 +63,10 @@ class FilesChangedView:
     last_seq: int = -1
     folders: tuple[FolderFiles, ...] = ()
     unlisted_count: int = 0
+    reverted: frozenset[RevertedHunk] = frozenset()
 
 
-TAKES = (FileChanged, TurnStarted, CheckpointTaken)
+TAKES = (FileChanged, TurnStarted, CheckpointTaken, SessionHeadMoved)
 """The classes of event payloads that `FilesChanged` handles. It ignores all other events."""
 
 
@@ -76,15 +79,22 @@ class FilesChanged:
         self._last_seq = -1
         self._generated = GeneratedFiles()
         self._unlisted_count = 0
+        self._reverted: set[RevertedHunk] = set()
         self._view: FilesChangedView | None = None
 
     def apply(self, ev: Envelope) -> bool:
         payload = ev.payload
-        if isinstance(payload, FileChanged):
+        if isinstance(payload, FileChanged) and (payload.author != "human" or payload.path in self._files):
             self._add_change(payload, ev.seq)
         elif isinstance(payload, TurnStarted) and self._turn_files:
             self._turn_files = {}
-        elif isinstance(payload, CheckpointTaken) and (payload.folders or payload.unlisted_count):
+        elif isinstance(payload, SessionHeadMoved) and payload.hunk is not None:
+            self._reverted.add(payload.hunk)
+        elif (
+            isinstance(payload, CheckpointTaken)
+            and payload.author != "human"
+            and (payload.folders or payload.unlisted_count)
+        ):
             self._generated.add(payload.folders)
             self._unlisted_count += payload.unlisted_count
         else:
@@ -93,7 +103,9 @@ class FilesChanged:
         return True
 
     def _add_change(self, change: FileChanged, seq: int) -> None:
-        self._turn_files[change.path] = None
+        if change.author != "human":
+            self._turn_files[change.path] = None
+            self._reverted = {hunk for hunk in self._reverted if hunk.path != change.path}
         self._last_seq = seq
         known = self._files.get(change.path) or ChangedFile(
             change.path, change.before, disk_sha256_before=change.disk_sha256_before
@@ -125,6 +137,7 @@ class FilesChanged:
                 self._last_seq,
                 self._generated.view(),
                 self._unlisted_count,
+                frozenset(self._reverted),
             )
         return self._view
 

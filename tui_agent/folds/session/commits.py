@@ -14,16 +14,25 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 
 @dataclass(slots=True)
 class Commits:
-    """Collects the seq and the commit of each `checkpoint.taken` and `checkpoint.restored`, oldest first."""
+    """Collects the seq and the commit of each `checkpoint.taken` and `checkpoint.restored`, oldest first.
+
+    What the user changed between two turns is found only when the later turn is about to change something. Such a
+    checkpoint counts from the event before that turn (`as_of_seq`), so that an undo restores it.
+    """
 
     seqs: list[int] = field(default_factory=list)
     commits: list[str] = field(default_factory=list)
 
     def apply(self, ev: Envelope) -> bool:
-        if not isinstance(ev.payload, CheckpointTaken | CheckpointRestored):
-            return False
-        self.seqs.append(ev.seq)
-        self.commits.append(ev.payload.commit)
+        match ev.payload:
+            case CheckpointTaken(as_of_seq=int(as_of_seq), commit=commit):
+                seq = max([as_of_seq, *self.seqs[-1:]])
+            case CheckpointTaken(commit=commit) | CheckpointRestored(commit=commit):
+                seq = ev.seq
+            case _:
+                return False
+        self.seqs.append(seq)
+        self.commits.append(commit)
         return True
 
     def view(self) -> tuple[str, ...]:

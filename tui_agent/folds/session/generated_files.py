@@ -6,7 +6,7 @@ Invariant: a file that changed twice counts once as far as the size of its folde
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from tui_agent.protocol.events.files import FolderChange
+from tui_agent.protocol.events.files import CheckpointRestored, FolderChange
 from tui_agent.protocol.unicode_text import format_count
 
 FolderFiles: TypeAlias = tuple[str, int]
@@ -44,3 +44,19 @@ def format_files(count: int, folders: Sequence[FolderFiles]) -> str:
     """Return a number of files and generated folders as text: `2 files and .venv/ 2,570 files`; `0 files`."""
     own = format_count(count, "file") if count or not folders else ""
     return " and ".join(filter(None, (own, format_folders(folders))))
+
+
+def describe_restored(restored: CheckpointRestored) -> str:
+    """Return what a restore did as a sentence: `2 files restored, 1 file and .venv/ 2,570 files removed.`"""
+    total = len(restored.paths) + restored.unlisted_count
+    kept = [(folder.path, folder.files - folder.removed) for folder in restored.folders]
+    gone = [(folder.path, folder.removed) for folder in restored.folders]
+    parts = [
+        f"{format_files(count, found)} {word}"
+        for count, folders, word in (
+            (total - restored.removed_count, kept, "restored"),
+            (restored.removed_count, gone, "removed"),
+        )
+        if (found := [folder for folder in folders if folder[1]]) or count
+    ]
+    return f"{', '.join(parts)}." if parts else "No file was changed."

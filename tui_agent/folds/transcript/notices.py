@@ -6,7 +6,7 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.folds.session.generated_files import format_files, format_folders
+from tui_agent.folds.session.generated_files import describe_restored
 from tui_agent.folds.text.labels import (
     fork_changes,
     skipped_lines_notice,
@@ -68,6 +68,7 @@ _HEAD_MOVES = {
     "redo": "Redid everything up to {event}.",
     "branch": "Switched to another branch, at {event}. /redo switches back.",
     "hunk": "Reverted one change of a file. /redo restores it.",
+    "files": "Reverted files only; the conversation stays. /redo undoes this.",
 }
 
 
@@ -272,13 +273,12 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
 
 @NOTICE_HANDLERS.on(CheckpointRestored)
 def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> None:
-    count = len(payload.paths) + payload.unlisted_count
-    folders = payload.restored_folders
-    restored = f"{format_files(count, folders)} restored." if count or folders else "No file was restored."
-    paths = ", ".join(payload.skipped_paths[:3]) + (" …" if len(payload.skipped_paths) > 3 else "")
-    named = ", ".join(filter(None, (paths, format_folders(payload.kept_folders))))
-    kept = f"Kept your versions of these files, because you changed them: {named}" if named else ""
-    draft.add_notice(ev, "resume", "warning" if kept else "info", (restored, kept))
+    kept = ""
+    if payload.kept_count:
+        names = [*payload.skipped_paths, *(path for path, _ in payload.kept_folders)]
+        listed = ", ".join(names[:3]) + (", …" if payload.kept_count > len(names[:3]) else "")
+        kept = f"{format_count(payload.kept_count, 'file')} kept, because you changed them: {listed}"
+    draft.add_notice(ev, "resume", "warning" if kept else "info", (describe_restored(payload), kept))
 
 
 @NOTICE_HANDLERS.on(SessionForked)

@@ -197,6 +197,8 @@ def _on_agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> No
 
 @TOOL_HANDLERS.on(FileChanged)
 def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
+    if payload.author == "human":  # belongs to no turn
+        return
     draft.sums.files.add(payload.path)
     draft.sums.added += payload.added
     draft.sums.removed += payload.removed
@@ -204,5 +206,7 @@ def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
 
 @TOOL_HANDLERS.on(CheckpointTaken)
 def _on_checkpoint_taken(draft: Draft, ev: Envelope, payload: CheckpointTaken) -> None:
+    if payload.author == "human":
+        return
     draft.sums.generated.add(payload.folders)
     draft.sums.unlisted_count += payload.unlisted_count

@@ -66,13 +66,14 @@ class FileChanged(Payload):
 class FolderChange(FrozenModel):
     """The changed files of a folder of generated files, such as `.venv/`: their number, not their names.
 
-    `total` is the number of files in the folder that checkpoints contain. `conflicts` counts further files that someone
-    else also changed and that therefore stay as they are.
+    `total` is the number of files in the folder that checkpoints contain. `removed` counts those of `files` that a
+    restore removed. `conflicts` counts further files that someone else also changed and that therefore stay as they are.
     """
 
     path: str
     files: int
     total: int = 0
+    removed: int = 0
     conflicts: int = 0
 
 
@@ -80,7 +81,9 @@ class CheckpointTaken(Payload):
     """The workspace's files were saved as `commit` in the session's `checkpoints.git`.
 
     `part` is the index of the answer's part (such as a tool call) after which the checkpoint was taken; -1 is the state
-    before the session's first change. `author` is who changed `paths` since the previous checkpoint. At most
+    before the session's first change. `author` is who changed `paths` since the previous checkpoint. `as_of_seq` is set
+    if the turn had not changed anything yet: the files then count as those at that event, the last one before the turn.
+    At most
     `MAX_PATHS_IN_EVENT` paths are listed; `unlisted_count` counts the rest. Files in generated folders are only
     counted, in `folders`. `skipped` are short phrases about files that are not in the commit (too large, over the
     quota).
@@ -95,6 +98,7 @@ class CheckpointTaken(Payload):
     folders: tuple[FolderChange, ...] = ()
     skipped: tuple[str, ...] = ()
     call_id: CallId | None = None
+    as_of_seq: int | None = None
 
 
 class PlannedFileChange(FrozenModel):
@@ -141,7 +145,8 @@ class CheckpointRestored(Payload):
     """Files were restored from the checkpoint `source`; `commit` is the workspace afterwards.
 
     `commit` differs from `source` if some files were not restored: those in `skipped_paths` (also changed by someone
-    else) and files that the session never changed.
+    else) and files that the session never changed. `removed_count` counts those of the restored paths whose file is gone
+    now, `unlisted_skipped_count` the skipped paths that are not listed.
     """
 
     kind: Literal["checkpoint.restored"] = "checkpoint.restored"
@@ -149,13 +154,16 @@ class CheckpointRestored(Payload):
     commit: str
     paths: tuple[str, ...]
     unlisted_count: int = 0
+    removed_count: int = 0
     skipped_paths: tuple[str, ...] = ()
+    unlisted_skipped_count: int = 0
     folders: tuple[FolderChange, ...] = ()
 
     @property
-    def restored_folders(self) -> tuple[tuple[str, int], ...]:
-        """The generated folders in which files were restored, with their number."""
-        return tuple((folder.path, folder.files) for folder in self.folders if folder.files)
+    def kept_count(self) -> int:
+        """The number of files that were kept because someone else changed them, also in generated folders."""
+        in_folders = sum(files for _, files in self.kept_folders)
+        return len(self.skipped_paths) + self.unlisted_skipped_count + in_folders
 
     @property
     def kept_folders(self) -> tuple[tuple[str, int], ...]:

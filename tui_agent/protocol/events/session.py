@@ -76,26 +76,36 @@ class WorkspaceMoved(Payload):
     previous: str
 
 
+class RevertedHunk(FrozenModel):
+    """A hunk of a recorded file change that was reverted; the fields are those of the command `RevertHunk`."""
+
+    path: str
+    before: str | None
+    after: str | None
+    hunk: int
+
+
 class SessionHeadMoved(Payload):
     """The session moved to an earlier event: the branch continues from `to_seq`. Later events stay in the log.
 
     The envelope's `parent` of this event is `to_seq` itself. `from_seq` is the previous end of the branch, so that the
     move can be undone. `parts`, `turn`, `iteration` and `agents` (delegates started) are the session's counts so far,
     so that no number is used twice. `files` is True if the workspace is restored too (`checkpoint.restored` follows).
-    With the reason `hunk`, only a file changed: `to_seq` is the `file.changed` just before, and `from_seq` the event
-    before that change.
+    With the reasons `hunk` and `files`, only files changed: `to_seq` is the event just before, and `from_seq` the event
+    before the changes. `hunk` is the reverted hunk.
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
     to_seq: int
     from_seq: int
-    reason: Literal["revert", "undo", "redo", "branch", "hunk"]
+    reason: Literal["revert", "undo", "redo", "branch", "hunk", "files"]
     files: bool = False
     parts: int = 0
     turn: int = 0
     iteration: int = 0
     agents: int = 0
     run_id: RunId | None = None
+    hunk: RevertedHunk | None = None
 
 
 class SessionContextLoaded(Payload):

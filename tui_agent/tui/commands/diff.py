@@ -6,6 +6,8 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import FilesChanged, FilesChangedView
 from tui_agent.folds.transcript.entries import TurnEntry
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.diff import DiffSheet
@@ -37,7 +39,7 @@ def _show_turn(context: AppContext, turn: int) -> None:
 
 
 async def _events_of(context: AppContext, turn: int) -> list[Envelope]:
-    """Return the events of a turn on the current branch; none if there is no such turn."""
+    """Return the events of a turn on the current branch without the user's own changes; none if there is no such turn."""
     ends = [entry for entry in context.views.transcript.view().entries if isinstance(entry, TurnEntry)]
     index = next((index for index, entry in enumerate(ends) if entry.turn == turn), None)
     first = 0 if not index else ends[index - 1].seq + 1
@@ -50,4 +52,8 @@ async def _events_of(context: AppContext, turn: int) -> list[Envelope]:
         for number, event in enumerate(events)
         if isinstance(event.payload, TurnStarted) and event.payload.turn == turn
     ]
-    return events[starts[-1] :] if starts else []
+    return [event for event in events[starts[-1] :] if not _is_by_user(event.payload)] if starts else []
+
+
+def _is_by_user(payload: Payload) -> bool:
+    return isinstance(payload, FileChanged | CheckpointTaken) and payload.author == "human"

@@ -90,7 +90,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "new": _with_options(session.start_session, summary=session.reset_session),
     "pause": _with_options(session.pause, resume=session.resume),
     "queue": _with_options(session.send_queued, take=session.unqueue, send=session.send_queued),
-    "undo": lambda context, _: context.rewind.undo(),
+    "undo": lambda context, argument: context.rewind.undo(argument),
     "redo": lambda context, _: context.rewind.redo(),
     "revert": lambda context, argument: context.rewind.revert(argument),
     "replay": replay.open_replay,

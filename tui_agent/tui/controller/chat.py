@@ -149,7 +149,7 @@ class ChatWidget(TranscriptWidget):
         message.stop()
         entry = next((entry for entry in self.chat.entries if entry.id == message.entry_id), None)
         argument = str(entry.seq - 1) if isinstance(entry, UserEntry) else ""
-        if message.action == "diff" and isinstance(entry, TurnEntry):
+        if isinstance(entry, TurnEntry):
             argument = f"turn {entry.turn}"
         self.chat.app.do(message.action, argument)
 

@@ -8,11 +8,10 @@ from typing import ClassVar
 
 from textual import events
 
-from tui_agent.folds.session.generated_files import FolderFiles
-from tui_agent.folds.transcript.entries import UserEntry
+from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
-from tui_agent.protocol.events.files import CheckpointPlanned, PlannedFileChange
+from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, PlannedFileChange
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.controller.host import SessionHost
@@ -20,16 +19,16 @@ from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.text import clean_line
 from tui_agent.units import format_elapsed
 
-ALL = "*"
-MAX_FILES = 12
+ALL = "/"
 _CHOICES = (
-    Item("both", "conversation and files", about="nothing is lost: /redo restores it"),
+    Item("both", "conversation and files", about="/redo restores both"),
     Item("conversation", "conversation only", about="files stay as they are"),
-    Item("files", "files only", about="the conversation stays as it is"),
+    Item("files", "files only", about="/redo restores them"),
 )
 
 
-_KEPT = "Changed by you since"
+_FILES, _LEFT = "Files", "Kept"
+_KEPT = "Undo one of them anyway"
 
 
 class KeptFilesPicker(Picker):
@@ -55,13 +54,42 @@ class RewindActions:
         self._picker: Picker | None = None
         self._to_seq = -1
 
-    def undo(self) -> None:
-        """Undo the newest turn; put its message back into the prompt."""
+    def undo(self, argument: str = "") -> None:
+        """Undo the newest turn; put its message back into the prompt.
+
+        With `argument` (`turn N`), ask whether to undo that turn and all later ones.
+        """
+        if argument and not self._is_newest_turn(argument):
+            self._undo_from(argument)
+            return
         if self._host.views.branches.view().undo_to is None:
             self._host.app.say("Nothing to undo yet.", "warning")
             return
         self._give_back(self._sent_messages()[-1:])
         self._host.submit(Undo())
+
+    def _is_newest_turn(self, argument: str) -> bool:
+        turns = [
+            entry.turn
+            for entry in self._host.views.transcript.view().entries
+            if isinstance(entry, UserEntry | TurnEntry)
+        ]
+        return argument == f"turn {max(turns, default=0)}"
+
+    def _undo_from(self, argument: str) -> None:
+        entries = self._host.views.transcript.view().entries
+        ends = [entry for entry in entries if isinstance(entry, TurnEntry)]
+        index = next((index for index, end in enumerate(ends) if argument == f"turn {end.turn}"), None)
+        turn = -1 if index is None else ends[index].turn
+        message = next((entry for entry in self._sent_messages() if entry.turn == turn), None)
+        if index is None or (message is None and not index):
+            self._host.app.say(f'There is no "{argument}" to undo here. Example: /undo turn 2.', "warning")
+            return
+        later = len(ends) - index - 1
+        # A turn without a message continued the one before.
+        to_seq = ends[index - 1].seq if message is None else message.seq - 1
+        title = f"Undo {argument}" + (f" and {format_count(later, 'later turn')}" if later else "")
+        self.go(to_seq, title, message)
 
     def redo(self) -> None:
         """Redo the part of the conversation that the newest undo or revert removed."""
@@ -122,8 +150,9 @@ class RewindActions:
         if views.restore_seq <= max(self._asked_at, self._host.seen_seq):
             return
         self._asked_at = views.restore_seq
-        if (views.skipped_paths or views.skipped_folders) and views.restore_target_seq >= 0:
-            self._ask_about_kept(views.skipped_paths, views.skipped_folders, views.restore_target_seq)
+        restored = views.newest_restore
+        if restored is not None and restored.kept_count and views.restore_target_seq >= 0:
+            self._ask_about_kept(restored, views.restore_target_seq)
 
     def go(
         self,
@@ -151,31 +180,35 @@ class RewindActions:
 
         looking = Item("", "looking at the files …", offered=False, group="Files")
         self._picker = Picker(lambda: host.app.looks, title, [*_CHOICES, looking])
+        self._picker.total = ""
         self._to_seq, host.views.restore_plan = to_seq, None
         host.app.push_screen(self._picker, chosen)
         host.submit(PlanRevert(to_seq=to_seq))
 
-    def _ask_about_kept(self, paths: Sequence[str], folders: Sequence[FolderFiles], to_seq: int) -> None:
+    def _ask_about_kept(self, restored: CheckpointRestored, to_seq: int) -> None:
         """Ask which of the kept files to restore. They were kept because someone else had changed them too."""
-        host = self._host
-        count = len(paths) + sum(files for _, files in folders)
-        kept = (*paths, *(path for path, _ in folders))
-        items = [Item("", "keep your versions", about="none of your changes is lost")]
-        if len(kept) > 1:
-            items.append(Item(ALL, f"restore all {count:,} anyway", about="/redo restores your version"))
-        items += [Item(path, path, about="restore", group=_KEPT, is_path=True) for path in paths]
+        host, count = self._host, restored.kept_count
+        items = [Item("", "keep your versions", about="nothing of yours is lost")]
+        if count > 1:
+            items.append(Item(ALL, f"undo all {count:,} anyway", about="/redo restores your versions"))
+        items += [Item(path, path, group=_KEPT, is_path=True) for path in restored.skipped_paths]
         items += [
-            Item(path, path, about="restore", right=format_count(files, "file"), group=_KEPT, is_path=True)
-            for path, files in folders
+            Item(path, path, right=format_count(files, "file"), group=_KEPT, is_path=True)
+            for path, files in restored.kept_folders
         ]
+        if rest := restored.unlisted_skipped_count:
+            about = "undone only together with all"
+            items.append(Item("", f"and {format_count(rest, 'more file')}", about, offered=False))
 
         def choose(value: str | None) -> None:
             if value:
-                overwrite = kept if value == ALL else (value,)
-                host.submit(Revert(to_seq=to_seq, conversation=False, overwrite=overwrite))
+                host.submit(Revert(to_seq=to_seq, conversation=False, overwrite=(value,)))
 
-        title = f"Kept your versions ({count:,})"
+        title = (
+            f"Kept {format_count(count, 'file')}, because you changed {'it' if count == 1 else 'them'} too"
+        )
         picker = KeptFilesPicker(lambda: host.app.looks, title, items)
+        picker.total = ""
         picker.typed_ahead = host.questions.typed_ahead()
         picker.paste_elsewhere = host.app.prompt.editor.post_message
         host.app.push_screen(picker, choose)
@@ -205,30 +238,28 @@ def _plan_items(planned: CheckpointPlanned) -> list[Item]:
     if planned.unavailable:
         return [Item("", clean_line(planned.unavailable), offered=False, group="Files cannot be restored")]
     if not planned.changes and not planned.folders:
-        return [Item("", "no file would change", offered=False, group="Files")]
-    rows = [_act_item(act) for act in planned.changes[:MAX_FILES]]
-    rest = len(planned.changes) - len(rows) + planned.unlisted_count
-    if rest:
-        rows.append(Item("", f"and {rest:,} more", offered=False, group="Files"))
-    for folder in planned.folders[:MAX_FILES]:
-        kept = f"kept: {folder.conflicts:,} also changed by you" if folder.conflicts else ""
-        count = format_count(folder.files + folder.conflicts, "file")
-        rows.append(
-            Item("", folder.path, about=kept, right=count, offered=False, group="Files", is_path=True)
-        )
+        return [Item("", "no file would change", offered=False, group=_FILES)]
+    rows = [_act_item(act) for act in sorted(planned.changes, key=lambda act: bool(act.conflict))]
+    for folder in planned.folders:
+        for count, group in ((folder.files, _FILES), (folder.conflicts, _LEFT)):
+            if count:
+                about = "also changed by you" if group == _LEFT else ""
+                word = " removed" if group == _FILES and folder.removed == count else ""
+                right = f"{format_count(count, 'file')}{word}"
+                rows.append(_file_item(folder.path, group, about=about, right=right))
+    rows.sort(key=lambda row: row.group == _LEFT)
+    if planned.unlisted_count:
+        rows.append(Item("", f"and {format_count(planned.unlisted_count, 'more file')}", offered=False))
     return rows
 
 
 def _act_item(act: PlannedFileChange) -> Item:
+    if act.conflict:
+        return _file_item(act.path, _LEFT, about=act.conflict)
     counts = " ".join(f"{sign}{count}" for sign, count in (("+", act.added), ("−", act.removed)) if count)
     change = {"create": "restored", "remove": "removed", "write": counts, "mode": "mode"}[act.operation]
-    about = f"kept: {act.conflict}" if act.conflict else change
-    return Item(
-        "",
-        act.path,
-        about=about,
-        right=counts if act.conflict else "",
-        offered=False,
-        group="Files",
-        is_path=True,
-    )
+    return _file_item(act.path, _FILES, right=change)
+
+
+def _file_item(path: str, group: str, *, about: str = "", right: str = "") -> Item:
+    return Item("", path, about=about, right=right, offered=False, group=group, is_path=True)

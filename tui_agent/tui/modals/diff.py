@@ -4,7 +4,7 @@ Invariant: the counts are those of the diffs shown; nothing is reverted without 
 """
 
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from textual.strip import Strip
@@ -15,6 +15,7 @@ from tui_agent.folds.text.hunks import first_line, hunk_sides, split_hunks
 from tui_agent.folds.text.line_diff import LineDiff, count_line_changes
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.protocol.commands import RevertHunk
+from tui_agent.protocol.events.session import RevertedHunk
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
@@ -49,7 +50,6 @@ class DiffSheet(Viewer):
     def __init__(self, context: AppContext, title: str, read_files: ReadFiles, *, empty: str) -> None:
         super().__init__(lambda: context.app.looks, title, self._draw_files, empty="reading …")
         self.follows = frozenset({"files", "transcript"})
-        self.extra = ("diff_file", "diff_hunk", "diff_revert")
         self._session, self._read_files, self._if_none = context, read_files, empty
         self._files: Sequence[ChangedFile] = ()
         self._folders: Sequence[FolderFiles] = ()
@@ -62,6 +62,7 @@ class DiffSheet(Viewer):
         self._stops: list[Stop] = []
         self._chosen: tuple[str, int] = ("", -1)
         """Path and hunk of the chosen stop."""
+        self._reverted: frozenset[RevertedHunk] = frozenset()
         self._message: tuple[str, Role] = "", "t2"
         self._asked_at = -1
         """The newest event when the last revert was requested; -1 if its outcome was shown."""
@@ -81,6 +82,7 @@ class DiffSheet(Viewer):
         view = await self._read_files()
         self._files = files = view.files
         self._folders, self._unlisted_count = view.folders, view.unlisted_count
+        self._reverted = self._session.views.files.view().reverted
         self._empty = self._if_none
         paths = [file.path for file in files]
         if self._chosen[0] not in paths:
@@ -115,8 +117,10 @@ class DiffSheet(Viewer):
         count = format_count(own, "file")
         if len(self._page) < len(self._files):
             return f"files {self._first + 1:,}–{self._first + len(self._page):,} of {count}"
-        diffs = [diff for diff, _ in self._comparisons.values() if diff is not None]
-        added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
+        counts = [
+            _count_lines(file, self._comparisons.get(file.path), self._reverted) for file in self._files
+        ]
+        added, removed = (sum(side) for side in zip(*counts, strict=True)) if counts else (0, 0)
         changes = format_line_changes(added, removed, self.looks.symbols.minus)
         lines = [words for words, _ in changes]
         return ", ".join(filter(None, (" ".join([count, *lines]), format_folders(self._folders, most=1))))
@@ -138,6 +142,18 @@ class DiffSheet(Viewer):
         self._session.worker(self._read(), "diff")
 
     # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def head(self, width: int) -> list[Strip]:
+        """Return the title, and a row that names the chosen file and change wherever the body is scrolled to."""
+        rows = super().head(width)
+        number = next((n for n, file in enumerate(self._files) if file.path == self._chosen[0]), None)
+        if number is None:
+            return rows
+        place = f"file {number + 1:,} of {len(self._files) + self._unlisted_count:,}"
+        if hunks := len(_hunks_of(self._comparisons.get(self._chosen[0]))):
+            place += f", change {max(0, self._chosen[1]) + 1:,} of {hunks:,}"
+        path = fit_path(clean_line(self._chosen[0]), width - len(place) - 3, self.looks.symbols.ellipsis)
+        return [rows[0], self.line(width, [self.part(path, "accent")], [self.part(place, "t2")]), *rows[1:]]
 
     def _draw_files(self, facts: Facts) -> None:
         self._stops = []
@@ -173,7 +189,9 @@ class DiffSheet(Viewer):
         head: list[Part] = [part(path, facts.style(bold=True)), ("  ", facts.style())]
         diff, note = (None, "") if found is None else found
         if diff is not None:
-            changes = format_line_changes(diff.added, diff.removed, facts.looks.symbols.minus)
+            changes = format_line_changes(
+                *_count_lines(file, found, self._reverted), facts.looks.symbols.minus
+            )
             head += [(f" {words}", facts.style(role)) for words, role in changes]
         chosen = file.path == self._chosen[0]
         if diff is None or note:
@@ -190,6 +208,10 @@ class DiffSheet(Viewer):
         for number, strips in enumerate(self._hunks[file.path, facts.width]):
             yield Stop(file, number, len(facts.rows) if number else first_row)
             is_chosen = chosen and number == max(0, self._chosen[1])
+            if _identify(file, number) in self._reverted:
+                text = f"Reverted: {_describe_lines(_hunks_of(found)[number])}"
+                facts.line([_mark(facts, is_chosen), (text, facts.style("t3"))])
+                continue
             facts.rows += [
                 Strip.join([_gutter(facts, is_chosen, not index), strip])
                 for index, strip in enumerate(strips)
@@ -198,12 +220,22 @@ class DiffSheet(Viewer):
     def foot(self, width: int) -> list[Strip]:
         text, role = self._message
         shown = self.text_rows(width, text, role) if text else []
-        copy = ["view_copy"] if self.plain else []
-        return [
-            *self.spacer(width),
-            *shown,
-            self.keys_row(width, *self.extra, "view_scroll", *copy, "view_close"),
-        ]
+        path, hunk = self._chosen[0], max(0, self._chosen[1])
+        file = next((file for file in self._files if file.path == path), None)
+        hunks = len(_hunks_of(self._comparisons.get(path)))
+        offered = {
+            "diff_file": len(self._files) > 1,
+            "diff_hunk": hunks > 1 or len(self._files) > 1,
+            "diff_revert": file is not None
+            and hunks > 0
+            and _identify(file, hunk) not in self._reverted
+            and not self._session.running,
+            "view_scroll": True,
+            "view_copy": bool(self.plain),
+            "view_close": True,
+        }
+        keys = [name for name, is_offered in offered.items() if is_offered]
+        return [*self.spacer(width), *shown, self.keys_row(width, *keys)]
 
     # -- keys --------------------------------------------------------------------------------------------------------
 
@@ -255,17 +287,26 @@ class DiffSheet(Viewer):
         self._choose(self._index)
 
     def scroll_rows(self, by: int) -> None:
-        """Scroll, and choose the first change that is visible."""
         super().scroll_rows(by)
         self.call_after_refresh(self._choose_visible)
 
+    def scroll_page(self, direction: int) -> None:
+        super().scroll_page(direction)
+        self.call_after_refresh(self._choose_visible)
+
+    def scroll_to_end(self, direction: int) -> None:
+        super().scroll_to_end(direction)
+        self.call_after_refresh(self._choose_visible)
+
     def _choose_visible(self) -> None:
+        """After scrolling, choose the first visible change, unless the chosen one is visible."""
         rows = [stop.row for stop in self._stops]
         top = self._body.scroll_offset.y
         if rows and not top <= rows[self._index] < top + self._body.size.height:
             stop = self._stops[max(0, bisect_right(rows, top) - 1)]
-            self._chosen = stop.file.path, stop.hunk
-            self.redraw()
+            if self._chosen != (stop.file.path, stop.hunk):
+                self._chosen = stop.file.path, stop.hunk
+                self.redraw()
 
     # -- reverting ---------------------------------------------------------------------------------------------------
 
@@ -278,6 +319,8 @@ class DiffSheet(Viewer):
         diff, _ = self._comparisons.get(file.path, (None, ""))
         if context.running:
             self._say("A turn is running. You can revert when it has ended.")
+        elif _identify(file, number) in self._reverted:
+            self._say("This change is reverted already.")
         elif diff is None or number < 0:
             self._say(f"{file.path} has no change that can be reverted by itself.")
         else:
@@ -302,6 +345,29 @@ class DiffSheet(Viewer):
         self.redraw()
 
 
+def _hunks_of(comparison: tuple[LineDiff | None, str] | None) -> list[str]:
+    return [] if comparison is None or comparison[0] is None else split_hunks(comparison[0].text)
+
+
+def _identify(file: ChangedFile, hunk: int) -> RevertedHunk:
+    return RevertedHunk(path=file.path, before=file.before, after=file.after, hunk=hunk)
+
+
+def _count_lines(
+    file: ChangedFile, comparison: tuple[LineDiff | None, str] | None, reverted: Collection[RevertedHunk]
+) -> tuple[int, int]:
+    """Return the numbers of added and removed lines of a file, without its reverted hunks."""
+    diff = None if comparison is None else comparison[0]
+    if diff is None:
+        return 0, 0
+    gone = [
+        count_line_changes(*hunk_sides(hunk))
+        for number, hunk in enumerate(_hunks_of(comparison) if reverted else [])
+        if _identify(file, number) in reverted
+    ]
+    return diff.added - sum(added for added, _ in gone), diff.removed - sum(removed for _, removed in gone)
+
+
 def _text_of(comparison: tuple[LineDiff | None, str]) -> str:
     diff, note = comparison
     return note if diff is None else diff.text or note
@@ -309,12 +375,16 @@ def _text_of(comparison: tuple[LineDiff | None, str]) -> str:
 
 def _describe(file: ChangedFile, hunk: str, minus: str) -> list[str]:
     """Return what reverting a hunk would do, as paragraphs."""
-    old, new = hunk_sides(hunk)
-    first = first_line(hunk)
-    lines = f"lines {first}–{first + len(new) - 1}" if len(new) > 1 else f"line {first}"
-    counts = " ".join(words for words, _ in format_line_changes(*count_line_changes(old, new), minus))
+    changes = format_line_changes(*count_line_changes(*hunk_sides(hunk)), minus)
+    counts = " ".join(words for words, _ in changes)
     kept = "You changed this file too: your other lines stay. " if "human" in file.authors else ""
-    return [f"{file.path}, {lines}: {counts}", f"{kept}Only this change is reverted. /redo restores it."]
+    place = f"{file.path}, {_describe_lines(hunk)}"
+    return [f"{place}: {counts}", f"{kept}Only this change is reverted. /redo restores it."]
+
+
+def _describe_lines(hunk: str) -> str:
+    first, count = first_line(hunk), len(hunk_sides(hunk)[1])
+    return f"lines {first}–{first + count - 1}" if count > 1 else f"line {first}"
 
 
 def _mark(facts: Facts, chosen: bool) -> Part:

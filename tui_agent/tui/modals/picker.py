@@ -86,6 +86,8 @@ class Picker(ChoiceSheet[str | None]):
         self.empty = empty
         self.free = free
         """Description of a typed text that is not the label of an item; empty if only items can be chosen."""
+        self.total: str | None = None
+        """Text at the right of the title; None for the number of rows."""
         self._preview = preview
         self.chosen = next((index for index, item in enumerate(self.items) if item.current), 0)
 
@@ -142,7 +144,8 @@ class Picker(ChoiceSheet[str | None]):
         return matches[self.chosen] if self.chosen < len(matches) else None
 
     def head(self, width: int) -> list[Strip]:
-        count = f"{self.count} of {len(self.items)}" if self.field.text else str(len(self.items) or "")
+        total = str(len(self.items) or "") if self.total is None else self.total
+        count = f"{self.count} of {len(self.items)}" if self.field.text else total
         pen = self.pen._replace(ground="s2")
         cursor = self.pen._replace(ground="t1").style("s2")
         typed = self.field.parts(width - 4, pen.style(), cursor, "type to filter", pen.style("t3"))
@@ -156,10 +159,7 @@ class Picker(ChoiceSheet[str | None]):
             key = self.key_map.key_of("list_close")
             text = f'Nothing matches "{self.field.text}". {key} clears.' if self.field.text else self.empty
             return self.text_rows(width, clean_line(text), "t3")
-        longest = max(len(clean_line(item.label)) for item in items)
-        paths = [len(clean_line(item.about)) + len(item.right) for item in items if item.is_path]
-        room = width - max(paths) - 8 if paths else 0  # a path may take all but the words beside it
-        label_width = min(longest + 3, max(12, width // 2, room))
+        widths = self._label_widths(width, items)
         rows: list[Strip] = []
         self.cursor_row = None
         group = ""
@@ -170,6 +170,7 @@ class Picker(ChoiceSheet[str | None]):
                 group = item.group
             if index == self.chosen:
                 self.cursor_row = len(rows)
+            label_width = widths["" if self.field.text else item.group]
             key_of_row = (
                 self.field.text.strip(),
                 index,
@@ -182,6 +183,22 @@ class Picker(ChoiceSheet[str | None]):
                 self._row_cache[key_of_row] = self._item_rows(width, index, item, label_width)
             rows += self._row_cache[key_of_row]
         return rows
+
+    def _label_widths(self, width: int, items: Sequence[Item]) -> dict[str, int]:
+        """Return the width of the labels for each group; groups without paths share one, and a filtered list has one."""
+        groups: dict[str, list[Item]] = {}
+        with_paths = set() if self.field.text else {item.group for item in items if item.is_path}
+        for item in items:
+            groups.setdefault(item.group if item.group in with_paths else "", []).append(item)
+        widths = {}
+        for group, members in groups.items():
+            longest = max(len(clean_line(item.label)) for item in members)
+            paths = [len(clean_line(item.about)) + len(item.right) for item in members if item.is_path]
+            room = width - max(paths) - 8 if paths else 0  # a path may take all but the words beside it
+            widths[group] = min(longest + 3, max(12, width // 2, room))
+        return {item.group: widths[item.group if item.group in with_paths else ""] for item in items} | {
+            "": widths.get("", 0)
+        }
 
     def _item_rows(self, cells: int, index: int, item: Item, label_width: int) -> list[Strip]:
         pen, symbols = self.choice_pen(index), self.looks.symbols

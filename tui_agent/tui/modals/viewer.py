@@ -77,9 +77,9 @@ class Viewer(Sheet[None]):
     def scroll_to_end(self, direction: int) -> None:
         """Scroll to the beginning of the text if `direction` is -1, to the end if it is 1."""
         if direction < 0:
-            self._body.scroll_home(animate=False)
+            self._body.scroll_home(animate=False, immediate=True)
         else:
-            self._body.scroll_end(animate=False)
+            self._body.scroll_end(animate=False, immediate=True)
 
     def copy(self) -> bool:
         """Copy the text of the sheet; return False if there is no text to copy."""

@@ -22,7 +22,6 @@ from tui_agent.workspace.checkpoints.rooted_files import LINK, FileState
 from tui_agent.workspace.checkpoints.store_state import CheckpointStore, Entry
 from tui_agent.workspace.checkpoints.unsaved_files import parse_before_lines, parse_left_lines
 
-CHANGED_SINCE = "changed since the newest checkpoint"
 CHANGED_BY_YOU = "also changed by you"
 NOT_SAVED = "existed before the session changed it, and was not saved"
 
@@ -36,7 +35,8 @@ class TouchedPaths:
 
     `unsaved` paths had files that no checkpoint contained when the session changed them. `first_kept` maps paths whose
     files were later saved by a person's commit to that commit. A path that a restore skipped, or that a person may have
-    changed after an aborted run, is in both `session` and `humans`.
+    changed after an aborted run, is in both `session` and `humans`. A file that a person removed and the session then
+    created again is not in `humans`: nothing of it is the person's.
     """
 
     session: set[str] = field(default_factory=set)
@@ -50,13 +50,14 @@ async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedP
     out = await shadow.git("log", "-z", "--format=%H%n%an%n%B", f"{base}..{tip}", "--")
     authors: dict[str, str] = {}
     new_paths: dict[str, set[str]] = {}
+    left: set[str] = set()
+    removed_by_human: set[str] = set()
     result = TouchedPaths()
     for item in split_names(out):
         commit, author, message = item.lstrip("\n").split("\n", 2)
         authors[commit], new_paths[commit] = author, parse_before_lines(message)
         mode_changes, skipped = changed_mode_paths(message), parse_left_lines(message)
-        result.session.update(skipped)
-        result.humans.update(skipped)
+        left.update(skipped)
         if author == HUMAN:
             result.humans.update(mode_changes - new_paths[commit])
             result.first_kept.update({path: origin for path, origin in skipped.items() if origin})
@@ -65,18 +66,30 @@ async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedP
         else:
             result.session.update(mode_changes)
             result.unsaved.update(new_paths[commit])
-    stdin = "".join(f"{commit}\n" for commit in authors).encode()
+    stdin = "".join(f"{commit}\n" for commit in reversed(authors)).encode()
     out = await shadow.git(
-        "diff-tree", "--stdin", "-r", "-z", "--root", "--name-only", "--no-renames", stdin=stdin
+        "diff-tree", "--stdin", "-r", "-z", "--root", "--name-status", "--no-renames", stdin=stdin
     )
-    commit = ""
-    for word in split_names(out):
+    commit, words = "", iter(split_names(out))
+    for word in words:
         if word in authors:
             commit = word
-        elif authors.get(commit, HUMAN) != HUMAN:
-            result.session.add(word)
-        elif word not in new_paths.get(commit, ()):
-            result.humans.add(word)
+            continue
+        path = next(words)
+        if authors[commit] == HUMAN:
+            if path not in new_paths[commit]:
+                result.humans.add(path)
+            if word == "D":
+                removed_by_human.add(path)
+            else:
+                removed_by_human.discard(path)
+            continue
+        result.session.add(path)
+        if path in removed_by_human:
+            removed_by_human.remove(path)
+            result.humans.discard(path)
+    result.session.update(left)
+    result.humans.update(left)
     return result
 
 
@@ -234,8 +247,8 @@ def _plan_operations(
             kind = _operation_kind(state, source, bits)
             if kind is not None:
                 head_bits = 0 if head is None else shadow.modes.bits(path, head.git_mode)
-                changed_since = "" if matches_entry(state, head, head_bits) else CHANGED_SINCE
-                conflict = changed_since or (CHANGED_BY_YOU if path in ours.humans else "")
+                is_changed = path in ours.humans or not matches_entry(state, head, head_bits)
+                conflict = CHANGED_BY_YOU if is_changed else ""
                 if kind == "remove" and path in ours.unsaved:
                     conflict = conflict or NOT_SAVED
                 operations.append(

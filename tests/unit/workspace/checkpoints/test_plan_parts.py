@@ -69,7 +69,7 @@ async def test_a_plan_names_what_holds_the_place_of_another(tmp_path: Path) -> N
     write(folder, {"box": "human\n"})
     plan = await made.plan_restore(first)
     assert [(act.path, act.kind, act.conflict) for act in plan.actions] == [
-        ("box", "remove", "changed since the newest checkpoint"),
+        ("box", "remove", "also changed by you"),
         ("box/in", "create", "box is not a folder any more"),
         ("free", "remove", ""),
         ("free/in", "create", ""),
