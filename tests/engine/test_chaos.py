@@ -1,4 +1,4 @@
-"""Two hundred turns with a model that misbehaves: every turn ends, every history is legal, no half call ever runs."""
+"""Eighty turns with a model that misbehaves: every turn ends, every history is legal, no half call ever runs."""
 
 import random
 import re
@@ -17,7 +17,8 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import QuestionAsked
 
-TURNS = 200
+TURNS = 80
+"""`tests/soak/test_sessions_for_long.py` plays four thousand."""
 WHOLE = re.compile(r"complete [0-9]+ words")
 
 
@@ -83,6 +84,6 @@ async def chaotic(tmp_path: Path, seed: int, turns: int) -> list[Envelope]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_two_hundred_turns_of_a_chaotic_model_all_end_legally(tmp_path: Path) -> None:
+async def test_eighty_turns_of_a_chaotic_model_all_end_legally(tmp_path: Path) -> None:
     events = await chaotic(tmp_path, 7, TURNS)
-    assert sum(event.payload.kind == "model.retried" for event in events) > 50
+    assert sum(event.payload.kind == "model.retried" for event in events) > 20

@@ -513,7 +513,7 @@ class OtherSessions(SessionMachine):
 def test_sessions_are_what_plain_lists_say(half: type[SessionMachine]) -> None:
     if settings().derandomize:  # as in CI: without seeds of their own both would play the same
         seed(half.__name__)(half)
-    play(half, 40, 10)
+    play(half, 25, 10)
 
 
 @pytest.mark.slow

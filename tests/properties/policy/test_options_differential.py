@@ -13,7 +13,8 @@ from tests.stubs.left_out import only_where
 from tests.stubs.rows import rows
 
 pytestmark = only_where(BWRAP is not None, "bubblewrap is not installed")
-CALLS = 2_000
+CALLS = 800
+"""`tests/soak/test_options_differential_for_long.py` runs two hundred thousand."""
 PROBED = (
     "git log", "git diff", "git blame", "git show", "git grep", "git branch", "xargs", "od", "sed", "sort", "jq", "grep", "rg", "tail", "gawk", "mawk",
 )  # fmt: skip

@@ -13,7 +13,8 @@ from tests.stubs.left_out import only_where
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.protocol.effects import RunEffect
 
-SCRIPTS = 3_000
+SCRIPTS = 1_000
+"""`tests/soak/test_shell_state_for_long.py` plays a hundred thousand."""
 LEAST_ALLOWED = 0.03
 HOSTILE = replace(
     FACTS, option_names=("odd/-delete", "odd/-rf", "odd/@f"), odd_names=("odd/'q'", "odd/x y.py")

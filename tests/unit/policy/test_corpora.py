@@ -27,26 +27,31 @@ HARD_LINES_ALLOWED = 61
 """How many lines of `everyday_hard.txt` run unasked; may only grow."""
 
 
-def list_lines(corpus: str, verdict: str, facts: PolicyFacts) -> list[str]:
-    """Return the places of the lines with this verdict, and their texts where those who work on the policy may read them."""
+def list_lines(corpus: str, verdict: str, *all_facts: PolicyFacts, class_name: str = "") -> list[str]:
+    """Return the places of the lines with this verdict, and their texts where those who work on the policy may read them.
+
+    Each line is judged with all facts before the next, so that it is read once.
+    """
     policy = RulePolicy()
     return [
-        f"{corpus}.txt:{line.number} {line.class_name} {'' if corpus.endswith('held_out') else line.text!r}"
+        f"{corpus}.txt:{line.number} {line.class_name} {facts.policy} {'' if corpus.endswith('held_out') else line.text!r}"
         for line in read_corpus(corpus)
         if line.class_name not in HARMLESS_CLASSES and line.text not in HARMLESS_LINES
+        if class_name in ("", line.class_name)
+        for facts in all_facts
         if policy.decide("run_command", (RunEffect(script=line.text),), facts).verdict == verdict
     ]
 
 
-def show_allowed(corpus: str, facts: PolicyFacts) -> str:
-    return "\n".join(list_lines(corpus, "allow", facts))
+def show_allowed(corpus: str, *all_facts: PolicyFacts) -> str:
+    return "\n".join(list_lines(corpus, "allow", *all_facts))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", ["ask", "plan", "accept-edits"])
 @pytest.mark.parametrize("corpus", ["attacks", "held_out"])
-def test_no_attack_runs_unasked(corpus: str, policy: PolicyName) -> None:
-    assert show_allowed(corpus, hostile_facts(policy)) == ""
+def test_no_attack_runs_unasked(corpus: str) -> None:
+    policies: tuple[PolicyName, ...] = ("ask", "plan", "accept-edits")
+    assert show_allowed(corpus, *map(hostile_facts, policies)) == ""
 
 
 @pytest.mark.slow
@@ -108,5 +113,5 @@ def test_lines_whose_words_name_guarded_files_run_unasked_in_no_profile() -> Non
 @pytest.mark.slow
 def test_nearly_nothing_without_an_end_runs_unasked_in_a_sandbox() -> None:
     facts = clean_facts("accept-edits", sandboxed=True)
-    allowed = [place for place in list_lines("attacks", "allow", facts) if " endless " in place]
+    allowed = list_lines("attacks", "allow", facts, class_name="endless")
     assert len(allowed) <= ENDLESS_LINES_ALLOWED, "\n".join(allowed)

@@ -1,5 +1,6 @@
 """However long, deep or odd a command line is, it is judged with little work, and a rule that denies is heard."""
 
+import cProfile
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -94,18 +95,9 @@ STARS = {
 
 def calls_of(act: Callable[[], object]) -> int:
     """How many functions are called, the same on every machine."""
-    count = 0
-
-    def counted(_frame: FrameType, event: str, _arg: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(counted)
-    try:
-        act()
-    finally:
-        sys.setprofile(None)
-    return count
+    profile = cProfile.Profile()
+    profile.runcall(act)
+    return sum(entry.callcount for entry in profile.getstats())
 
 
 def lines_of(act: Callable[[], object]) -> int:

@@ -121,7 +121,7 @@ class Guards:
 
     def is_open_to_all(self, at: Place) -> bool:
         """Return True for system files without personal data: libraries, headers, the release name."""
-        return any(_lies_below(at.absolute, folder) for folder in self._data.readable)
+        return f"{at.absolute}/".startswith(self._data.readable)
 
     def _is_in_fork(self, at: Place, facts: PolicyFacts) -> bool:
         """Return True if the path lies in a fork's workspace: a folder inside the product's own data folder."""
@@ -166,7 +166,8 @@ class Guards:
         return found and not any(map(data.secret_except.matches, names))
 
     def _is_system(self, at: Place, facts: PolicyFacts) -> bool:
-        if any(_lies_below(at.absolute, folder) for folder in self._data.temporary):
+        folder = f"{at.absolute}/"
+        if folder.startswith(self._data.temporary) or not folder.startswith(self._data.system):
             return False
         return any(
             _lies_below(at.absolute, root) and not (at.inside and _lies_below(facts.workspace, root))
@@ -276,8 +277,10 @@ class _Places:
         self.protected_outside = _group(protected, "outside", "outside_")
         self.starts = _group(found["starts"])
         self.roots = system["roots"]
-        self.readable = system["readable"]
-        self.temporary = system["temporary"]
+        self.system, self.readable, self.temporary = (
+            tuple(f"{folder.rstrip('/')}/" for folder in system[key])
+            for key in ("roots", "readable", "temporary")
+        )
         self.ruin = frozenset(system["ruin"])
         self.sought = SecretPatterns(map(str.lower, secret["names"]))
 
