@@ -70,6 +70,27 @@ async def test_other_files_are_not(tmp_path: Path, workspace: Path, command: str
     assert (workspace / "user.log").exists() and (workspace / "old.txt").exists()
 
 
+MADE = ("write_file", '{"path": "made/a.txt", "content": "new"}')
+
+
+@pytest.mark.parametrize("command", ["rm -r made", "rm made/*.txt", "rm -rf made/a.txt"])
+async def test_a_folder_that_the_agent_made_and_a_wildcard_are_still_asked_about(
+    tmp_path: Path, workspace: Path, command: str
+) -> None:
+    assert await _statuses(tmp_path, MADE, _run(command)) == ["ok", "denied"]
+    assert (workspace / "made/a.txt").exists()
+    tools = [*tools_of("files").values(), *tools_of("shell").values()]
+    answers = [call(MADE), call(_run(command)), say("Done.")]
+    profile = {"policy": RulePolicy().decide, "policy_name": "accept-edits"}
+    async with running(
+        tmp_path / "app", answers, tools, interactive=True, checkpoints=True, **profile
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("permission.requested")
+        assert [result.status for result in bench.results()] == ["ok"]
+        assert (tmp_path / "app/workspace/made/a.txt").exists()
+
+
 async def test_without_checkpoints_nothing_is_deleted(tmp_path: Path, workspace: Path) -> None:
     assert await _statuses(tmp_path, _run("rm old.txt"), checkpoints=False) == ["denied"]
 
