@@ -224,24 +224,32 @@ def test_the_doctor_names_the_repository_only_where_there_is_one(call: Call, wor
     assert checkpoints() == "up to 1000 MB per session, including 256 MB copied from the repository"
 
 
-def test_the_doctors_report_begins_with_what_to_fix() -> None:
+def test_the_doctors_report_begins_with_what_to_fix_and_is_wrapped_for_a_terminal() -> None:
     results = [
         ("version", CheckResult("ok", "tui-agent 1")),
         ("model", CheckResult("note", "No model is set.", "Choose one.")),
         ("sessions", CheckResult("bad", "/x cannot be written.", "Choose another folder.")),
     ]
-    assert describe_results(results).splitlines() == [
+    report = [
         "To fix",
-        "  sessions       /x cannot be written.",
-        "                 Choose another folder.",
+        "  sessions        /x cannot be written.",
+        "                  Choose another folder.",
         "",
         "Worth knowing",
-        "  model          No model is set.",
-        "                 Choose one.",
+        "  model           No model is set.",
+        "                  Choose one.",
         "",
         "Working",
-        "  version        tui-agent 1",
+        "  version         tui-agent 1",
     ]
+    assert describe_results(results).splitlines() == report
+    report[1:3] = [
+        "  sessions        /x cannot be",
+        "                  written.",
+        "                  Choose another",
+        "                  folder.",
+    ]
+    assert describe_results(results, 34).splitlines() == report
 
 
 def test_listing_plugins_imports_none_of_them(call: Call, work: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from textwrap import wrap
 from typing import Literal, NamedTuple
 
 import anyio
@@ -18,7 +19,7 @@ import anyio
 from tui_agent import __version__
 from tui_agent.cli.doctor import startup as doctor_startup
 from tui_agent.cli.options import add_groups, session_options
-from tui_agent.cli.output import say, say_json_lines
+from tui_agent.cli.output import say, say_json_lines, terminal_width
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.repository import find_repository
 from tui_agent.errors import TuiAgentError
@@ -70,19 +71,28 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json_lines({"check": name, **result._asdict()} for name, result in results)
     else:
-        say(describe_results(results))
+        say(describe_results(results, max(60, terminal_width()) if sys.stdout.isatty() else 0))
     return 1 if any(result.state == "bad" for _, result in results) else 0
 
 
-def describe_results(results: Sequence[tuple[str, CheckResult]]) -> str:
-    """Return the results as text: what to fix first, then the limitations, then what works."""
+def describe_results(results: Sequence[tuple[str, CheckResult]], width: int = 0) -> str:
+    """Return the results as text: what to fix first, then the limitations, then what works.
+
+    The lines are wrapped to `width` columns; 0: they are not wrapped.
+    """
     lines: list[str] = []
     for state, title in ("bad", "To fix"), ("note", "Worth knowing"), ("ok", "Working"):
         group = [(name, result) for name, result in results if result.state == state]
         lines += [*([""] if lines else []), title] if group else []
         for name, result in group:
-            lines.append(f"  {name:<14} {result.message}".rstrip())
-            lines += [f"  {'':<14} {result.advice}"] if result.advice else []
+            texts = [
+                line
+                for text in result[1:]
+                if text
+                for line in (wrap(text, width - 18, break_on_hyphens=False) if width else [text])
+            ]
+            names = [name, *[""] * len(texts)]
+            lines += [f"  {label:<15} {text}" for label, text in zip(names, texts, strict=False)]
     return "\n".join(lines)
 
 
@@ -188,7 +198,7 @@ def sessions(base: StartupContext) -> CheckResult:
     known = base.store.list()
     used = format_bytes(sum(summary.size_bytes for summary in known))
     return ok(
-        f"{folder}: {len(known)}, {used}; {format_bytes(shutil.disk_usage(existing).free)} free",
+        f"{folder}: {format_count(len(known), 'session')}, {used}; {format_bytes(shutil.disk_usage(existing).free)} free",
     )
 
 
