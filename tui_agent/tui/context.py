@@ -21,6 +21,7 @@ from tui_agent.ports.session import AppSession
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.cli_client import Ask, JsonRow
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.panes.model_discovery import Server
@@ -91,6 +92,7 @@ class RewindPort(Protocol):
 class ChoicesPort(Protocol):
     """The user's choices that later starts use too."""
 
+    def given_address(self, model: ModelInfo) -> str: ...
     def choose_model(self, name: str, base_url: str = ..., remark: str = ...) -> None: ...
     def remember(self, *, policy: str = ..., **values: str | bool) -> None: ...
 

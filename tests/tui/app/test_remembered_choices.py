@@ -79,7 +79,21 @@ async def test_a_model_from_an_option_is_not_remembered_until_the_user_confirms_
         await run(driven, "/provider claude-sonnet-4-5")
         await driven.press("enter", "enter", "enter")
         await driven.until(lambda: kept(tmp_path).get("model") == "claude-sonnet-4-5")
-        assert driven.app.note.text == "Using claude-sonnet-4-5."
+        assert driven.app.note.text == "Using claude-sonnet-4-5 (answers in 0 ms)."
+
+
+async def test_choosing_the_model_of_an_option_again_remembers_it_with_its_address(tmp_path: Path) -> None:
+    session = engine(FakeSession(golden("night_shift")))
+    model = ModelInfo(profile="mock", provider="openai-chat", model="mock", base_url="http://h/v1")
+    session.feed(SettingsChanged(key="model", value=model.model_dump(mode="json"), previous=None))
+    async with open_app(
+        session=session, options=options(tmp_path), environ={"HOME": str(tmp_path)}
+    ) as driven:
+        await run(driven, "/model mock")
+        await driven.until(lambda: kept(tmp_path).get("model") == "mock")
+        assert kept(tmp_path)["base_url"] == "http://h/v1"
+        [command] = driven.session.submitted
+        assert isinstance(command, SetModel) and (command.model, command.base_url) == ("mock", "http://h/v1")
 
 
 async def test_bypass_is_never_remembered_and_the_choice_before_it_stays(tmp_path: Path) -> None:

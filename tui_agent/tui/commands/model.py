@@ -47,7 +47,10 @@ def use_model(context: AppContext, name: str) -> None:
     if name == "demo" or name.startswith("demo:"):
         play_demo(context, name.partition(":")[2])
         return
-    context.choices.choose_model(name)
+    settings, base_url = context.state.settings, ""
+    if settings is not None and name == settings.model.profile:
+        base_url = context.choices.given_address(settings.model)
+    context.choices.choose_model(name, base_url)
 
 
 def play_demo(context: AppContext, name: str) -> None:

@@ -56,13 +56,15 @@ class ChoiceKeeper:
             self._remembered = in_use
             self._remember_model(model)
 
+    def given_address(self, model: ModelInfo) -> str:
+        """Return the address that the user gave for a model; empty if the model has it by itself."""
+        vendor = PROVIDERS.get(model.profile.partition("/")[0])
+        is_own = vendor is not None and vendor.base_url == model.base_url
+        return "" if is_own or model.profile in self._context.profiles else model.base_url
+
     def _remember_model(self, model: ModelInfo) -> None:
         name, config = model.profile, self._context.config
-        vendor = PROVIDERS.get(name.partition("/")[0])
-        has_own_address = name in self._context.profiles or (
-            vendor is not None and vendor.base_url == model.base_url
-        )
-        self.remember(model=name, base_url="" if has_own_address else model.base_url)
+        self.remember(model=name, base_url=self.given_address(model))
         note = config.note_on_choice("model", name) if config is not None else ""
         self._context.app.say(f"Using {name}{self._remark}.{note}", "done")
 
