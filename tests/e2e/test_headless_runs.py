@@ -313,7 +313,7 @@ def test_a_person_at_a_terminal_sees_what_the_agent_does_and_a_pipe_only_the_ans
     lines = told.decode().replace("\r", "").splitlines()
     assert lines[:4] == [
         "I look.",
-        "  read note1.txt · 1 line",
+        "\x1b[2m  read note1.txt · 1 line\x1b[0m",
         "I change it.",
         "! write new.txt · denied: policy ask requires approval for every write, and no one is there to answer",
     ]

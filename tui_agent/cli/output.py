@@ -98,9 +98,9 @@ def wants_colour(file: TextIO | None = None) -> bool:
     )
 
 
-def dim(text: str) -> str:
-    """Return the text with escape codes that dim it, or unchanged if colour cannot be used."""
-    return f"\x1b[2m{text}\x1b[0m" if wants_colour() else text
+def dim(text: str, file: TextIO | None = None) -> str:
+    """Return the text with escape codes that dim it, or unchanged if colour cannot be used on the stream."""
+    return f"\x1b[2m{text}\x1b[0m" if wants_colour(file) else text
 
 
 def terminal_width(descriptor: int = 1) -> int:

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import TextIO
 
-from tui_agent.cli.output import escape_control, say_json, shorten, terminal_width
+from tui_agent.cli.output import dim, escape_control, say_json, shorten, terminal_width
 from tui_agent.folds.trace.parts import PartRow, Parts
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.units import format_time
@@ -49,7 +49,7 @@ class Progress:
         mark = "" if row.type == "text" else "  " if row.status == "ok" else "! "
         agent = "" if row.agent == "main" else f"{row.agent}: "
         text = shorten(escape_control(f"{mark}{agent}{row.summary}"), max(20, terminal_width(2) - 1))
-        print(text, file=self._out, flush=True)
+        print(dim(text, self._out) if row.status == "ok" else text, file=self._out, flush=True)
         self._has_printed = True
 
     def close(self) -> None:
