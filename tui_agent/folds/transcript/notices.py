@@ -277,7 +277,8 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
     if payload.kept_count:
         names = [*payload.skipped_paths, *(path for path, _ in payload.kept_folders)]
         listed = ", ".join(names[:3]) + (", …" if payload.kept_count > len(names[:3]) else "")
-        kept = f"{format_count(payload.kept_count, 'file')} kept, because you changed them: {listed}"
+        pronoun = "it" if payload.kept_count == 1 else "them"
+        kept = f"{format_count(payload.kept_count, 'file')} kept, because you changed {pronoun}: {listed}"
     draft.add_notice(ev, "resume", "warning" if kept else "info", (describe_restored(payload), kept))
 
 

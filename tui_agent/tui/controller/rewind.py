@@ -28,7 +28,6 @@ _CHOICES = (
 
 
 _FILES, _LEFT = "Files", "Kept"
-_KEPT = "Undo one of them anyway"
 
 
 class KeptFilesPicker(Picker):
@@ -188,12 +187,13 @@ class RewindActions:
     def _ask_about_kept(self, restored: CheckpointRestored, to_seq: int) -> None:
         """Ask which of the kept files to restore. They were kept because someone else had changed them too."""
         host, count = self._host, restored.kept_count
+        group, pronoun = ("Undo it anyway", "it") if count == 1 else ("Undo one of them anyway", "them")
         items = [Item("", "keep your versions", about="nothing of yours is lost")]
         if count > 1:
             items.append(Item(ALL, f"undo all {count:,} anyway", about="/redo restores your versions"))
-        items += [Item(path, path, group=_KEPT, is_path=True) for path in restored.skipped_paths]
+        items += [Item(path, path, group=group, is_path=True) for path in restored.skipped_paths]
         items += [
-            Item(path, path, right=format_count(files, "file"), group=_KEPT, is_path=True)
+            Item(path, path, right=format_count(files, "file"), group=group, is_path=True)
             for path, files in restored.kept_folders
         ]
         if rest := restored.unlisted_skipped_count:
@@ -204,9 +204,7 @@ class RewindActions:
             if value:
                 host.submit(Revert(to_seq=to_seq, conversation=False, overwrite=(value,)))
 
-        title = (
-            f"Kept {format_count(count, 'file')}, because you changed {'it' if count == 1 else 'them'} too"
-        )
+        title = f"Kept {format_count(count, 'file')}, because you changed {pronoun} too"
         picker = KeptFilesPicker(lambda: host.app.looks, title, items)
         picker.total = ""
         picker.typed_ahead = host.questions.typed_ahead()
