@@ -10,7 +10,7 @@ SOURCES := tui_agent plugins tests benchmarks
 WORKERS ?= 4
 # Bytecode is kept whatever the caller set: each worker, and each program that a test starts, would compile all anew.
 export PYTHONDONTWRITEBYTECODE =
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q --ignore tests/soak
 ARGS ?=
 
 .PHONY: run test test-all compile bench check fmt soak mutants wheel lock install clean help

@@ -166,10 +166,19 @@ def test_a_planted_env_file_changes_litellms_environment_but_not_ours(tmp_path: 
     (tmp_path / ".env").write_text(
         "OPENAI_BASE_URL=http://127.0.0.1:1\nLITELLM_LOCAL_MODEL_COST_MAP=True\nPLANTED=1\n"
     )
-    told = "import os; print(os.environ.get('PLANTED', ''), os.environ.get('OPENAI_BASE_URL', ''))"
     bare = imported(
-        f"import os; os.environ['LITELLM_LOCAL_MODEL_COST_MAP'] = 'True'\nimport litellm\n{told}", tmp_path
+        "import os; os.environ['LITELLM_LOCAL_MODEL_COST_MAP'] = 'True'\n"
+        "import litellm; print(os.environ.get('PLANTED', ''))",
+        tmp_path,
     )
     assert bare.stdout.split()[:1] == ["1"], "the trap is not live: litellm loads no .env by itself any more"
-    ours = imported(f"from tui_agent.models.litellm_client import load\nload()\n{told}", tmp_path)
-    assert ours.stdout.split() == []
+    ours = imported(
+        "import os\n"
+        "before = dict(os.environ)\n"
+        "from tui_agent.models.litellm_client import BEFORE_IMPORT, load\n"
+        "load()\n"
+        "changed = {name for name, value in os.environ.items() if before.get(name) != value}\n"
+        "assert not changed - {*BEFORE_IMPORT, 'TIKTOKEN_CACHE_DIR'}, changed\n",
+        tmp_path,
+    )
+    assert (ours.returncode, ours.stdout, ours.stderr) == (0, "", "")

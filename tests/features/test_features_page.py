@@ -5,7 +5,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.stubs.rows import rows
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "features.md").read_text(encoding="utf-8")
@@ -42,7 +42,7 @@ def ways_out(test: ast.AST) -> list[str]:
     return found + [ast.unparse(node) for node in own if isinstance(node, ast.Return)]
 
 
-@pytest.mark.parametrize("path", sorted({path for path, _ in NAMED}))
+@rows("path", sorted({path for path, _ in NAMED}))
 def test_every_named_test_exists_and_runs_to_its_end(path: str) -> None:
     tests = definitions_of(path)
     names = [name for named, name in NAMED if named == path and name] or list(tests)

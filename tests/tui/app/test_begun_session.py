@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
+from copy import deepcopy
+from functools import cache
 
 import pytest
 
@@ -9,6 +11,7 @@ from tests.stubs.fake_session import FakeFollower, FakeSession
 from tests.stubs.story import responded
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.unit.folds.test_begun import kept_of
+from tui_agent.folds.session.snapshot import Snapshot
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.base import Payload
@@ -22,6 +25,26 @@ from tui_agent.tui.screens.trace.screen import TraceScreen
 
 MODEL = ModelInfo(profile="fake", provider="fake", model="fake-model", window=10_000)
 TURNS = VERY_LONG // 3 + 50
+
+
+@cache
+def _history(first: tuple[Payload, ...]) -> tuple[list[Record], Snapshot]:
+    """The records of the session, with `first` at their beginning, and what an engine keeps of them; made once."""
+    session = FakeSession()
+    session.feed(SessionStarted(workspace="/w", product="test", settings=SessionSettings(model=MODEL)))
+    session.feed(SessionTitled(title="A long day", titled_by="user"))
+    session.feed(*first)
+    for turn in range(1, TURNS + 1):
+        _feed_turn(session, turn)
+    kept = kept_of(session.records)
+    assert kept is not None
+    return session.records, kept
+
+
+def _feed_turn(session: FakeSession, number: int) -> None:
+    session.feed(UserMessageReceived(text=f"question number {number}"))
+    session.feed(TurnStarted(turn=number))
+    session.feed(TurnFinished(turn=number, reason="finished", duration_ms=1.0))
 
 
 class _SlowFollower(FakeFollower):
@@ -39,21 +62,13 @@ class _LongSession(FakeSession):
     """So long that its history is not read before `read` is set."""
 
     def __init__(self, *first: Payload) -> None:
-        super().__init__()
+        records, kept = _history(first)
+        super().__init__(records)
         self.read = asyncio.Event()
-        self.feed(SessionStarted(workspace="/w", product="test", settings=SessionSettings(model=MODEL)))
-        self.feed(SessionTitled(title="A long day", titled_by="user"))
-        self.feed(*first)
-        for turn in range(1, TURNS + 1):
-            self.turn(turn)
-        kept = kept_of(self.records)
-        assert kept is not None
-        self.standing = (self.records[-1].seq, kept)
+        self.standing = (records[-1].seq, deepcopy(kept))
 
     def turn(self, number: int) -> None:
-        self.feed(UserMessageReceived(text=f"question number {number}"))
-        self.feed(TurnStarted(turn=number))
-        self.feed(TurnFinished(turn=number, reason="finished", duration_ms=1.0))
+        _feed_turn(self, number)
 
     def follow(self, after: int = -1) -> FakeFollower:
         follower = _SlowFollower(self, after)

@@ -2,11 +2,13 @@
 
 import asyncio
 import re
+from functools import cache
 
 import pytest
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, open_app
+from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.controller.chat import ChatWidget
 from tui_agent.tui.transcript.window import LONG, REACH
@@ -15,12 +17,17 @@ TURNS = LONG // 2 + 1_000
 
 
 def _very_long() -> FakeSession:
+    return FakeSession(_records())
+
+
+@cache
+def _records() -> list[Record]:
     session = FakeSession()
     for turn in range(1, TURNS + 1):
         session.feed(UserMessageReceived(text=f"question number {turn}"))
         session.feed(TurnStarted(turn=turn))
         session.feed(TurnFinished(turn=turn, reason="interrupted", duration_ms=1.0))
-    return session
+    return session.records
 
 
 def _widget(driven: Driven) -> ChatWidget:

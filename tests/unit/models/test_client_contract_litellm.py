@@ -1,13 +1,9 @@
 """The contract for litellm's client, in OpenAI's and Anthropic's form. One module, so that it is imported once."""
 
-import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from pathlib import Path
 
 import anyio
 import pytest
@@ -279,27 +275,6 @@ async def test_a_fault_has_one_outcome(case: Case) -> None:
         assert rig.server is not None
         assert len(rig.server.requests) == 1
     case.check(outcome)
-
-
-def test_importing_litellm_loads_no_dotenv_and_prints_nothing(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("OPENAI_API_BASE=http://127.0.0.1:1\nPLANTED=1\n")
-    code = (
-        "import os\n"
-        "before = dict(os.environ)\n"
-        "from tui_agent.models.litellm_client import BEFORE_IMPORT, load\n"
-        "load()\n"
-        "changed = {name for name, value in os.environ.items() if before.get(name) != value}\n"
-        "assert not changed - {*BEFORE_IMPORT, 'TIKTOKEN_CACHE_DIR'}, changed\n"
-    )
-    environ = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "PYTHONPATH": str(Path(__file__).parents[3]),
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 GEMINI = partial(http_rig, "gemini", LiteLLMClient, "gemini/gemini-2.5-pro")
