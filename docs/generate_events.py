@@ -34,6 +34,7 @@ ORDER = (
     "agent",
     "todo",
     "env",
+    "command",
     "plugin",
     "eval",
 )

@@ -5,7 +5,7 @@ function `register(api: PluginApi) -> None`, or both. Importing a plugin must do
 process when the plugin is loaded, and registers objects such as tools. Each object is stored with the plugin's name, so that it can be listed, traced and disabled.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -23,7 +23,7 @@ from tui_agent.folds.text.glob import compile_path_pattern
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
 from tui_agent.folds.text.word_forms import split_text as word_forms
 from tui_agent.folds.text.word_forms import strip_accents
-from tui_agent.plugin_functions import FunctionTool, hook, tool
+from tui_agent.plugin_functions import FunctionTool, command, hook, tool
 from tui_agent.ports.agent import (
     Action,
     Agent,
@@ -35,6 +35,7 @@ from tui_agent.ports.agent import (
     SayMessage,
 )
 from tui_agent.ports.artifact import is_artifact, read_artifact
+from tui_agent.ports.command import CommandAnswer
 from tui_agent.ports.delegate import DelegateReport, Delegates, DelegateTask
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileContent, FileInfo
 from tui_agent.ports.hook import HOOK_EVENTS, HookAnswer
@@ -155,6 +156,17 @@ class PluginApi(Protocol):
         If `event` is a kind such as `tool.finished`, `target` is called after each event of this kind is stored, and its
         return value is ignored. If `event` is one of `HOOK_EVENTS`, `target` must be an `async` function that takes a dict
         and returns a `HookAnswer` or None.
+        """
+        ...
+
+    def command(
+        self, name: str, function: Callable[..., Awaitable[object]], *, help: str, arguments: str = ""
+    ) -> None:
+        """Register a slash command, such as `/standup`.
+
+        `await function(text, state)` gets the text after the name and the session's state. It returns a text, which is
+        sent to the agent as the user's message, a display block, which is shown to the user, or a `CommandAnswer`.
+        `arguments` is a hint for the user, such as `[DATE]`.
         """
         ...
 
@@ -280,6 +292,7 @@ __all__ = [
     "BlobNotFound",
     "BlobText",
     "CallTools",
+    "CommandAnswer",
     "Content",
     "CustomBlock",
     "DelegateReport",
@@ -363,6 +376,7 @@ __all__ = [
     "WriteEffect",
     "act",
     "actions",
+    "command",
     "compile_path_pattern",
     "diff_lines",
     "escape_unprintable",

@@ -4,7 +4,7 @@ Invariant: the function itself is unchanged; its signature and docstring say eve
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias, get_type_hints
 
@@ -36,6 +36,10 @@ class Registry(Protocol):
     def tool(self, tool: Any) -> None: ...
 
     def hook(self, event: str, target: Callable[..., object]) -> None: ...
+
+    def command(
+        self, name: str, function: Callable[..., Awaitable[object]], *, help: str, arguments: str
+    ) -> None: ...
 
 
 class FunctionTool:
@@ -102,6 +106,27 @@ class FunctionHook:
     def register(self, api: Registry) -> None:
         """Register the hook."""
         api.hook(self.event, self.function)
+
+
+class FunctionCommand:
+    """A slash command made of a function by `@command`."""
+
+    def __init__(
+        self, function: Callable[..., Awaitable[object]], name: str, help: str, arguments: str
+    ) -> None:
+        self.function = function
+        self._name, self._help, self._arguments = name, help, arguments
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def register(self, api: Registry) -> None:
+        """Register the command."""
+        api.command(self._name, self.function, help=self._help, arguments=self._arguments)
+
+
+DECORATED = (FunctionTool, FunctionHook, FunctionCommand)
+"""The classes of the objects that the decorators make."""
 
 
 def _arguments(args: BaseModel) -> dict[str, Any]:
@@ -171,6 +196,21 @@ def tool(
 def hook(event: str) -> Callable[[Callable[..., object]], FunctionHook]:
     """Call the function for every event of a kind such as `"tool.finished"`, or at a hook event; see `PluginApi.hook`."""
     return lambda function: FunctionHook(function, event)
+
+
+def command(
+    name: str, *, help: str = "", arguments: str = ""
+) -> Callable[[Callable[..., Awaitable[object]]], FunctionCommand]:
+    """Make a slash command of an `async` function of the text after its name and the state; see `PluginApi.command`.
+
+    Without `help`, the first line of the docstring is used.
+    """
+
+    def decorate(function: Callable[..., Awaitable[object]]) -> FunctionCommand:
+        said = help or (inspect.getdoc(function) or "").partition("\n")[0]
+        return FunctionCommand(function, name, said, arguments)
+
+    return decorate
 
 
 def _names(names: Names) -> tuple[str, ...]:

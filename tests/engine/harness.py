@@ -1,6 +1,6 @@
 """An engine over a real log in a folder, with doubles for model, policy and tools."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
+from tui_agent.ports.command import SlashCommand
 from tui_agent.ports.delegate import DelegationRules
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook
@@ -264,6 +265,7 @@ async def running(
     tokens: Tokens | None = None,
     try_confined: bool = False,
     load_changed: Callable[[], ChangedExtensions | None] | None = None,
+    commands: Mapping[str, SlashCommand] | None = None,
 ) -> AsyncIterator[Bench]:
     """An engine that serves until the block ends; `env` makes the environment of a workspace."""
     clock = clock or QuickClock()
@@ -287,6 +289,7 @@ async def running(
                 agents or {"default": ModelAgent},
                 hooks,
                 recorder.listeners,
+                commands or {},
             )
         ),
         policy=FakePolicy(policy),

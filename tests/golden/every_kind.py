@@ -3,9 +3,10 @@
 from tests.golden.scribe import SONNET, Scribe, fingerprint
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
-from tui_agent.protocol.display import MarkdownBlock, TableBlock
+from tui_agent.protocol.display import MarkdownBlock, TableBlock, TextBlock
 from tui_agent.protocol.effects import InternalEffect, ReadEffect, RunEffect, WriteEffect, digest_effects
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
+from tui_agent.protocol.events.command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPinned,
@@ -449,6 +450,8 @@ def after_the_crash(s: Scribe, back_to: int) -> None:
     )
     s.emit(TurnFinished(turn=3, reason="interrupted", duration_ms=700.0))
     s.emit(PluginUnloaded(plugin="broken"))
+    s.emit(CommandsOffered(owner="user", items=(OfferedCommand(name="standup", help="Report."),)))
+    s.emit(CommandRan(name="standup", arguments="monday", display=(TextBlock(text="Nothing yet."),)))
     s.emit(PluginEvent(plugin="notes", name="state", version=1, data={"pages": 3}))
     s.emit(VerifierFinished(verifier="tests", reward=1.0, output="ok"))
     s.emit(EvalScored(case="fix-it", passed=True, score=1.0))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from tui_agent.config.front_matter import split_front_matter
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project_files import ProjectFiles
 from tui_agent.config.small_files import read_regular
@@ -25,8 +26,6 @@ MAX_SKILLS: Final = 100
 MAX_FILES: Final = 200
 MAX_DESCRIPTION_CHARS: Final = 1_024
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_QUOTED: Final = re.compile(r"""(["'])(.*)\1[ \t]*+(?:\#.*)?""", re.DOTALL)
-_KEY: Final = re.compile(r"([A-Za-z][\w-]*+)[ \t]*+:[ \t]*+(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,34 +222,6 @@ def _broken(name: str, origin: str, path: str, fault: str) -> _Skill:
             name=_strip_invisible(name), description="", origin=kind, path=_strip_invisible(path), fault=fault
         )
     )
-
-
-def split_front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Split a text into front matter and body. Front matter has `key: value` lines, continued by indented lines."""
-    lines = text.splitlines()
-    if not lines or lines[0].strip() != "---":
-        return {}, text
-    end = next((index for index, line in enumerate(lines[1:], start=1) if line.strip() in ("---", "...")), 0)
-    if not end:
-        return {}, text
-    values: dict[str, str] = {}
-    key = ""
-    for line in lines[1:end]:
-        match = _KEY.fullmatch(line)
-        if match is not None:
-            key = match[1].lower()
-            values[key] = _parse_value(match[2])
-        elif key and line[:1] in (" ", "\t"):
-            values[key] = f"{values[key]} {line.strip()}".strip()
-    return values, "\n".join(lines[end + 1 :]).strip()
-
-
-def _parse_value(value: str) -> str:
-    value = value.strip()
-    if value in (">", "|", ">-", "|-", ">+", "|+"):
-        return ""
-    quoted = _QUOTED.fullmatch(value)
-    return quoted[2] if quoted is not None else value
 
 
 def _join_files(files: tuple[str, ...]) -> str:

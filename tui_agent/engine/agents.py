@@ -3,13 +3,14 @@
 Invariant: an agent only returns actions; the policy judges its calls exactly as it judges a model's calls.
 """
 
+from collections.abc import Callable
 from typing import Final, Literal
 
 from tui_agent.context.init_guide import GUIDE_FILE, Survey, render_guide, survey
 from tui_agent.engine.components import EngineParts
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.ports.agent import Action, AskModel, CallTools, Finish, ModelQuery, Reject, SayMessage
+from tui_agent.ports.agent import Action, Agent, AskModel, CallTools, Finish, ModelQuery, Reject, SayMessage
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.ids import CallId
@@ -19,6 +20,8 @@ INIT_SOURCE: Final[Literal["init"]] = "init"
 """The value of `user.message.source` for messages that `InitAgent` answers."""
 SPAWN_TOOL = "spawn_subtask"
 """The tool that starts a delegate."""
+SHELL_TOOL = "run_command"
+"""The tool that runs a command."""
 
 
 class ModelAgent:
@@ -113,6 +116,30 @@ class HandoffAgent:
             return Finish()
         self._is_handed_over = True
         return CallTools((self._call,))
+
+
+class ShellFirstAgent:
+    """The agent of a turn whose message names commands to run first. Afterwards `agent` answers the message."""
+
+    name = "shell-first"
+
+    def __init__(self, commands: tuple[str, ...], make_agent: Callable[[], Agent]) -> None:
+        self._commands = commands
+        self._agent = make_agent()
+
+    async def step(self, state: SessionStateView, ask: AskModel) -> Action:
+        """Return the calls that run the commands the first time, then what the agent wants."""
+        commands, self._commands = self._commands, ()
+        if not commands:
+            return await self._agent.step(state, ask)
+        return CallTools(
+            tuple(
+                ToolCallPart(
+                    call_id=CallId(f"shell_{index}"), name=SHELL_TOOL, arguments={"command": command}
+                )
+                for index, command in enumerate(commands)
+            )
+        )
 
 
 def require_role(parts: EngineParts, name: str) -> None:

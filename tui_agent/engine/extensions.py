@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from tui_agent.engine.recorder import EventListener, Recorder
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.ports.agent import Agent
+from tui_agent.ports.command import SlashCommand
 from tui_agent.ports.hook import Hook
 from tui_agent.ports.middleware import Middleware
 from tui_agent.protocol.events.base import Payload
@@ -25,6 +26,8 @@ class Extensions:
     hooks: Sequence[Hook] = ()
     """The hooks of the session, in the order in which they run."""
     listeners: Sequence[EventListener] = ()
+    commands: Mapping[str, SlashCommand] = field(default_factory=dict)
+    """The slash commands that run in the engine, by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from tui_agent.engine.prompt_hooks import PromptHooks
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.session_title import title_from_message
 from tui_agent.engine.settings import SettingCommand, apply_setting, revoke_rule
+from tui_agent.engine.slash_commands import SlashCommands
 from tui_agent.engine.tools.hooks import NO_VERDICT, HookVerdict
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.turns import Turns
@@ -82,6 +83,7 @@ class Engine:
         self._rewind = Rewind(parts, self._checkpointing)
         self._prompt_hooks = PromptHooks(parts)
         self._reload = PluginReload(parts, self._turns)
+        self._slash = SlashCommands(parts, self._turns, self._begin_turn)
 
     def submit(self, command: Command) -> None:
         """Queue a command of the user."""
@@ -127,7 +129,7 @@ class Engine:
             await act()
 
     def _carry_out(self, command: Command, group: TaskGroup) -> None:
-        state = self._parts.recorder.state
+        command, state = self._slash.as_run_command(command), self._parts.recorder.state
         waits_for_plan = self._running_plan is not None and isinstance(command, HeadMoveCommand)
         running = self._turns.is_running and not waits_for_plan
         reason = check_command(command, state, running, self._decisions, self._answers)
@@ -195,12 +197,12 @@ class Engine:
             case commands.SetOutputWidth(columns=columns):
                 if isinstance(self._parts.env, OutputWidthSetter):
                     self._parts.env.output_columns = columns
-            case commands.StopJob(job_id=job_id) if job_id is not None:
-                group.start_soon(self._jobs.stop, job_id, "user")
-            case commands.StopJob():
-                group.start_soon(self._jobs.end_all, "stopped", "user")
+            case commands.StopJob(job_id=job_id):
+                group.start_soon(self._jobs.stop_for_user, job_id)
             case commands.Rename(title=title):
                 self._parts.recorder.append(SessionTitled(title=title, titled_by="user"), cause=command.id)
+            case commands.RunCommand():
+                group.start_soon(self._guard_async, partial(self._slash.run, command, group))
             case commands.ReloadPlugins():
                 group.start_soon(self._guard_async, partial(self._reload.run, command))
             case _ if isinstance(command, SettingCommand):

@@ -10,7 +10,7 @@ from typing import Literal
 import anyio
 
 from tui_agent.engine.agent_state import StateKeeper
-from tui_agent.engine.agents import INIT_SOURCE, HandoffAgent, InitAgent
+from tui_agent.engine.agents import INIT_SOURCE, HandoffAgent, InitAgent, ShellFirstAgent
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.compaction.commands import require_messages, restore_messages
 from tui_agent.engine.components import EngineParts
@@ -142,6 +142,9 @@ class Turns:
         self._delegating.requested_by = "agent" if addressed is None else "user"
         if addressed is not None and addressed.source == INIT_SOURCE and settings is not None:
             parts = parts.with_agents({settings.agent: partial(InitAgent, parts.env)})
+        elif addressed is not None and addressed.shell and settings is not None:
+            make = partial(ShellFirstAgent, addressed.shell, parts.agents[settings.agent])
+            parts = parts.with_agents({settings.agent: make})
         elif addressed is not None and settings is not None:
             make_agent = partial(HandoffAgent, addressed.to_agent, parts.blobs.read_text(addressed.text))
             parts = parts.with_agents({settings.agent: make_agent})
@@ -159,7 +162,9 @@ class Turns:
         recorder, clock, scope = self._parts.recorder, self._parts.clock, self.scope
         turn = recorder.state.turn + 1
         prompt = recorder.state.pending_prompt
-        is_addressed = prompt is not None and (prompt.to_agent or prompt.source == INIT_SOURCE)
+        is_addressed = prompt is not None and (
+            prompt.to_agent or prompt.shell or prompt.source == INIT_SOURCE
+        )
         addressed = prompt if is_addressed else None
         started = clock.monotonic()
         try:

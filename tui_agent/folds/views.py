@@ -266,7 +266,7 @@ class Views:
                 self.newest_restore, self.restore_seq = payload, seq
                 self.restore_target_seq = self._restore_target
             case UserMessageReceived():
-                self.prompts.append(text_preview(payload.text))
+                self.prompts.append(payload.command or text_preview(payload.text))
             case _:
                 pass
 

@@ -5,7 +5,7 @@ Invariant: the session does not see what a plugin registers until the loader col
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -21,6 +21,7 @@ from tui_agent.plugin_host.offers import (
     OfferedLanguage,
     OfferedMiddleware,
     OfferedPolicyTable,
+    OfferedSlashCommand,
     OfferedTool,
     Offers,
 )
@@ -30,6 +31,7 @@ from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.repomap import MapLanguage
 from tui_agent.ports.tool import Tool, ToolSpec
+from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.settings import ModelInfo
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
@@ -150,6 +152,17 @@ class OwnedApi:
         else:
             self.offers.asked.append(OfferedHookFunction(self.plugin, point, target))
         self.names.append(f"hook:{event}")
+
+    def command(
+        self, name: str, function: Callable[..., Awaitable[object]], *, help: str, arguments: str = ""
+    ) -> None:
+        """Register a slash command. Raises `PluginError` if the function is not `async`."""
+        name = name.removeprefix("/")
+        if not inspect.iscoroutinefunction(function):
+            raise PluginError(f"The function of the command /{name} of {self.plugin} is not `async def`.")
+        self._reserve("command", name)
+        offer = OfferedCommand(name=name, help=help, arguments=arguments)
+        self.offers.commands.append(OfferedSlashCommand(self.plugin, offer, function))
 
     def _check_open(self) -> None:
         if not self._open:

@@ -16,7 +16,7 @@ from types import ModuleType
 from tui_agent import __version__
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_api import API_VERSION
-from tui_agent.plugin_functions import FunctionHook, FunctionTool
+from tui_agent.plugin_functions import DECORATED
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.discover import FoundPlugin, PluginPlaces, discover
 from tui_agent.plugin_host.modules import (
@@ -223,9 +223,11 @@ class PluginHost:
         _check_version(api_version if isinstance(api_version, int) else None)
         name = found.entry.partition(":")[2].strip() or "register"
         register = getattr(module, name, None)
-        decorated = [item for item in vars(module).values() if isinstance(item, FunctionTool | FunctionHook)]
+        decorated = [item for item in vars(module).values() if isinstance(item, DECORATED)]
         if not callable(register) and not decorated:
-            raise PluginError(f"It has no function {name}(api), and no function with @tool or @hook.")
+            raise PluginError(
+                f"It has no function {name}(api), and no function with @tool, @hook or @command."
+            )
         folder = found.path if found.path is None or found.path.is_dir() else found.path.parent
         api = OwnedApi(found.name, folder, self._places.notes)
         try:

@@ -10,14 +10,19 @@ from typing import Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
+from tui_agent.errors import PluginError
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.agent import Agent
+from tui_agent.ports.command import CommandAnswer
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.repomap import MapLanguage
 from tui_agent.ports.tool import Tool
+from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.hook import HookEvent
 from tui_agent.protocol.settings import ModelInfo
 
+CommandFunction: TypeAlias = Callable[[str, SessionStateView], Awaitable[object]]
 AnyTool: TypeAlias = Tool[BaseModel]
 
 
@@ -79,6 +84,28 @@ class OfferedHookFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class OfferedSlashCommand:
+    """A slash command that a plugin registered: an `async` function of the text after its name and the state."""
+
+    owner: str
+    offer: OfferedCommand
+    function: CommandFunction
+
+    async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
+        """Call the function. A text that it returns is a message to the agent."""
+        result = await self.function(arguments, state)
+        if isinstance(result, str):
+            return CommandAnswer(result)
+        if isinstance(result, CommandAnswer):
+            return result
+        if isinstance(result, BaseModel):
+            return CommandAnswer(display=(result,))  # type: ignore[arg-type] # checked when it is recorded
+        raise PluginError(
+            f"it returned {type(result).__name__}; return a text, a display block or a CommandAnswer"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class OfferedLanguage:
     """A language that a plugin registered for the repository map."""
 
@@ -98,6 +125,7 @@ class Offers:
     languages: list[OfferedLanguage] = field(default_factory=list)
     hooks: list[OfferedHook] = field(default_factory=list)
     asked: list[OfferedHookFunction] = field(default_factory=list)
+    commands: list[OfferedSlashCommand] = field(default_factory=list)
 
     def add_all(self, other: "Offers") -> None:
         """Add everything that another plugin registered.

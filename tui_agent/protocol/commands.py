@@ -309,6 +309,14 @@ class Redo(CommandBase):
     overwrite: tuple[str, ...] = ()
 
 
+class RunCommand(CommandBase):
+    """Run a slash command that the session offers (`commands.offered`). `name` has no slash."""
+
+    kind: Literal["run_command"] = "run_command"
+    name: str
+    arguments: str = ""
+
+
 class ReloadPlugins(CommandBase):
     """Load the plugins again whose files have changed. They are used from the next iteration on.
 
@@ -361,6 +369,7 @@ Command: TypeAlias = Annotated[
     | RevertHunk
     | Undo
     | Redo
+    | RunCommand
     | ReloadPlugins
     | Close,
     Field(discriminator="kind"),

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from tui_agent.protocol.events.command import OfferedCommand
+
 When: TypeAlias = Literal["always", "idle", "running"]
 Scope: TypeAlias = Literal[
     "app", "prompt", "menu", "transcript", "chat", "find", "start",
@@ -182,6 +184,7 @@ _COMMANDS: Final[tuple[Action, ...]] = (
     _a("export", "save the session as a file: html, markdown, …", "Commands", slash="/export", args="[html|markdown|jsonl|bundle|archive]", synonyms="share save write"),
     _a("theme", "switch to another theme", "Commands", slash="/theme", args="[NAME]", synonyms="dark light day night colours colors looks"),
     _a("doctor", "check everything; `report` saves a bug report, sends nothing", "Commands", slash="/doctor", args="[report]", aliases=("/bug report",), synonyms="problem debug diagnose terminal"),
+    _a("own_commands", "list the commands of plugins and Markdown files", "Commands", slash="/commands", synonyms="custom markdown slash"),
     _a("reload", "load plugins that have changed", "Commands", slash="/reload", synonyms="plugin extension"),
     _a("quit", "quit; your session is saved", "Commands", slash="/quit", aliases=("/exit", "/q"), keys=("ctrl+q",), synonyms="leave close end"),
 )  # fmt: skip
@@ -405,6 +408,16 @@ TYPED: Final[Mapping[str, tuple[Action, str]]] = {
 """Every word that can be typed as a command, with its action and the argument that the word stands for."""
 WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
 """Actions that close something. The user's key settings cannot remove all keys of such an action."""
+
+
+def offered_actions(commands: Mapping[str, Sequence[OfferedCommand]]) -> tuple[Action, ...]:
+    """Return an action for each slash command of the engine whose name no command of the app has."""
+    return tuple(
+        _a(f"offered:{item.name}", item.help or f"a command of {owner}", "Commands", slash=f"/{item.name}", args=item.arguments)
+        for owner, items in sorted(commands.items())
+        for item in items
+        if f"/{item.name}" not in TYPED
+    )  # fmt: skip
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -1,12 +1,16 @@
-"""Composition of what plugins and hooks give to an engine, at the start and after a change of the plugins' files."""
+"""Composition of what plugins, hooks and command files give to an engine, at the start and after a change of files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from tui_agent.config.command_files import FOLDER, CommandFiles, load_command_files
 from tui_agent.engine.extensions import ChangedExtensions, Extensions
 from tui_agent.engine.recorder import Recorder
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
+from tui_agent.ports.command import SlashCommand
 from tui_agent.ports.environment import Environment
-from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.command import CommandsOffered, OfferedCommand
+from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.wiring.context import ContextComposition
 from tui_agent.wiring.hooks import build_hooks, build_listeners
 from tui_agent.wiring.plugins import agent_factories, build_tool_registry
@@ -14,7 +18,7 @@ from tui_agent.wiring.startup_context import StartupContext
 
 
 class ExtensionBuilder:
-    """Builds the extensions of one session from the plugins that `host` loads."""
+    """Builds the extensions of one session from the plugins that `host` loads and from command files."""
 
     def __init__(
         self,
@@ -29,23 +33,57 @@ class ExtensionBuilder:
         self._recorder = recorder
         self._env = env
         self._context = context
+        self._files: tuple[CommandFiles, ...] = ()
 
-    def build(self, loaded: LoadedPlugins) -> tuple[Extensions, Sequence[PluginFailed]]:
-        """Return the extensions, and an event for each tool that was refused."""
+    def build(self, loaded: LoadedPlugins) -> tuple[Extensions, Sequence[Payload]]:
+        """Return the extensions, and the events that tell of refused tools and of changed slash commands."""
         tools, failed = build_tool_registry(loaded)
+        commands, events = self._load_commands(loaded)
         extensions = Extensions(
             tools,
             self._context.middlewares(tools, loaded),
             agent_factories(loaded),
             build_hooks(self._base, loaded, self._env),
             build_listeners(loaded, self._recorder.append),
+            commands,
         )
-        return extensions, failed
+        return extensions, (*failed, *events)
 
     def load_changed(self) -> ChangedExtensions | None:
-        """Load the plugins whose files have changed. Return None if there are none. Blocks while they are imported."""
+        """Load the plugins and command files that have changed. Return None if none has. Blocks during the import."""
         loaded = self._host.load()
-        if not loaded.events:
+        extensions, events = self.build(loaded)
+        if not loaded.events and not events:
             return None
-        extensions, failed = self.build(loaded)
-        return ChangedExtensions(extensions, (*loaded.events, *failed))
+        return ChangedExtensions(extensions, (*loaded.events, *events))
+
+    def _load_commands(self, loaded: LoadedPlugins) -> tuple[Mapping[str, SlashCommand], list[Payload]]:
+        """Return the slash commands by name, with events for what changed. A file replaces a plugin's command."""
+        config = self._base.config
+        before, self._files = (
+            self._files,
+            load_command_files(config.paths.config_dir / FOLDER, config.project),
+        )
+        owners: dict[str, str] = {}
+        commands: dict[str, SlashCommand] = {}
+        for offered in loaded.commands:
+            owners[offered.offer.name], commands[offered.offer.name] = offered.owner, offered
+        for files in self._files:
+            for command in files.commands:
+                owners[command.offer.name], commands[command.offer.name] = files.owner, command
+        items: dict[str, tuple[OfferedCommand, ...]] = {}
+        for name, owner in owners.items():
+            items[owner] = (*items.get(owner, ()), commands[name].offer)
+        known = self._recorder.state.commands
+        edited = {files.owner for files in self._files if before and files not in before}
+        changed = [
+            owner
+            for owner in dict.fromkeys((*items, *known))
+            if owner in edited or items.get(owner, ()) != known.get(owner, ())
+        ]
+        told = {fault for files in before for fault in files.faults}
+        faults = [fault for files in self._files for fault in files.faults if fault not in told]
+        return commands, [
+            *(CommandsOffered(owner=owner, items=items.get(owner, ())) for owner in changed),
+            *(ErrorRaised(where="commands", message=fault) for fault in faults),
+        ]

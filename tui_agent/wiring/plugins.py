@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from tui_agent.config.command_files import FOLDER as COMMANDS
 from tui_agent.config.note_files import notes_folder
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.engine.agents import ModelAgent
@@ -36,9 +37,13 @@ def plugin_places(base: StartupContext) -> PluginPlaces:
 
 
 def watched_folders(base: StartupContext) -> tuple[Path, ...]:
-    """Return the places of plugins that the user may edit. A project's plugins are copies that trust keeps fixed."""
+    """Return the folders of plugins and slash commands that the user may edit.
+
+    A project's files are not among them, because only their trusted content is used.
+    """
     places = plugin_places(base)
-    return tuple(folder for folder in (places.user, *places.extra) if folder is not None)
+    folders = (places.user, *places.extra, base.config.paths.config_dir / COMMANDS)
+    return tuple(folder for folder in folders if folder is not None)
 
 
 def load_external_plugins(base: StartupContext) -> LoadedPlugins:

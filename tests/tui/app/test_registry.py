@@ -120,9 +120,9 @@ FOLDED = [
 """Commands that are listed no more. `/reasoning` too, which has its own rows in the test below."""
 
 
-def test_thirty_one_commands_are_listed_and_the_folded_ones_can_still_be_typed() -> None:
+def test_thirty_two_commands_are_listed_and_the_folded_ones_can_still_be_typed() -> None:
     listed = [action.slash for action in ACTIONS if action.slash]
-    assert len(listed) == 31
+    assert len(listed) == 32
     assert listed[:6] == ["/new", "/model", "/undo", "/redo", "/diff", "/compact"]
     assert not {f"/{name}" for name in FOLDED} & set(listed)
     assert {f"/{name}" for name in FOLDED} <= set(TYPED)

@@ -156,7 +156,27 @@ def test_a_file_needs_no_register(tmp_path: Path) -> None:
     loaded = load(tmp_path)
     assert loaded.events[1].contributions == ("tool:count_lines", "hook:tool.finished")  # type: ignore[union-attr]
     assert (
-        failure(loaded, "empty") == "It has no function register(api), and no function with @tool or @hook."
+        failure(loaded, "empty")
+        == "It has no function register(api), and no function with @tool, @hook or @command."
+    )
+
+
+def test_a_decorated_command_is_registered_with_its_docstring(tmp_path: Path) -> None:
+    code = """
+from tui_agent.plugin_api import command
+
+@command("/standup", arguments="[DAY]")
+async def standup(text, state):
+    "Report on a day."
+    return text
+"""
+    (tmp_path / "reports.py").write_text(code)
+    (offered,) = load(tmp_path).commands
+    assert (offered.owner, offered.offer.name, offered.offer.help, offered.offer.arguments) == (
+        "reports",
+        "standup",
+        "Report on a day.",
+        "[DAY]",
     )
 
 

@@ -17,10 +17,19 @@ from tui_agent.cli.exit_codes import Exit, of_turn_end
 from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session
-from tui_agent.protocol.base import LongText
+from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.commands import Command, ContinueTurn, Interrupt, SubmitPrompt
+from tui_agent.protocol.display import (
+    CustomBlock,
+    DisplayBlock,
+    MarkdownBlock,
+    TableBlock,
+    TerminalBlock,
+    TextBlock,
+)
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
+from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected, RunStarted
@@ -167,8 +176,26 @@ class _Turn:
                 self.denials.pop(call_id, None)
             case TurnFinished() as finished:
                 self.ended = finished
+            case CommandRan(sends=False, display=display) if record.cause == self._command:
+                self.words = ["\n".join(_block_text(block) for block in display)]
+                self.ended = TurnFinished(turn=0, reason="finished")
             case CommandRejected(reason=reason, hint=hint, limit=limit) if record.cause == self._command:
                 raise BudgetExceeded(reason, hint=hint) if limit else UsageError(reason, hint=hint)
+
+
+def _block_text(block: DisplayBlock) -> str:
+    match block:
+        case TableBlock(columns=columns, rows=rows):
+            return "\n".join("\t".join(row) for row in (columns, *rows))
+        case (
+            TextBlock(text=text)
+            | MarkdownBlock(text=text)
+            | TerminalBlock(text=text)
+            | CustomBlock(text=text)
+        ):
+            return text_preview(text)
+        case _:
+            return block.model_dump_json(exclude={"kind"})
 
 
 async def submit_and_wait(session: Session, follower: Follower, command: Command) -> list[Envelope]:

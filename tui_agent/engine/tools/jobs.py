@@ -152,6 +152,13 @@ class JobManager:
         await self._cancel_jobs([job], "stopped", by)
         return job.report(self._parts.clock.monotonic())
 
+    async def stop_for_user(self, job_id: str | None) -> None:
+        """Stop a job, or all jobs if `job_id` is None, because the user asked for it."""
+        if job_id is None:
+            await self.end_all("stopped", "user")
+        else:
+            await self.stop(job_id, "user")
+
     async def end_all(
         self, ended: JobEnd, by: Literal["", "user"] = "", except_ids: Collection[str] = ()
     ) -> None:

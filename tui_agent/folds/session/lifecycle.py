@@ -11,6 +11,7 @@ from tui_agent.folds.session.state import Draft
 from tui_agent.folds.session.view import ReadFile, UncheckpointedChange
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.command import CommandsOffered
 from tui_agent.protocol.events.context import ContextCompacted, MemoryUpdated, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
@@ -230,6 +231,12 @@ def _on_instructions_loaded(draft: Draft, ev: Envelope, payload: InstructionsLoa
 @LIFECYCLE_HANDLERS.on(SkillsLoaded)
 def _on_skills_loaded(draft: Draft, ev: Envelope, payload: SkillsLoaded) -> None:
     draft.skills = payload.skills
+
+
+@LIFECYCLE_HANDLERS.on(CommandsOffered)
+def _on_commands_offered(draft: Draft, ev: Envelope, payload: CommandsOffered) -> None:
+    others = {owner: items for owner, items in draft.commands.items() if owner != payload.owner}
+    draft.commands = {**others, payload.owner: payload.items} if payload.items else others
 
 
 @LIFECYCLE_HANDLERS.on(PluginEvent)

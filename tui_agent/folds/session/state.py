@@ -1,5 +1,6 @@
 """The mutable state behind `SessionStateView`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tui_agent.folds.context.instructions import AgentInstructions
@@ -7,6 +8,7 @@ from tui_agent.folds.session.delegates import DelegateState
 from tui_agent.folds.session.view import OpenCall, ReadFile, Totals, UncheckpointedChange
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.instructions import SkillRecord
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -104,6 +106,7 @@ class Draft:
     fork_changes: ForkChange | None = None
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
+    commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
     extra: JsonMap = field(default_factory=dict)
     arguments: dict[CallId, JsonMap] = field(default_factory=dict)
     """The arguments of open calls."""

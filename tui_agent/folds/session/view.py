@@ -5,13 +5,14 @@ Invariant: plain and picklable data, all of it derived from events.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.delegates import DelegateState
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
 from tui_agent.protocol.events.job import JobStarted
@@ -224,6 +225,8 @@ class SessionStateView:
     """The changes of a fork that are not applied yet; None once a turn has started."""
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
+    commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
+    """The slash commands of each owner that run in the engine."""
     extra: JsonMap = field(default_factory=dict)
     """The values that each plugin stored with a `plugin.event` named `state`, by plugin."""
 

@@ -31,6 +31,7 @@ NoticeKind: TypeAlias = Literal[
     "settings",
     "shell",
     "plugin",
+    "command",
     "hook",
     "job",
     "resume",
@@ -69,6 +70,8 @@ class UserEntry(EntryBase):
     queue_id: RequestId | None = None
     mentions: tuple[Mention, ...] = ()
     """The mentions in the message, without the texts that were read for them."""
+    command: str = ""
+    """The slash command that gave the text, as typed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,8 @@ def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageRe
     turn = draft.turn if draft.turn_running else draft.turn + 1
     head = draft.entry_fields(ev, f"user.{ev.seq}", turn=turn)
     mentions = _without_texts(payload.mentions)
-    draft.add(UserEntry(*head, payload.text, payload.attachments, "sent", payload.queue_id, mentions))
+    content = (payload.text, payload.attachments)
+    draft.add(UserEntry(*head, *content, "sent", payload.queue_id, mentions, payload.command))
 
 
 def _without_texts(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:

@@ -19,6 +19,7 @@ from tui_agent.folds.transcript.streamed_entries import OUTPUT_TAIL_CHARS
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
+from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.job import JobFinished, JobStarted
@@ -226,6 +227,12 @@ def _describe_shell_end(payload: UserShellFinished) -> str:
 @NOTICE_HANDLERS.on(PluginFailed)
 def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> None:
     draft.add_notice(ev, "plugin", "warning", (f"The plugin {payload.plugin} failed.", payload.message))
+
+
+@NOTICE_HANDLERS.on(CommandRan)
+def _on_command_ran(draft: Draft, ev: Envelope, payload: CommandRan) -> None:
+    typed = f"/{payload.name} {payload.arguments}".rstrip()
+    draft.add_notice(ev, "command", "info", (typed,), payload.display)
 
 
 @NOTICE_HANDLERS.on(PluginLoaded)

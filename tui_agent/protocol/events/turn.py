@@ -30,7 +30,8 @@ class UserMessageReceived(Payload):
     """The session received a message that starts a turn. `source` says where the message came from.
 
     `to_agent` is the named agent that the user delegated the task to; empty for the session's own agent. `mentions` are
-    the files and symbols mentioned in the text, as they were when it was sent.
+    the files and symbols mentioned in the text, as they were when it was sent. `command` is the slash command that gave
+    the text, as typed; `shell` are the commands that the agent runs first.
     """
 
     kind: Literal["user.message"] = "user.message"
@@ -40,6 +41,8 @@ class UserMessageReceived(Payload):
     queue_id: RequestId | None = None
     mentions: tuple[Mention, ...] = ()
     to_agent: str = ""
+    command: str = ""
+    shell: tuple[str, ...] = ()
 
 
 class UserQueued(Payload):

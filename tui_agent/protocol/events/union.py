@@ -9,6 +9,7 @@ from pydantic import Field
 
 from tui_agent.protocol.events import (
     agent,
+    command,
     context,
     env,
     files,
@@ -96,6 +97,8 @@ CorePayload: TypeAlias = Annotated[
     | todo.TodoUpdated
     | env.EnvStarted
     | env.EnvStopped
+    | command.CommandsOffered
+    | command.CommandRan
     | plugin.PluginLoaded
     | plugin.PluginUnloaded
     | plugin.PluginFailed

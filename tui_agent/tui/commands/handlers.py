@@ -109,6 +109,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
         search=_needs_argument("/search needs a text, as in /search duration(.", shell.search_files),
     ),
     "compact": compaction.compact,
+    "own_commands": knowledge.list_commands,
     "reload": lambda context, _: context.submit(ReloadPlugins()),
     "skills": knowledge.choose_skill,
     "init": knowledge.write_guide,

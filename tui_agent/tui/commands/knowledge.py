@@ -11,6 +11,7 @@ from typing import Final
 from tui_agent.config.note_files import NoteFile, list_notes, notes_folder, read_note
 from tui_agent.folds.context.memory import list_blocks
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
+from tui_agent.tui.actions import TYPED
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item
@@ -51,6 +52,31 @@ def choose_skill(context: AppContext, argument: str) -> None:
         context.prompt.prefix_text(f"Use the skill {name}: ")
 
     open_picker(context, "Skills", items, choose, empty=f"No skills. Add one as {where}.")
+
+
+def list_commands(context: AppContext, argument: str) -> None:
+    """List the slash commands of plugins, files and servers; insert the chosen one into the message."""
+    items = [
+        Item(
+            item.name,
+            clean_line(f"/{item.name} {item.arguments}"),
+            about=clean_line(
+                item.help if f"/{item.name}" not in TYPED else "hidden by the app's own command"
+            ),
+            right=owner,
+            offered=f"/{item.name}" not in TYPED,
+        )
+        for owner, offered in sorted(context.state.commands.items())
+        for item in offered
+    ]
+    where = "commands/NAME.md in your configuration folder, or .tui_agent/commands/ of a trusted project"
+    open_picker(
+        context,
+        "Commands",
+        items,
+        lambda name: context.prompt.prefix_text(f"/{name} "),
+        empty=f"No commands besides the app's own. Add one as {where}.",
+    )
 
 
 def write_guide(context: AppContext, argument: str) -> None:

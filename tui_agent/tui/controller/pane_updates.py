@@ -4,13 +4,15 @@ Invariant: called at most once per frame of the pump; a pane repaints only what 
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from tui_agent.config.git_query import locate_repository
 from tui_agent.folds.views import ALL_VIEWS, ViewName, Views
 from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.events.command import OfferedCommand
+from tui_agent.tui.actions import offered_actions
 from tui_agent.tui.controller.faults import REPORT
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.panes.status import StatusView
@@ -34,6 +36,7 @@ class PaneUpdater:
         self._beats = 0
         self._reported_fault: object = None
         self._branch_folder = ""
+        self._commands: Mapping[str, Sequence[OfferedCommand]] = {}
 
     def show(self, changed: frozenset[ViewName]) -> None:
         """Pass the changed views to their panes."""
@@ -145,6 +148,9 @@ class PaneUpdater:
         if meter.next_tokens:
             cost = format_cost(meter.next_cost_usd, digits=2)
             note = f"next turn {format_estimate(meter.next_tokens)} tokens{', ' if cost else ''}{cost}"
+        if state.commands is not self._commands:
+            self._commands = state.commands
+            self._app.prompt.offered = offered_actions(state.commands)
         if state.workspace:
             self._app.prompt.set_root(Path(state.workspace))
         waits_for = "the summary" if state.is_compacting else "your command" if state.shell else ""

@@ -3,7 +3,7 @@
 Invariant: text that is refused returns to the prompt, in front of anything typed since.
 """
 
-from tui_agent.protocol.commands import Attachment, Queue, RunUserShell, Steer, SubmitPrompt
+from tui_agent.protocol.commands import Attachment, Queue, RunCommand, RunUserShell, Steer, SubmitPrompt
 from tui_agent.tui.actions import TYPED, did_you_mean
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.prompt.box import Prompt
@@ -60,7 +60,12 @@ class PromptSubmitter:
     def _run_slash_command(self, word: str, text: str) -> bool:
         action, given = TYPED.get(word, (None, ""))
         if action is None:
-            hint = did_you_mean(word, TYPED)
+            offered = [item.name for items in self._host.state.commands.values() for item in items]
+            if word[1:] in offered:
+                self._remember(text)
+                self._host.submit(RunCommand(name=word[1:], arguments=text[len(word) :].strip()))
+                return True
+            hint = did_you_mean(word, [*TYPED, *(f"/{name}" for name in offered)])
             self._host.app.say(f"Unknown command {clean_line(word)[:40]}.{hint} /help lists all.", "warning")
             return False
         if action.ground and self._host.running:

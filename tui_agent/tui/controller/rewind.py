@@ -223,7 +223,8 @@ class RewindActions:
             return
 
         async def put_back() -> None:
-            editor.put_text(await self._host.reader.read_text(entries[0].text), returned=True)
+            text = entries[0].command or await self._host.reader.read_text(entries[0].text)
+            editor.put_text(text, returned=True)
 
         self._host.worker(put_back(), "give back")
 

@@ -105,6 +105,8 @@ class Prompt(Vertical):
         self.find_symbols: FindSymbols = _search_git
         self._symbols = Symbols()
         self.actions: Sequence[Action] = ()
+        self.offered: Sequence[Action] = ()
+        """The slash commands that run in the engine. The menu lists them after those of the app."""
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
         self.running = self._unconfined = False
         self._waits_for = ""
@@ -228,7 +230,7 @@ class Prompt(Vertical):
         if token is None:
             self._offer([])
         elif token.kind == "command":
-            candidates = command_candidates(token.query, self.actions, running=self.running)
+            candidates = command_candidates(token.query, [*self.actions, *self.offered], running=self.running)
             self._offer(candidates, choose=token.query != "/")
         elif token.kind == "argument":
             self._offer(argument_candidates(token, self.choices), choose=bool(token.query))

@@ -227,6 +227,8 @@ def _message_lines(entry: UserEntry, read: Reader, style: Style) -> list[list[Ru
     for line in clean(read(entry.text), tab=0).split("\n"):
         lines.append([Run(expand_tabs(line), style, offset)])
         offset += len(line) + 1
+    if entry.command:
+        lines = [[Run(clean(entry.command, tab=0), style)], *lines]
     while len(lines) > 1 and not lines[-1][0].text.strip():
         lines.pop()
     return lines

@@ -1,0 +1,204 @@
+"""Slash commands of the engine: what they send, show and run, and what happens when they fail."""
+
+import shlex
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.engine.harness import Bench, EchoTool, Words, running, say
+from tui_agent.config.command_files import CommandFile, load_command_files
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.plugin_host.offers import OfferedSlashCommand
+from tui_agent.ports.command import CommandAnswer, SlashCommand
+from tui_agent.ports.policy import Decision
+from tui_agent.ports.tool import ToolContext, ToolResult
+from tui_agent.protocol.commands import RunCommand, SubmitPrompt
+from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.events.command import CommandRan, OfferedCommand
+from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.messages import UserMessage
+
+
+def plugin_command(function: Callable[[str, SessionStateView], Awaitable[object]]) -> SlashCommand:
+    return OfferedSlashCommand("mine", OfferedCommand(name="standup"), function)
+
+
+def file_command(tmp_path: Path, text: str) -> CommandFile:
+    folder = tmp_path / "commands"
+    folder.mkdir()
+    (folder / "standup.md").write_text(text, encoding="utf-8")
+    return load_command_files(folder, None)[0].commands[0]
+
+
+async def run(bench: Bench, arguments: str = "", until: str = "turn.finished") -> None:
+    bench.submit(RunCommand(name="standup", arguments=arguments))
+    await bench.until(until)
+
+
+async def test_a_text_is_sent_as_the_users_message(tmp_path: Path) -> None:
+    async def standup(arguments: str, state: SessionStateView) -> str:
+        return f"Report on {arguments} in turn {state.turn}."
+
+    async with running(tmp_path, [say("Done.")], commands={"standup": plugin_command(standup)}) as bench:
+        await run(bench, "Monday")
+        (message,) = bench.of(UserMessageReceived)
+        asked = bench.model.requests[0].messages[-1]
+    assert isinstance(message, UserMessageReceived)
+    assert (message.text, message.command) == ("Report on Monday in turn 0.", "/standup Monday")
+    assert isinstance(asked, UserMessage) and "Report on Monday in turn 0." in repr(asked)
+
+
+async def test_a_block_is_shown_and_asks_no_model(tmp_path: Path) -> None:
+    async def standup(arguments: str, state: SessionStateView) -> TextBlock:
+        return TextBlock(text="All done.")
+
+    async with running(tmp_path, [], commands={"standup": plugin_command(standup)}) as bench:
+        await run(bench, until="command.ran")
+        assert bench.of(CommandRan) == [CommandRan(name="standup", display=(TextBlock(text="All done."),))]
+        assert bench.model.requests == [] and "turn.started" not in bench.kinds()
+
+
+async def _exit(arguments: str, state: SessionStateView) -> str:
+    raise SystemExit(1)
+
+
+async def _nothing(arguments: str, state: SessionStateView) -> None:
+    return None
+
+
+async def _odd_block(arguments: str, state: SessionStateView) -> object:
+    return Words(words="no block")
+
+
+@pytest.mark.parametrize(
+    ("function", "words"), [(_exit, "SystemExit: 1"), (_nothing, "NoneType"), (_odd_block, "ValidationError")]
+)
+async def test_one_that_fails_is_named_and_the_session_goes_on(
+    tmp_path: Path, function: Callable[[str, SessionStateView], Awaitable[object]], words: str
+) -> None:
+    commands = {"standup": plugin_command(function)}
+    async with running(tmp_path, [say("Here.")], commands=commands) as bench:
+        await run(bench, until="command.rejected")
+        (rejected,) = bench.of(CommandRejected)
+        assert isinstance(rejected, CommandRejected)
+        assert rejected.reason.startswith("The command /standup failed: ") and words in rejected.reason
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+
+
+async def test_an_unknown_one_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+    async with running(tmp_path, [], commands={"standup": plugin_command(_nothing)}) as bench:
+        bench.submit(RunCommand(name="standdup"))
+        rejected = (await bench.until("command.rejected")).payload
+    assert isinstance(rejected, CommandRejected)
+    assert (rejected.reason, rejected.hint) == ("There is no command /standdup.", "Did you mean /standup?")
+
+
+class Shell(EchoTool):
+    """Stands for `run_command`."""
+
+    def __init__(self) -> None:
+        super().__init__("run_command", safe=False)
+        self.spec = type(self.spec)("run_command", "Runs.", CommandArgs, "run")
+
+    async def run(self, args: "CommandArgs", ctx: ToolContext) -> ToolResult:  # type: ignore[override]
+        return await super().run(Words(words=args.command), ctx)
+
+
+class CommandArgs(Words):
+    command: str
+
+
+async def test_a_markdown_command_fills_in_arguments_and_runs_its_shell_commands_first(
+    tmp_path: Path,
+) -> None:
+    text = "---\ndescription: Say what is new\nargument-hint: '[DAY]'\n---\nSince $1: !`git log --since $1`. All: $ARGUMENTS"
+    command, shell = file_command(tmp_path, text), Shell()
+    assert command.offer.model_dump(exclude={"source"}) == {
+        "name": "standup",
+        "help": "Say what is new",
+        "arguments": "[DAY]",
+    }
+    async with running(tmp_path, [say("News.")], [shell], commands={"standup": command}) as bench:
+        await run(bench, "'last Monday' now")
+        (message,) = bench.of(UserMessageReceived)
+        (request,) = bench.model.requests
+    assert isinstance(message, UserMessageReceived)
+    assert message.text == (
+        "Since last Monday: `git log --since last Monday` (its output follows). All: 'last Monday' now"
+    )
+    assert message.shell == ("git log --since 'last Monday'",) and shell.ran == list(message.shell)
+    assert [part.role for part in request.messages[-3:]] == ["user", "assistant", "tool"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [("!`rm -rf .`", "!`rm"), ("x; rm -rf .", "x;"), ("$(rm -rf .)", "$(rm"), ("' ; rm -rf .", "'")],
+)
+async def test_an_argument_adds_no_shell_command(arguments: str, first: str) -> None:
+    command = CommandFile(OfferedCommand(name="x"), "Look at !`cat $1` and $ARGUMENTS.")
+    answer = await command.answer(arguments, SessionStateView())
+    (only,) = answer.shell
+    assert shlex.split(only) == ["cat", first]
+    assert answer.prompt == f"Look at `cat {first}` (its output follows) and {arguments}."
+
+
+async def test_a_denied_shell_command_does_not_run_and_the_agent_is_told(tmp_path: Path) -> None:
+    command, shell = file_command(tmp_path, "Clean up: !`rm -rf /`"), Shell()
+
+    def deny(tool: str, effects: object, facts: object) -> Decision:
+        return Decision("deny", "test.deny", "the test denies it")
+
+    async with running(
+        tmp_path, [say("I cannot.")], [shell], commands={"standup": command}, policy=deny
+    ) as bench:
+        await run(bench)
+    assert shell.ran == [] and [end.status for end in bench.results()] == ["denied"]
+
+
+async def test_during_a_turn_its_message_is_queued(tmp_path: Path) -> None:
+    asked, go = anyio.Event(), anyio.Event()
+
+    async def hold() -> None:
+        asked.set()
+        await go.wait()
+
+    async def standup(arguments: str, state: SessionStateView) -> CommandAnswer:
+        return CommandAnswer("Report.", shell=("git log",) if arguments else ())
+
+    commands = {"standup": plugin_command(standup)}
+    async with running(tmp_path, [[hold, *say("One.")], say("Two.")], commands=commands) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await asked.wait()
+        await run(bench, until="user.queued")
+        await run(bench, "x", until="command.rejected")
+        go.set()
+        await bench.until("turn.finished", 2)
+    (rejected,) = bench.of(CommandRejected)
+    assert isinstance(rejected, CommandRejected) and rejected.hint == "Run /standup x when it has ended."
+
+
+def test_a_file_that_is_no_command_is_told_and_the_others_are_loaded(tmp_path: Path) -> None:
+    folder = tmp_path / "commands"
+    (folder / "git").mkdir(parents=True)
+    (folder / "fine.md").write_text("# Do it\nNow.")
+    (folder / "git" / "log.md").write_text("Log.")
+    (folder / "odd name.md").write_text("x")
+    (folder / "large.md").write_text("x" * 5_000_000)
+    (folder / "long.md").write_text("x" * 200_000)
+    (folder / "bytes.md").write_bytes(b"\xff\xfe\x00")
+    user, project = load_command_files(folder, None)
+    assert [(item.offer.name, item.offer.help) for item in user.commands] == [
+        ("fine", "Do it"),
+        ("git:log", "Log."),
+    ]
+    assert [fault.partition(str(folder))[2] for fault in user.faults] == [
+        "/bytes.md is not UTF-8 text (byte 0).",
+        "/large.md is larger than 1 MiB.",
+        "/long.md is no command: it has more than 100,000 characters.",
+        "/odd name.md is no command: name it with letters, digits, - and _.",
+    ]
+    assert project.commands == () and project.faults == ()

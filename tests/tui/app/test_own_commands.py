@@ -1,0 +1,72 @@
+"""Slash commands of plugins and Markdown files: in the menu, in /commands, and sent to the engine."""
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.commands import RunCommand
+from tui_agent.protocol.events.command import CommandsOffered, OfferedCommand
+from tui_agent.protocol.events.turn import UserMessageReceived
+
+OFFERED = CommandsOffered(
+    owner="reports",
+    items=(
+        OfferedCommand(name="standup", help="Report on a [bold]day[/].", arguments="[DAY]"),
+        OfferedCommand(name="help", help="Hides the app's help."),
+    ),
+)
+
+
+async def _offer(driven: Driven) -> None:
+    driven.session.feed(OFFERED)
+    await driven.settle()
+
+
+async def test_they_are_completed_and_run_in_the_engine() -> None:
+    for size in ((120, 40), (80, 24)):
+        async with open_app(golden("night_shift"), size=size) as driven:
+            await _offer(driven)
+            await driven.type("/stan")
+            assert "/standup [DAY]" in driven.text() and "Report on a [bold]day[/]." in driven.text()
+            await driven.press("tab")
+            assert driven.app.prompt.editor.text == "/standup "
+            await driven.type("monday")
+            await driven.press("enter")
+            (sent,) = driven.session.submitted
+            assert isinstance(sent, RunCommand) and (sent.name, sent.arguments) == ("standup", "monday")
+
+
+async def test_the_list_names_the_owner_and_what_a_command_of_the_app_hides() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await _offer(driven)
+        await driven.type("/commands")
+        await driven.press("escape", "enter")
+        await driven.settle()
+        assert "reports" in driven.text() and "hidden by the app's own command" in driven.text()
+        await driven.press("enter")
+        await driven.settle()
+        assert driven.app.prompt.editor.text == "/standup "
+
+
+async def test_a_wrong_name_suggests_one_of_them() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await _offer(driven)
+        await driven.type("/standdup")
+        await driven.press("enter")
+        await driven.settle()
+        assert "Did you mean /standup?" in driven.text() and driven.session.submitted == []
+
+
+async def test_a_removed_command_is_gone() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await _offer(driven)
+        driven.session.feed(CommandsOffered(owner="reports", items=()))
+        await driven.settle()
+        await driven.type("/stan")
+        assert "/standup" not in driven.text()
+
+
+async def test_the_chat_shows_what_was_typed_and_what_was_sent() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(UserMessageReceived(text="Summarise Monday.", command="/standup monday"))
+        await driven.settle()
+        lines = [line.strip() for line in driven.text().split("\n")]
+        typed = next(number for number, line in enumerate(lines) if "/standup monday" in line)
+        assert "Summarise Monday." in lines[typed + 1]

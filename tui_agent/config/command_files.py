@@ -1,0 +1,149 @@
+"""Slash commands from Markdown files: `commands/NAME.md` of the user and of a trusted project.
+
+Invariant: reading a file runs nothing. Its `!`-commands are run by the agent, judged by the policy like any other call.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.config.front_matter import split_front_matter
+from tui_agent.config.paths import PROJECT_FOLDER
+from tui_agent.config.project_files import ProjectFiles
+from tui_agent.config.small_files import read_small
+from tui_agent.errors import ConfigError
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.ports.command import CommandAnswer
+from tui_agent.protocol.events.command import OfferedCommand
+
+FOLDER = "commands"
+MAX_CHARS = 100_000
+MAX_HELP_CHARS = 200
+MAX_COMMANDS = 200
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}(:[a-z0-9][a-z0-9_-]{0,40})?", re.IGNORECASE)
+_PLACE = re.compile(r"\$(ARGUMENTS|[1-9])")
+_SHELL = re.compile(r"!`([^`\n]+)`")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFile:
+    """A slash command that a Markdown file describes: its text is the message to the agent.
+
+    In the text, `$ARGUMENTS` and `$1` to `$9` stand for what the user typed, `@path` mentions a file, and a command in
+    `` !`…` `` is run first.
+    """
+
+    offer: OfferedCommand
+    text: str
+
+    async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
+        """Return the text with the arguments in their places, and the commands that it names."""
+        words = _split(arguments)
+        quoted = [shlex.quote(word) for word in words]
+        # Only commands of the file itself are run, with quoted arguments: an argument cannot add a command.
+        commands = tuple(_fill(command, shlex.join(words), quoted) for command in _SHELL.findall(self.text))
+        text = _fill(_SHELL.sub(r"`\1` (its output follows)", self.text), arguments, words)
+        if arguments and not _PLACE.search(self.text):
+            text = f"{text}\n\n{arguments}"
+        return CommandAnswer(text, shell=commands)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFiles:
+    """The commands of one owner, and a sentence for each file that is no command."""
+
+    owner: str
+    commands: tuple[CommandFile, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def load_command_files(user: Path, project: ProjectFiles | None) -> tuple[CommandFiles, ...]:
+    """Read the commands in the user's folder and those of a trusted project."""
+    return (_parse("user", _read_folder(user)), _parse("project", _read_project(project)))
+
+
+def _parse(owner: str, files: Iterator[tuple[str, str, str | ConfigError]]) -> CommandFiles:
+    commands: dict[str, CommandFile] = {}
+    faults = []
+    for name, source, text in files:
+        fault = ""
+        if isinstance(text, ConfigError):
+            fault = text.message
+        elif not _NAME.fullmatch(name):
+            fault = f"{source} is no command: name it with letters, digits, - and _."
+        elif len(text) > MAX_CHARS:
+            fault = f"{source} is no command: it has more than {MAX_CHARS:,} characters."
+        elif len(commands) == MAX_COMMANDS:
+            fault = f"{source} is left out: there are more than {MAX_COMMANDS} commands."
+        if fault:
+            faults.append(fault)
+            continue
+        assert isinstance(text, str)
+        fields, body = split_front_matter(text)
+        first = next(iter(body.split("\n")), "").lstrip("# ")
+        offer = OfferedCommand(
+            name=name,
+            help=_printable(fields.get("description") or first)[:MAX_HELP_CHARS],
+            arguments=_printable(fields.get("argument-hint", ""))[:60],
+            source=source,
+        )
+        commands[name] = CommandFile(offer, body)
+    return CommandFiles(owner, tuple(commands.values()), tuple(faults))
+
+
+def _printable(text: str) -> str:
+    return "".join(filter(str.isprintable, " ".join(text.split())))
+
+
+def _read_folder(folder: Path) -> Iterator[tuple[str, str, str | ConfigError]]:
+    try:
+        paths = sorted((*folder.glob("*.md"), *folder.glob("*/*.md")))
+    except OSError as error:
+        yield "", str(folder), ConfigError(f"{folder} cannot be read: {error.strerror}.")
+        return
+    for path in paths:
+        try:
+            text = read_small(path)
+        except ConfigError as error:
+            yield "", str(path), error
+            continue
+        if text is not None:
+            yield _command_name(str(path.relative_to(folder))), str(path), text
+
+
+def _read_project(project: ProjectFiles | None) -> Iterator[tuple[str, str, str | ConfigError]]:
+    below = f"{PROJECT_FOLDER}/{FOLDER}/"
+    for file in () if project is None else project.files:
+        name = file.name.removeprefix(below)
+        if name == file.name or not name.endswith(".md") or project is None:
+            continue
+        try:
+            text = project.read_text(file.name)
+        except ConfigError as error:
+            yield "", file.name, error
+            continue
+        if text is not None:
+            yield _command_name(name), file.name, text
+
+
+def _command_name(path: str) -> str:
+    return path.removesuffix(".md").replace("/", ":")
+
+
+def _fill(text: str, arguments: str, words: Sequence[str]) -> str:
+    def value(match: re.Match[str]) -> str:
+        if match[1] == "ARGUMENTS":
+            return arguments
+        index = int(match[1]) - 1
+        return words[index] if index < len(words) else ""
+
+    return _PLACE.sub(value, text)
+
+
+def _split(arguments: str) -> list[str]:
+    try:
+        return shlex.split(arguments)
+    except ValueError:  # an unclosed quote
+        return arguments.split()

@@ -1,0 +1,86 @@
+"""Slash commands that run in the engine: of plugins, of Markdown files and of MCP servers."""
+
+from collections.abc import Callable
+
+from anyio.abc import TaskGroup
+
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.plugin_guard import guard_plugin
+from tui_agent.engine.turns import Turns
+from tui_agent.errors import PluginError, TuiAgentError
+from tui_agent.models.normalisation import similar_names
+from tui_agent.ports.command import CommandAnswer
+from tui_agent.protocol.commands import Command, RunCommand, SubmitPrompt
+from tui_agent.protocol.events.command import CommandRan
+from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
+
+
+class SlashCommands:
+    """Runs the slash commands of one engine. `begin_turn` starts a turn with a message."""
+
+    def __init__(
+        self,
+        parts: EngineParts,
+        turns: Turns,
+        begin_turn: Callable[[UserMessageReceived, TaskGroup, Command], None],
+    ) -> None:
+        self._parts = parts
+        self._turns = turns
+        self._begin_turn = begin_turn
+
+    def as_run_command(self, command: Command) -> Command:
+        """Return a message that begins with the name of a slash command as this command, so that any client can run it."""
+        if not isinstance(command, SubmitPrompt) or not command.text.startswith("/"):
+            return command
+        name, _, arguments = command.text.strip().removeprefix("/").partition(" ")
+        if name not in self._parts.extensions.value.commands:
+            return command
+        return RunCommand(id=command.id, name=name, arguments=arguments.strip())
+
+    async def run(self, command: RunCommand, group: TaskGroup) -> None:
+        """Run a command: record what it shows to the user, and send its message to the agent."""
+        recorder, known = self._parts.recorder, self._parts.extensions.value.commands
+        found = known.get(command.name)
+        if found is None:
+            near = similar_names(command.name, known)
+            hint = f"Did you mean /{' or /'.join(near)}?" if near else ""
+            self._refuse(command, f"There is no command /{command.name}.", hint)
+            return
+        try:
+            with guard_plugin(f"The command /{command.name}", PluginError):
+                answer = await found.answer(command.arguments, recorder.state)
+                if not isinstance(answer, CommandAnswer):
+                    raise PluginError(f"it returned {type(answer).__name__} instead of a CommandAnswer")
+                ran = CommandRan(
+                    name=command.name,
+                    arguments=command.arguments,
+                    display=tuple(answer.display),
+                    sends=bool(answer.prompt),
+                )
+        except TuiAgentError as error:
+            self._refuse(command, error.message, error.hint)
+            return
+        if answer.display or not answer.prompt:
+            recorder.append(ran, cause=command.id)
+        if answer.prompt:
+            typed = f"/{command.name} {command.arguments}".rstrip()
+            self._send(
+                UserMessageReceived(text=answer.prompt, command=typed, shell=tuple(answer.shell)),
+                command,
+                group,
+            )
+
+    def _send(self, message: UserMessageReceived, command: RunCommand, group: TaskGroup) -> None:
+        """Start a turn with the message, or queue it while a turn runs."""
+        if not self._turns.is_running:
+            self._begin_turn(message, group, command)
+        elif message.shell:
+            self._refuse(command, "A turn is running.", f"Run {message.command} when it has ended.")
+        else:
+            queued = UserQueued(queue_id=self._parts.ids.request(), text=message.text)
+            self._parts.recorder.append(queued, cause=command.id)
+
+    def _refuse(self, command: RunCommand, reason: str, hint: str = "") -> None:
+        rejected = CommandRejected(command=command.kind, reason=reason, hint=hint)
+        self._parts.recorder.append(rejected, cause=command.id)

@@ -1,0 +1,41 @@
+"""Events of the slash commands that run in the engine."""
+
+from typing import Literal
+
+from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.events.base import Payload
+
+
+class OfferedCommand(FrozenModel):
+    """A slash command that a client can list and run. `name` has no slash; `arguments` is a hint such as `[DATE]`."""
+
+    name: str
+    help: str = ""
+    arguments: str = ""
+    source: str = ""
+    """The file of the command, or empty."""
+
+
+class CommandsOffered(Payload):
+    """The slash commands of `owner` changed; `items` is the complete new list.
+
+    The owner is a plugin, `user` or `project` for Markdown files, or `mcp:NAME` for a server.
+    """
+
+    kind: Literal["commands.offered"] = "commands.offered"
+    owner: str
+    items: tuple[OfferedCommand, ...]
+
+
+class CommandRan(Payload):
+    """A slash command of the engine ran; `display` is what it shows to the user.
+
+    `sends`: it also sends a message to the agent.
+    """
+
+    kind: Literal["command.ran"] = "command.ran"
+    name: str
+    arguments: str = ""
+    display: tuple[DisplayBlock, ...] = ()
+    sends: bool = False
