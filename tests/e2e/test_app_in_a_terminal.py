@@ -169,7 +169,6 @@ def test_an_error_of_the_command_line_draws_nothing(start: Start, tmp_path: Path
         assert b"\x1b[?1049h" not in terminal.output
 
 
-@pytest.mark.smoke
 def test_a_demo_plays_in_the_app(start: Start) -> None:
     with start("demo", "bugfix") as terminal:
         terminal.until_text("The demo steered the agent")

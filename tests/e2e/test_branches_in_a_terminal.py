@@ -57,7 +57,6 @@ def open_tree(terminal: Terminal) -> str:
     return terminal.until_text("  here")
 
 
-@pytest.mark.smoke
 def test_the_tree_leads_back_to_a_message_and_forward_to_the_branch_that_was_left(program: Program) -> None:
     with talked(program) as terminal:
         two_turns(terminal)

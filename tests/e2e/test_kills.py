@@ -11,6 +11,9 @@ from tests.e2e.conftest import Program
 from tests.e2e.killing import Chain, Figures, served
 from tests.stubs.left_out import only_where
 
+KILLS = 5
+"""With each seed; `tests/soak/test_kills_for_long.py` does five hundred."""
+
 pytestmark = [
     pytest.mark.e2e,
     only_where(
@@ -30,7 +33,7 @@ def killing_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_run_killed_at_any_moment_is_taken_up_again(program: Program, killing_url: str, seed: int) -> None:
     chain = Chain(program, killing_url, random.Random(seed), Figures())
-    for _ in range(9):
+    for _ in range(KILLS):
         chain.kill_a_run()
     chain.finish()
 

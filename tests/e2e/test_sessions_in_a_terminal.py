@@ -60,7 +60,7 @@ def killed(terminal: Terminal) -> None:
     terminal.process.wait()
 
 
-@pytest.mark.parametrize("size", [pytest.param((120, 40), marks=pytest.mark.smoke), (80, 24)])
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 def test_resume_without_an_id_finds_a_session_and_opens_it(
     start: Start, program: Program, mock: tuple[str, ...], recorded: str, size: tuple[int, int]
 ) -> None:

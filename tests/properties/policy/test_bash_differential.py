@@ -32,6 +32,7 @@ def test_bash_runs_no_command_that_was_not_read() -> None:
     assert accepted > LEAST_ACCEPTED * LINES
 
 
+@pytest.mark.slow
 @needs_bash
 def test_bash_runs_the_lines_of_corpora_and_tests_as_they_were_read() -> None:
     accepted, found = differences([*ATTACKS, *seeds()[::25]])

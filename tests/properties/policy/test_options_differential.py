@@ -52,6 +52,7 @@ def test_the_sandbox_notices_what_does_harm() -> None:
     assert missed == []
 
 
+@pytest.mark.slow
 def test_a_call_that_does_not_end_is_noticed() -> None:
     (outcome,) = run_calls(
         ["jq -n 'repeat(1) | empty'" if shutil.which("jq") else "sed -n ':a;ba' README.md"], seconds=3
@@ -59,6 +60,7 @@ def test_a_call_that_does_not_end_is_noticed() -> None:
     assert outcome.faults == ("it did not end",)
 
 
+@pytest.mark.slow
 def test_every_option_takes_its_words_as_the_catalog_says() -> None:
     counts, mismatches = find_mismatches(make_probes(PROBED))
     assert mismatches == []

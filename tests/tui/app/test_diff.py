@@ -3,6 +3,8 @@
 import hashlib
 import re
 
+import pytest
+
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import Command, RevertHunk
@@ -317,6 +319,7 @@ async def test_nothing_is_reverted_during_a_turn_or_where_there_is_no_diff() -> 
         assert session.submitted == []
 
 
+@pytest.mark.slow
 async def test_ten_thousand_files_are_compared_some_at_a_time() -> None:
     async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
         session = driven.session
