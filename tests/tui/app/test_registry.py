@@ -162,6 +162,7 @@ async def test_help_lists_every_command_and_the_keys_of_the_prompt_first() -> No
         assert "not while a turn runs" not in driven.text()
 
 
+@pytest.mark.slow_variants
 @pytest.mark.parametrize(
     ("key", "typed", "label"),
     [
