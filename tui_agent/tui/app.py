@@ -63,7 +63,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         """True if the list of sessions opens at the start."""
         self.controller: SessionController | None = None
         self.waiting_intents = []
-        self._last_stop = 0.0
+        self._last_stop = self._quit_asked_at = 0.0
 
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -80,7 +80,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.header.policy_hint = policy
         self.reshape()
         self.show_keys()
-        self.prompt.editor.focus()
+        (self.start or self.prompt.editor).focus()
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
@@ -138,7 +138,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             elif name == "quit_empty" and not is_covered:
                 if self.prompt.editor.text:
                     continue
-                self.leave()
+                self.quit_if_idle()
             elif name == "stop" or (
                 is_covered and (self.controller is None or not self.controller.works_over_sheet(name))
             ):
@@ -153,10 +153,27 @@ class AgentApp(SessionApp, inherit_bindings=False):
     def do(self, name: str, argument: str = "") -> None:
         if name == "quit":
             self.leave()
-        elif self.controller is None or self.controller.sessions.under_way:
-            self.waiting_intents.append(Intent(name, argument))
+        elif self.controller is None or self._is_opening:
+            self._wait(Intent(name, argument), "your choice takes effect once the session is open")
         else:
             self.controller.act(name, argument)
+
+    @property
+    def _is_opening(self) -> bool:
+        """True while no session is open yet, because one is being opened."""
+        return self.controller is None or self.controller.sessions.under_way
+
+    def _wait(self, item: Intent | Prompt.Sent, status: str) -> None:
+        """Keep an action or a message until the session is open, and say so; an action pressed twice runs once."""
+        newest = self.waiting_intents[-1] if self.waiting_intents else None
+        is_repeated = (
+            isinstance(item, Intent)
+            and isinstance(newest, Intent)
+            and (item.name, item.argument) == (newest.name, newest.argument)
+        )
+        if not is_repeated:
+            self.waiting_intents.append(item)
+        self.set_status(StatusView("opening", "opening", status))
 
     @on(Intent)
     def _intent(self, event: Intent) -> None:
@@ -175,9 +192,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
     def _message_sent(self, event: Prompt.Sent) -> None:
         event.stop()
         self.hide_note()
-        if self.controller is None or self.controller.sessions.under_way:
-            self.waiting_intents.append(event)
-            self.set_status(StatusView("opening", "opening", "your message is sent once the session is open"))
+        if self.controller is None or self._is_opening:
+            self._wait(event, "your message is sent once the session is open")
         else:
             self.controller.submitter.send(event)
 
@@ -219,16 +235,24 @@ class AgentApp(SessionApp, inherit_bindings=False):
         done = "Interrupted. " if interrupted else ""
         self.say(f"{done}Press {self.key_map.key_of('copy_or_stop')} again to quit. Your session is saved.")
 
+    def quit_if_idle(self) -> None:
+        """Quit; while a turn, a subtask or a background job runs, only on the second press in a row."""
+        now, controller = time.monotonic(), self.controller
+        is_second = now - self._quit_asked_at < TWICE_S
+        self._quit_asked_at = now
+        if controller is None or is_second or not (work := controller.running_work):
+            self.leave()
+            return
+        key = self.key_map.key_of("quit_empty")
+        self.say(f"{work} Press {key} again to stop it and quit. Your session is saved.", "warning")
+
     def show_keys(self) -> None:
-        """Show in the footer the keys that work now."""
+        """Show in the footer the keys that work now on the main screen; a sheet above it shows its own keys there."""
         running = self.controller is not None and self.controller.running
-        question_scope = self.controller.questions.scope if self.controller is not None else None
         scopes: tuple[Scope, ...] = ("app", "prompt", "transcript")
-        if question_scope is not None:
-            scopes = (question_scope,)
-        elif self.prompt.menu.display:
+        if self.prompt.menu.display:
             scopes = ("menu",)
-        elif self.controller is not None and self.controller.chat.start.has_focus:
+        elif self.start is not None and self.start.has_focus:
             scopes = ("start", "app")
         elif (
             self.controller is not None
@@ -236,22 +260,28 @@ class AgentApp(SessionApp, inherit_bindings=False):
             and chat.has_focus
         ):
             scopes = (*chat.key_scopes(), "app", "transcript")
-        if len(scopes) > 1 and self.controller is not None and self.controller.failed:
+        in_menu = scopes == ("menu",)
+        if self._is_opening:
+            # The app's own actions only start once the session is open.
+            scopes = tuple(scope for scope in scopes if scope != "app")
+        if not in_menu and self.controller is not None and self.controller.failed:
             commands = [KeyHint("/model", "switch", "model"), KeyHint("/doctor", "check all", "doctor")]
             hint = self.key_map.hint
             self.footer.set_keys([hint("send", "try again"), *commands, hint("palette")])
             return
-        hidden = self.controller.questions.hidden_keys if self.controller is not None else frozenset()
+        hidden = set[str]()
         if running and self.controller is not None and not self.controller.state.turn_running:
             # A summary or a shell command runs, not a turn: a message cannot steer it, only wait for it.
             hidden |= {"steer"}
+        if self.start is not None and not self.start.numbers:
+            hidden |= {"start_pick"}
         actions = [action for action in self.actions if action.name not in hidden]
         keys = footer(actions, scopes, running=running)
-        if scopes == ("menu",) and self.prompt.menu.candidate is None:
+        if in_menu and self.prompt.menu.candidate is None:
             keys = [key for key in keys if key.action in ("choose", "close_menu")]
-        elif scopes == ("menu",) and not self.prompt.menu.runs:
+        elif in_menu and not self.prompt.menu.runs:
             keys = [key._replace(word="insert") if key.action == "accept" else key for key in keys]
-        if len(scopes) > 1 and not running and (quits := self.key_map.key_of("copy_or_stop")):
+        if not in_menu and not running and (quits := self.key_map.key_of("copy_or_stop")):
             keys.append(KeyHint(f"{quits} {quits}", "quit", "quit"))
         self.footer.set_keys(keys)
 

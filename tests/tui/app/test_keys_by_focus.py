@@ -2,13 +2,15 @@
 
 import pytest
 from rich.style import Style
-from textual import events
+from textual.events import Key
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import Interrupt, Rename, SubmitPrompt, Unqueue
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued, UserUnqueued
-from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.ids import CallId, JobId, RequestId
 from tui_agent.tui.controller.chat import ChatWidget
 
 
@@ -147,6 +149,30 @@ async def test_ctrl_d_quits_only_with_an_empty_message(in_chat: bool) -> None:
         assert driven.app.has_quit
 
 
+@pytest.mark.parametrize(
+    ("events", "running"),
+    [
+        ([TurnStarted(turn=3)], "A turn is running."),
+        (
+            [JobStarted(job_id=JobId("job-1"), command="make serve", call_id=CallId("c"))],
+            "1 background job is running.",
+        ),
+    ],
+)
+async def test_ctrl_d_asks_for_a_second_press_while_something_runs(
+    events: list[Payload], running: str
+) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(*events)
+        await driven.settle()
+        await driven.press("ctrl+d")
+        assert not driven.app.has_quit and driven.session.submitted == []
+        asks = f"{running} Press Ctrl+D again to stop it and quit. Your session is saved."
+        assert driven.app.note.text == asks and running in driven.text()
+        await driven.press("ctrl+d")
+        assert driven.app.has_quit
+
+
 # -- the queue
 
 
@@ -159,7 +185,7 @@ async def test_up_takes_the_newest_queued_message_back_before_history() -> None:
         await driven.settle()
         assert "Enter sends it now" in driven.text() and "Up edits or removes" in driven.text()
         for _ in range(2):  # read together: the second one comes before the engine has answered
-            driven.app.prompt.editor.post_message(events.Key("up", None))
+            driven.app.prompt.editor.post_message(Key("up", None))
         await driven.pilot.pause()
         assert kinds(driven) == [Rename, Unqueue]
         assert driven.session.submitted[-1].queue_id == "q2"  # type: ignore[union-attr]
@@ -215,9 +241,9 @@ async def test_keys_that_were_read_together_with_a_letter_follow_it_into_the_pro
     async with open_app(golden("night_shift")) as driven:
         await click_chat(driven)
         for key, character in (("slash", "/"), *((letter, letter) for letter in "rename"), ("space", " ")):
-            driven.app.query_one("#transcript").post_message(events.Key(key, character))
+            driven.app.query_one("#transcript").post_message(Key(key, character))
         for key, character in (("x", "x"), ("enter", None)):
-            driven.app.query_one("#transcript").post_message(events.Key(key, character))
+            driven.app.query_one("#transcript").post_message(Key(key, character))
         await driven.pilot.pause()
         assert kinds(driven) == [Rename]
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from tests.stubs.fake_session import FakeSession
+from tests.stubs.quick_pilot import piloted
 from tests.tui.app.driving import ENVIRON, NOWHERE, Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, SessionVersionError
@@ -17,6 +19,7 @@ from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.tui.app import AgentApp
 from tui_agent.tui.panes.model_discovery import Server, find_servers, first_choices
+from tui_agent.tui.screens.sessions.screen import SessionsScreen
 
 
 def empty_session(model: str = "") -> list[Record]:
@@ -72,6 +75,51 @@ async def test_the_page_is_there_before_the_session_is_open_and_what_is_typed_st
         assert driven.app.prompt.editor.text == "fix it\nand"
         assert driven.app.prompt.editor.has_focus and len(driven.app.screen_stack) == 1
         assert driven.session.submitted == []
+
+
+async def test_before_the_session_is_open_each_key_does_what_the_footer_says_and_nothing_twice() -> None:
+    session = FakeSession(empty_session())
+    session.gate = asyncio.Event()
+    async with open_app(session=session, outside=outside) as driven:
+        await shown(driven, "1  Demo")
+        assert driven.app.start is not None and driven.app.start.has_focus
+        assert (
+            driven.rows()[-1].split("   ")[:4]
+            == [
+                *("", " 1–9 choose", "Enter use it", "Tab message"),
+            ]
+            and "Ctrl+P" not in driven.text()
+        )
+        await driven.press("3", "3")
+        assert "opening  your choice takes effect once the session is open" in driven.text()
+        assert driven.app.prompt.editor.text == "" and len(driven.app.waiting_intents) == 1
+        session.gate.set()
+        await driven.until(lambda: isinstance(driven.app.screen, SessionsScreen))
+        await driven.press("escape", "escape")
+        assert len(driven.app.screen_stack) == 1 and driven.session.submitted == []
+
+
+async def test_ctrl_d_quits_before_the_session_is_open() -> None:
+    session = FakeSession(empty_session())
+    session.gate = asyncio.Event()
+    async with open_app(session=session, outside=outside) as driven:
+        await shown(driven, "1  Demo")
+        await driven.press("ctrl+d")
+        await driven.until(lambda: not driven.app.is_running)
+
+
+async def test_keys_of_the_first_frame_go_to_the_list_letters_and_pastes_to_the_prompt() -> None:
+    app = AgentApp(SessionOptions(cwd=NOWHERE), spawn=lambda _: FakeSession(), environ=ENVIRON)
+    # Nothing follows the first frame.
+    app.run_worker = lambda work, **_: work.close()  # type: ignore[assignment,method-assign,return-value,union-attr]
+    async with piloted(app, (120, 40)) as pilot:
+        assert app.start is not None and app.start.has_focus
+        await pilot.press("2", "1", "ctrl+d")
+        assert app.has_quit and app.prompt.editor.text == ""
+        app.start.post_message(events.Paste("see\nthis"))
+        await pilot.pause()
+        await pilot.press("space", "2")
+        assert app.prompt.editor.text == "see\nthis 2" and app.prompt.editor.has_focus
 
 
 async def test_the_page_stands_in_the_first_frame_where_nothing_names_a_model() -> None:

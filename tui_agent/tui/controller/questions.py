@@ -12,7 +12,6 @@ from tui_agent.protocol.commands import AnswerQuestion, ContinueTurn, DecidePerm
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.ids import RequestId
-from tui_agent.tui.actions import Scope
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.question import Question
@@ -41,20 +40,6 @@ class OpenQuestions:
         self._open: Approval | Question | None = None
         self._aside: set[RequestId] = set()
         self._view = ApprovalsView()
-
-    @property
-    def scope(self) -> Scope | None:
-        """The group of keys that the open question uses; None if no question is open."""
-        if isinstance(self._open, Approval):
-            if self._open.typing:
-                return "rule" if self._open.chosen == "a" else "reason"
-            return "approval"
-        return "question" if self._open is not None else None
-
-    @property
-    def hidden_keys(self) -> frozenset[str]:
-        """Names of the open question's actions that are not available now."""
-        return self._open.disabled_actions if isinstance(self._open, Approval) else frozenset()
 
     def update(self, view: ApprovalsView) -> None:
         """Open and close modals so that they match the open questions in `view`."""
@@ -117,7 +102,6 @@ class OpenQuestions:
         )
         modal.asking_agent = _asking_delegate(state, request)
         modal.following_calls = _count_following(state, request)
-        modal.on_keys_change = self._app.show_keys
         modal.paste_elsewhere = self._host.app.prompt.editor.post_message
         modal.typed_ahead = self.typed_ahead()
         self._open = modal
@@ -133,7 +117,6 @@ class OpenQuestions:
                 self._host.submit(decision)
 
         self._app.push_screen(modal, submit)
-        self._app.show_keys()
 
     def _ask(self, question: QuestionAsked) -> None:
         modal = Question(lambda: self._app.looks, question, read=self._host.reader.blob_text)
@@ -146,7 +129,6 @@ class OpenQuestions:
                 self._host.submit(answer)
 
         self._app.push_screen(modal, submit)
-        self._app.show_keys()
 
     def typed_ahead(self) -> TypedAhead | None:
         """Return the receiver of keys that were meant for the prompt; None if the user was not typing just now."""
@@ -160,5 +142,4 @@ class OpenQuestions:
             self._open = None
         # Do not open it again: its answer is on its way, or the user closed it to answer later.
         self._aside.add(request_id)
-        if not self._open_next():
-            self._app.show_keys()
+        self._open_next()

@@ -196,6 +196,7 @@ class StartPage:
             )
         )
         host.app.reshape()
+        host.app.show_keys()
 
 
 def has_sessions(data_dir: Path) -> bool:

@@ -162,8 +162,6 @@ class ApprovalRows(ApprovalState):
     def mark_seen(self, rows: int) -> None:
         if self.see(rows):
             self.redraw()
-        else:
-            self.on_keys_change()  # The keys depend on the visible rows, and so on the size.
 
     def head(self, width: int) -> list[Strip]:
         queue = ""
@@ -205,7 +203,7 @@ class ApprovalRows(ApprovalState):
     def _rows_below(self, width: int) -> list[Strip]:
         """Draw the rows below the effects: the risk, the answers, the keys. There are no answers below the policies."""
         if self.shows_policy:
-            return [*self.loose_gap(width), self.keys_line(width, self._keys(), "")]
+            return [*self.loose_gap(width), self.keys_line(width)]
         if self.tiny:
             return [self._typed_row(width) if self.typing else self._answers_in_one(width)]
         risk = [] if self._risk_scrolls(width) else self.content.risk(width, self._max_risk_rows)
@@ -218,10 +216,10 @@ class ApprovalRows(ApprovalState):
         note = "" if self.typing else "nothing runs until you answer"
         if self.typing and self.chosen == "a":
             note = "saved as typed"
-        keys = self.keys_line(width, self._keys(), note)
+        keys = self.keys_line(width, note)
         return [*rows, self.line(width, []), *self._answer_rows(width), *self.loose_gap(width), keys]
 
-    def _keys(self) -> list[KeyHint]:
+    def key_hints(self) -> list[KeyHint]:
         hint, less = self.key_map.hint, "less" if self.is_expanded else ""
         leave = hint("refuse", "back" if self.is_expanded else "")
         if self.typing:

@@ -103,8 +103,6 @@ class ApprovalState(Sheet[DecidePermission | None]):
         self.is_expanded = False
         """True if the whole change or command is shown."""
         self.shows_policy = False
-        self.on_keys_change: Callable[[], None] = lambda: None
-        """Called when the available keys may have changed, for example because a text field opens."""
         self.paste_elsewhere: Callable[[events.Paste], object] = lambda event: None
         """Called with pasted text while no field is open."""
         self.plan = Plan()

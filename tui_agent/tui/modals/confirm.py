@@ -5,11 +5,12 @@ from typing import ClassVar, Literal
 
 from textual.strip import Strip
 
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.links import address_of
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.widgets.rows import Part
 from tui_agent.tui.widgets.sheet import Sheet
 
 
@@ -53,14 +54,15 @@ class Confirm(Sheet[bool]):
         return rows
 
     def foot(self, width: int) -> list[Strip]:
-        action, word = self._yes
-        parts = [
-            self.part(self.key_map.key_of(action), "accent", bold=True, intent="yes"),
-            self.part(f" {word}   ", "t2", intent="yes"),
-            self.part(self.key_map.key_of("confirm_no"), "accent", bold=True, intent="no"),
-            self.part(f" {self._no}", "t2", intent="no"),
-        ]
+        parts: list[Part] = []
+        for (key, word, _), intent in zip(self.key_hints(), ("yes", "no"), strict=True):
+            gap = "   " if parts else ""
+            parts += [self.part(f"{gap}{key}", "accent", bold=True, intent=intent)]
+            parts += [self.part(f" {word}", "t2", intent=intent)]
         return [*self.spacer(width), self.line(width, parts)]
+
+    def key_hints(self) -> Sequence[KeyHint]:
+        return [self.key_map.hint(*self._yes), self.key_map.hint("confirm_no", self._no)]
 
     def answer(self, action: str) -> bool:
         """Answer yes; return False if `action` does not confirm this question."""

@@ -17,7 +17,7 @@ from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.protocol.commands import RevertHunk
 from tui_agent.protocol.events.session import RevertedHunk
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import hunk_strips
 from tui_agent.tui.modals.confirm import Confirm
@@ -220,6 +220,9 @@ class DiffSheet(Viewer):
     def foot(self, width: int) -> list[Strip]:
         text, role = self._message
         shown = self.text_rows(width, text, role) if text else []
+        return [*(self.spacer(width) if shown else []), *shown, *self.keys_rows(width)]
+
+    def key_hints(self) -> Sequence[KeyHint]:
         path, hunk = self._chosen[0], max(0, self._chosen[1])
         file = next((file for file in self._files if file.path == path), None)
         hunks = len(_hunks_of(self._comparisons.get(path)))
@@ -234,8 +237,7 @@ class DiffSheet(Viewer):
             "view_copy": bool(self.plain),
             "view_close": True,
         }
-        keys = [name for name, is_offered in offered.items() if is_offered]
-        return [*self.spacer(width), *shown, self.keys_row(width, *keys)]
+        return [self.key_map.hint(name) for name, is_offered in offered.items() if is_offered]
 
     # -- keys --------------------------------------------------------------------------------------------------------
 

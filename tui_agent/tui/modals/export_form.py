@@ -4,7 +4,7 @@ Invariant: nothing is written before the user has confirmed the place.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from textual.strip import Strip
 from tui_agent.config import layers
 from tui_agent.config.export_folder import default_export_folder
 from tui_agent.errors import TuiAgentError
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.cli_client import Ask, beside_json, json_rows, text_of
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.note import Level
@@ -48,8 +48,10 @@ class ExportForm(Sheet[str | None]):
         ]
 
     def foot(self, width: int) -> list[Strip]:
-        keys = [self.key_map.hint("field_use", "export"), self.key_map.hint("field_leave", "cancel")]
-        return [*self.spacer(width), self.keys_line(width, keys)]
+        return self.keys_rows(width)
+
+    def key_hints(self) -> Sequence[KeyHint]:
+        return [self.key_map.hint("field_use", "export"), self.key_map.hint("field_leave", "cancel")]
 
     @property
     def open_field(self) -> Field:

@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from tui_agent.protocol.settings import CONTEXT_MODES, EFFORTS
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.modals.fork_request import Change, ForkPoint, ForkRequest, Workplace, Workplaces
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.palette import Looks
@@ -266,16 +266,17 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
             mark = self.part(f"{self.looks.symbols.warning} ", "warning")
             rows += self.pen.hanging_rows(width, [mark], wrap(self.fault, width - 2), self.style("warning"))
             rows += self.spacer(width)
+        return [*rows, self.keys_line(width)]
+
+    def key_hints(self) -> Sequence[KeyHint]:
         hint, line = self.key_map.hint, self.line_name
         begin = "begin" if self.draft.change is not None else "fork"
         keys = [hint("fork_begin", "choose a model" if self._is_on_model else begin)]
-        if width >= WIDE:
-            keys.append(hint("fork_line"))
         if self.draft.options(line):
             keys.append(hint("fork_choose"))
         if self.draft.text_field(line) is not None and self._edit is not None:
             keys.append(hint("fork_edit"))
-        return [*rows, self.keys_line(width, [*keys, hint("fork_close")])]
+        return [*keys, hint("fork_line"), hint("fork_close")]
 
     # -- keys ------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from textual.strip import Strip
 
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.prompt.completion import match
 from tui_agent.tui.text import clean_line, fit_path, width
 from tui_agent.tui.theme.palette import Looks
@@ -224,7 +224,10 @@ class Picker(ChoiceSheet[str | None]):
         return [first, *(pen.line(cells, [indent, pen.part(text, role)]) for text in about[1:])]
 
     def foot(self, width: int) -> list[Strip]:
-        return [*self.spacer(width), self.keys_row(width, *KEYS)]
+        return self.keys_rows(width)
+
+    def key_hints(self) -> Sequence[KeyHint]:
+        return [self.key_map.hint(name) for name in KEYS]
 
     def key_scopes(self) -> Sequence[Scope]:
         """Return the names of the key bindings that apply here: those of this list, and those that scroll by pages."""

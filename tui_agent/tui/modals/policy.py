@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import ViewName
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.panes.policy import COLUMNS, GRID, policy_role
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
@@ -106,9 +106,12 @@ class PolicySheet(ChoiceSheet[None]):
         return [*rows, gap, *self._file_rule_rows(width)]
 
     def foot(self, width: int) -> list[Strip]:
+        return self.keys_rows(width)
+
+    def key_hints(self) -> Sequence[KeyHint]:
         on_rule = self.chosen >= len(GRID)
         names = ("policy_revoke" if on_rule else "policy_use", "policy_close", "policy_next", "policy_choose")
-        return [*self.spacer(width), self.keys_row(width, *names)]
+        return [self.key_map.hint(name) for name in names]
 
     def _table(self, width: int) -> list[Strip]:
         name_width = _NAME_WIDTH if width >= 50 else _NAME_WIDTH - 3

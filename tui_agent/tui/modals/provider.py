@@ -3,7 +3,7 @@
 Invariant: the key is shown as dots and leaves the form only as `Provider.key`; nothing is stored here.
 """
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final
@@ -209,9 +209,9 @@ class ProviderForm(ChoiceSheet[Provider | None]):
         elif self.fault:
             status = self.text_rows(width, self.fault, "warning")
         gap = self.spacer(width) if status else []
-        return [*gap, *status, *self.spacer(width), self.keys_line(width, self._hints())]
+        return [*gap, *status, *self.keys_rows(width)]
 
-    def _hints(self) -> list[KeyHint]:
+    def key_hints(self) -> Sequence[KeyHint]:
         back, move = self.key_map.hint("provider_close"), self.key_map.hint("provider_line")
         if self.is_testing:
             return [back]

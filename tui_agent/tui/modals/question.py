@@ -3,7 +3,7 @@
 Invariant: Esc closes the question without an answer; typed text is kept.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from textual.strip import Strip
@@ -12,7 +12,7 @@ from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.commands import AnswerQuestion
 from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.ids import RequestId
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
@@ -98,10 +98,12 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         rows = self.spacer(width)
         for number, option in enumerate(self.options):
             rows += self._option_rows(width, number, option)
+        return [*rows, self._words_row(width), *self.keys_rows(width)]
+
+    def key_hints(self) -> Sequence[KeyHint]:
         hint = self.key_map.hint
         plan = [hint("edit_plan", "edit the plan")] if self.question.form == "plan" else []
-        keys = self.keys_line(width, [hint("answer"), hint("pick"), *plan, hint("later")])
-        return [*rows, self._words_row(width), *self.spacer(width), keys]
+        return [hint("answer"), hint("pick"), *plan, hint("later")]
 
     def _option_rows(self, width: int, number: int, option: str) -> list[Strip]:
         pen = self.choice_pen(number)

@@ -13,7 +13,7 @@ from tui_agent.config.project_effects import describe_effect
 from tui_agent.config.project_files import ProjectFile
 from tui_agent.config.trust import FileChange, Project
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.text import clean, named, width
 from tui_agent.tui.theme.palette import Looks
@@ -174,15 +174,17 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         rows = self.spacer(width)
         for number, choice in enumerate(self.choices, len(self.entries)):
             rows += self._choice_rows(width, number, choice)
+        return [*rows, *self.keys_rows(width)]
+
+    def key_hints(self) -> Sequence[KeyHint]:
         hint = self.key_map.hint
         on_answer = self.chosen >= len(self.entries)
-        keys = [
+        return [
             hint("trust_use", "use it" if on_answer else "open file"),
             hint("trust_later", "ask next time" if self._asking else "close"),
             *([hint("trust_look")] if on_answer and self.entries else []),
             hint("trust_choose"),
         ]
-        return [*rows, *self.spacer(width), self.keys_line(width, keys)]
 
     def _choice_rows(self, room: int, number: int, choice: Choice) -> list[Strip]:
         pen = self.choice_pen(number)

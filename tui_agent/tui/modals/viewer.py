@@ -6,7 +6,7 @@ from typing import ClassVar, TypeAlias
 from textual import events
 from textual.strip import Strip
 
-from tui_agent.tui.actions import Scope
+from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.note import Note
 from tui_agent.tui.theme.palette import Looks
@@ -71,8 +71,11 @@ class Viewer(Sheet[None]):
         return facts.rows
 
     def foot(self, width: int) -> list[Strip]:
-        names = ("view_scroll", *self.extra, *(["view_copy"] if self.plain else []), "view_close")
-        return [*self.spacer(width), self.keys_row(width, *names)]
+        return self.keys_rows(width)
+
+    def key_hints(self) -> Sequence[KeyHint]:
+        names = (*self.extra, "view_scroll", *(["view_copy"] if self.plain else []), "view_close")
+        return [self.key_map.hint(name) for name in names]
 
     def scroll_to_end(self, direction: int) -> None:
         """Scroll to the beginning of the text if `direction` is -1, to the end if it is 1."""

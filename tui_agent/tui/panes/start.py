@@ -225,6 +225,12 @@ class Start(KeyActions, LinePane, can_focus=True):
         event.stop()
         event.prevent_default()
 
+    def on_paste(self, event: events.Paste) -> None:
+        if self.typed_into is not None:
+            event.stop()
+            self.screen.set_focus(self.typed_into)
+            self.typed_into.post_message(events.Paste(event.text))
+
     def key_scopes(self) -> Sequence[Scope]:
         return ("start",)
 
@@ -236,13 +242,16 @@ class Start(KeyActions, LinePane, can_focus=True):
         return bool(self.usable)
 
     def pick(self, number: int) -> bool:
-        """Run the action of the row whose digit is `number` + 1; return False if there is no such row."""
+        """Run the action of the row whose digit is `number` + 1; return False if there is no such row.
+
+        Before the rows have digits, no digit does anything.
+        """
         numbers = [self.numbers.get(choice.intent) for choice in self.usable]
         has_row = number + 1 in numbers
         if has_row:
             self.chosen = numbers.index(number + 1)
             self.use()
-        return has_row
+        return has_row or not self.numbers
 
     def use(self) -> bool:
         """Run the action of the selected row; return False if there is no row."""

@@ -80,11 +80,6 @@ class JobsScreen(Page[JobView]):
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
-    def show_detail(self) -> None:
-        """Show the details of the selected job, and the keys, which depend on that job."""
-        super().show_detail()
-        self.show_keys()
-
     def show_head(self) -> None:
         jobs = self.listing.items
         running = sum(job.is_running for job in jobs)

@@ -183,8 +183,11 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.header.set_views(self.context.state, self.context.views.meter.view())
 
     def show_keys(self) -> None:
-        """Show in the footer the keys that are available on the page."""
+        """Show in the footer the keys that are available on the page; without items, none that needs an item."""
         hints = self.key_map.hints(self.scope)
+        if not self.listing.items:
+            on_items = {name for name, method in self._key_methods.items() if method[0] == "on_chosen"}
+            hints = [hint for hint in hints if hint.action not in {self.use_action, *on_items}]
         if self.narrow and not self._detail_opened:
             hints = [
                 hint._replace(word=self.detail_word) if hint.action == self.use_action else hint
@@ -275,7 +278,8 @@ class PageFrame(FullScreen, Generic[ItemT]):
         return parts
 
     def show_detail(self) -> None:
-        """Draw the details of the selected item in the details pane."""
+        """Draw the details of the selected item in the details pane, and the keys, which may depend on that item."""
+        self.show_keys()
         width = self.detail.size.width
         if self.detail.display and width and self.is_attached:
             facts = Facts(self.looks_of(), width - 1)

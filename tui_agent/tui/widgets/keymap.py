@@ -155,6 +155,10 @@ class KeyScreen(KeyActions):
         if claims_key(cast("Screen[Any]", self), event) and not self.run_key(event.key):
             self.type_key(event.key, event.character)
 
+    def key_hints(self) -> Sequence[KeyHint]:
+        """Return the keys that work now, for the footer of the screen below; a screen with its own footer has none."""
+        return ()
+
     def type_key(self, key: str, character: str | None) -> bool:
         """Type a key that has no action into a field; return False if the key has no effect."""
         return False

@@ -8,7 +8,7 @@ the text that the user was typing.
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar, cast
 
 from rich.style import Style
 from textual import events, on
@@ -163,16 +163,20 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         """Return the pen for a row that the user can select; a click on the row runs `intent`."""
         return Pen(self.looks, ground if chosen else "s3", intent, chosen, margin=0)
 
-    def keys_row(self, width: int, *actions: str) -> Strip:
-        """Draw a row with the keys of these actions and the words for the actions."""
-        return self.keys_line(width, [self.key_map.hint(action) for action in actions])
+    def key_hints(self) -> Sequence[KeyHint]:
+        """Return the keys that work now. The sheet's last row and the footer below the sheet show them."""
+        raise NotImplementedError
 
-    def keys_line(self, width: int, keys: Sequence[KeyHint], right: str = "") -> Strip:
+    def keys_rows(self, width: int) -> list[Strip]:
+        """Return the last row of the sheet, with its keys, and an empty row above it if there is room."""
+        return [*self.spacer(width), self.keys_line(width)]
+
+    def keys_line(self, width: int, right: str = "") -> Strip:
         """Draw a row such as `Enter choose Esc close`, with the text `right` on the right if there is room.
 
         If the keys do not fit, the last ones are left out first, but never the one that closes the sheet.
         """
-        shown = list(keys)
+        shown = list(self.key_hints())
         while len(shown) > 1 and hints_width(shown) > width:
             shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
         left: list[Part] = []
@@ -239,6 +243,16 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self.mark_seen(self._in_sight + (self._body.scroll_offset.y if keep else 0))
         if self.cursor_row is not None:
             self.call_after_refresh(self._body.reveal, self.cursor_row)
+        self._show_footers()
+
+    def on_unmount(self) -> None:
+        self._show_footers()
+
+    def _show_footers(self) -> None:
+        """Update the footers below the sheet, which show the sheet's keys while it is open."""
+        for screen in self.app.screen_stack:
+            for footer in screen.query("Footer"):
+                cast("LinePane", footer).show()
 
 
 class Sheet(SheetFrame[ResultT]):

@@ -109,10 +109,6 @@ class TraceScreen(Page[int]):
             right.append(("  0 s" + format_duration(end - start).rjust(columns.bar - 3), quiet))
         return row(width, [("    span", quiet)], right, fill=self.style())
 
-    def show_detail(self) -> None:
-        super().show_detail()
-        self.show_keys()
-
     def draw_detail(self, facts: Facts) -> None:
         span = self.subject
         if span is not None:

@@ -1,0 +1,104 @@
+"""The footer names the keys of what has the focus, from the registry: each one does something, and none is another's."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.test_approvals import ask, request
+from tests.tui.app.test_question_sheet import ask_question
+from tui_agent.protocol.display import DiffBlock
+from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.ids import RequestId
+from tui_agent.tui.actions import BY_NAME, KeyHint
+from tui_agent.tui.modals.confirm import open_link
+from tui_agent.tui.panes.footer import Footer
+from tui_agent.tui.widgets.keymap import KeyScreen
+from tui_agent.tui.widgets.sheet import Sheet
+
+SCREENS = [
+    *("/status", "/diff", "/context", "/policy", "/model", "/theme", "/provider openai", "/help", "/todo"),
+    *("/trace", "/replay", "/tree", "/checkpoints", "/jobs", "/map", "/sessions", "/export html"),
+    *("approval", "reason", "rule", "whole change", "question", "plan", "confirm"),
+]
+QUIET = {"view_scroll", "map_refresh", "checkpoint_author"}
+"""Keys that may show nothing: a text that fits cannot scroll, the map may be the same, and a filter only be marked."""
+PLAN = QuestionAsked(question_id=RequestId("q_1"), text="1. Fix", form="plan", options=("Approve", "Plan on"))
+QUESTION = QuestionAsked(question_id=RequestId("q_1"), text="Which?", form="choice", options=("csv", "json"))
+LONG = DiffBlock(
+    path="src/entry.py",
+    added=90,
+    removed=0,
+    diff="@@ -0,0 +1,90 @@\n" + "\n".join(f"+line {n}" for n in range(90)),
+)
+
+
+async def open_screen(driven: Driven, name: str) -> None:
+    """Open a screen by its command, or by what the agent asks."""
+    if name.startswith("/"):
+        driven.app.prompt.editor.put_text(name)
+        await driven.press("escape", "enter")
+        await driven.until(lambda: len(driven.app.screen_stack) > 1)
+        await driven.pilot.pause(0.05)
+    elif name == "confirm":
+        open_link(driven.app, "https://example.org/a")
+        await driven.pilot.pause()
+    elif name in ("question", "plan"):
+        await ask_question(driven, PLAN if name == "plan" else QUESTION)
+    else:
+        await ask(driven, request(preview=(LONG,)))
+        await driven.press({"reason": "n", "rule": "e", "whole change": "d"}.get(name, "f12"))
+    if isinstance(driven.app.screen, Sheet):
+        driven.app.screen.end_grace_period()
+
+
+def footer(driven: Driven) -> Footer:
+    """The footer that is visible."""
+    return next(foot for screen in reversed(driven.app.screen_stack) for foot in screen.query(Footer))
+
+
+def visible_state(driven: Driven) -> tuple[object, ...]:
+    """Everything that a key may change."""
+    app = driven.app
+    return driven.rows(), app.note.text, list(app.screen_stack), list(driven.session.submitted), app.focused
+
+
+@pytest.mark.slow_variants
+@pytest.mark.parametrize("name", SCREENS)
+async def test_each_key_in_the_footer_belongs_to_the_screen_on_top_and_does_something(name: str) -> None:
+    hints: Sequence[KeyHint] = [KeyHint("", "", "")]
+    number = 0
+    while number < len(hints):
+        async with open_app(golden("night_shift"), size=(120, 40)) as driven:
+            await open_screen(driven, name)
+            top = driven.app.screen
+            assert isinstance(top, KeyScreen)
+            row = driven.rows()[-1]
+            hints = [hint for hint in footer(driven).hints if f"{hint.key} {hint.word}" in row]
+            hint = hints[number]
+            action = BY_NAME[hint.action]
+            assert action.scope in top.key_scopes() and action.name in top._key_methods
+            states = [visible_state(driven)]
+            for key in action.keys[: action.choices]:
+                await driven.press(key)
+                states.append(visible_state(driven))
+            assert any(state != states[0] for state in states) or action.name in QUIET, hint
+        number += 1
+
+
+async def test_the_footer_shows_the_keys_of_the_prompt_again_when_the_sheet_is_closed() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        before = driven.rows()[-1]
+        assert before.strip().startswith("Enter send   ") and before.endswith("F1 help")
+        await driven.press("f2")
+        await driven.until(lambda: driven.rows()[-1].strip() == "Up/Down scroll   Esc close")
+        await driven.press("escape")
+        await driven.until(lambda: driven.rows()[-1] == before)
+
+
+async def test_esc_in_the_view_of_a_whole_change_is_back_and_not_no() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await open_screen(driven, "approval")
+        assert driven.rows()[-1].endswith("Esc no")
+        await driven.press("d")
+        await driven.until(lambda: driven.rows()[-1].endswith("Esc back"))
