@@ -146,6 +146,8 @@ def _joined(keys: Sequence[str]) -> str:
     names = [key_name(key) for key in keys]
     if len(names) > 2 and "".join(names) in string.digits:
         return f"{names[0]}–{names[-1]}"
+    if len(names) > 1 and all(name.startswith("Ctrl+") and "+" not in name[5:] for name in names):
+        return f"Ctrl+{'/'.join(name[5:] for name in names)}"
     signs = all(len(name) == 1 and not name.isalnum() for name in names)
     return (" " if signs else "/").join(names)
 

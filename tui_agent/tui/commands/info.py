@@ -1,6 +1,7 @@
 """Commands that only show something: help, todos, tools, plugins, the palette. They work during a turn as well."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.unicode_text import format_count
@@ -13,10 +14,15 @@ from tui_agent.tui.modals.viewer import show, show_full_note
 from tui_agent.tui.panes.todo import EMPTY, item_row
 from tui_agent.tui.widgets.facts import Facts
 
+FIRST_GROUPS: Final = "Prompt", "Commands", "App", "Transcript", "Menu"
+"""The groups of actions that help lists first; those of single screens follow."""
+
 
 def show_help(context: AppContext, argument: str) -> None:
     """List all keys and commands, the prompt's keys first; run the chosen one if it works anywhere."""
-    _list_actions(context, "Help", context.app.actions)
+    groups = {name: number for number, name in enumerate(FIRST_GROUPS)}
+    actions = sorted(context.app.actions, key=lambda action: groups.get(action.group, len(groups)))
+    _list_actions(context, "Help", actions)
 
 
 def open_palette(context: AppContext, argument: str) -> None:
@@ -53,7 +59,7 @@ def _action_item(number: int, action: Action) -> Item:
         right=action.label if action.slash else "",
         group=action.group,
         more="; ".join(filter(None, more)),
-        found_by=f"{' '.join(action.aliases)} {action.synonyms}",
+        found_by=f"{action.name.replace('_', ' ')} {action.footer} {' '.join(action.aliases)} {action.synonyms}",
     )
 
 

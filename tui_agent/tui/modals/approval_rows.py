@@ -203,7 +203,7 @@ class ApprovalRows(ApprovalState):
     def _rows_below(self, width: int) -> list[Strip]:
         """Draw the rows below the effects: the risk, the answers, the keys. There are no answers below the policies."""
         if self.shows_policy:
-            return [*self.loose_gap(width), self.keys_line(width)]
+            return self.keys_rows(width)
         if self.tiny:
             return [self._typed_row(width) if self.typing else self._answers_in_one(width)]
         risk = [] if self._risk_scrolls(width) else self.content.risk(width, self._max_risk_rows)
@@ -216,8 +216,9 @@ class ApprovalRows(ApprovalState):
         note = "" if self.typing else "nothing runs until you answer"
         if self.typing and self.chosen == "a":
             note = "saved as typed"
-        keys = self.keys_line(width, note)
-        return [*rows, self.line(width, []), *self._answer_rows(width), *self.loose_gap(width), keys]
+        last = self.keys_line(width, note) if self.is_full else self.line(width, [self.part(note, "t3")])
+        rows += [self.line(width, []), *self._answer_rows(width)]
+        return [*rows, *self.loose_gap(width), last] if note or self.is_full else rows
 
     def key_hints(self) -> list[KeyHint]:
         hint, less = self.key_map.hint, "less" if self.is_expanded else ""

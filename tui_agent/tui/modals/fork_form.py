@@ -261,12 +261,12 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         return pen.line(width, [*self._label(pen, label), *typed])
 
     def foot(self, width: int) -> list[Strip]:
-        rows = self.spacer(width)
+        rows: list[Strip] = []
         if self.fault:
             mark = self.part(f"{self.looks.symbols.warning} ", "warning")
-            rows += self.pen.hanging_rows(width, [mark], wrap(self.fault, width - 2), self.style("warning"))
-            rows += self.spacer(width)
-        return [*rows, self.keys_line(width)]
+            texts = wrap(self.fault, width - 2)
+            rows = [*self.spacer(width), *self.pen.hanging_rows(width, [mark], texts, self.style("warning"))]
+        return [*rows, *self.keys_rows(width)]
 
     def key_hints(self) -> Sequence[KeyHint]:
         hint, line = self.key_map.hint, self.line_name

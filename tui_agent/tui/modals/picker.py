@@ -4,6 +4,7 @@ Invariant: the list is only data, and returns the value of the chosen item. Esc 
 preview.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,7 +17,8 @@ from tui_agent.tui.text import clean_line, fit_path, width
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import cut_parts, wrap
+from tui_agent.tui.widgets.rows import Part, Pen, cut_parts, wrap
+from tui_agent.tui.widgets.rows import cells as cells_of
 from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 
@@ -41,9 +43,31 @@ class Item:
     """True if the label is a path, which is shortened in its middle."""
 
 
-def item_words(item: Item) -> set[str]:
-    """Return the words that find an item before all others: its label and `found_by`, without a slash."""
-    return {word.removeprefix("/").casefold() for word in f"{item.label} {item.found_by}".split()}
+def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
+    """Return a pattern that matches each of these words at the beginning of a word."""
+    return re.compile(f"(?<![^\\W_])(?:{'|'.join(map(re.escape, words))})", re.IGNORECASE)
+
+
+def score_words(words: Sequence[str], item: Item) -> int | None:
+    """Return how well words match an item (lower is better); None unless each begins a word of the item.
+
+    A word of the label or of `found_by` counts more than one of the other texts.
+    """
+    names = f"{item.label} {item.found_by}".casefold()
+    others = f"{item.about} {item.right} {item.group} {item.more}".casefold()
+    complete = {name.removeprefix("/") for name in names.split()}
+    score = 0
+    for word in words:
+        pattern = _pattern_of([word])
+        if word.removeprefix("/") in complete:
+            continue
+        if pattern.search(names):
+            score += 1
+        elif pattern.search(others):
+            score += 2
+        else:
+            return None
+    return score
 
 
 KEYS = "list_open", "list_choose", "list_close"
@@ -80,6 +104,8 @@ class Picker(ChoiceSheet[str | None]):
         self._row_cache: dict[tuple[object, ...], list[Strip]] = {}
         self._filtered: tuple[str, list[Item]] | None = None
         """The typed text, and the items that match the text."""
+        self._marks: re.Pattern[str] | None = None
+        """The words that rows underline, because they match the typed text."""
         self.title_text = title
         self.items = list(items)
         self.field = Field()
@@ -112,26 +138,33 @@ class Picker(ChoiceSheet[str | None]):
         return self._filtered[1]
 
     def _filter(self, query: str) -> list[Item]:
-        shown = [f"{item.label} {item.about}" for item in self.items]
-        texts = [
-            f"{text} {item.right} {item.group} {item.more} {item.found_by}"
-            for text, item in zip(shown, self.items, strict=True)
-        ]
-        # A long row contains almost any few letters in some order, so such matches count only if no row contains them
-        # as a substring.
-        together = [index for index, text in enumerate(texts) if query.casefold() in text.casefold()]
-        word = query.casefold().removeprefix("/")
-        scored = [
-            (-1 if word in item_words(self.items[index]) else result[0], index)
-            for index in together or range(len(texts))
-            if (result := match(query, shown[index]) or match(query, texts[index])) is not None
-        ]
-        items = [self.items[index] for _, index in sorted(scored)]
+        words = query.casefold().split()
+        scores = [(score_words(words, item), index) for index, item in enumerate(self.items)]
+        scored = [(score, index) for score, index in scores if score is not None]
+        self._marks = _pattern_of(words) if scored else None
+        items = [self.items[index] for _, index in sorted(scored or self._score_letters(query))]
         if not self.free or any(item.label == query for item in items):
             return items
         typed = Item(query, query, about=self.free)
         # A complete name is probably meant literally; a few letters search for a row.
         return [typed, *items] if "/" in query or ":" in query else [*items, typed]
+
+    def _score_letters(self, query: str) -> list[tuple[int, int]]:
+        """Return (score, index) of the items with the letters of the query in order.
+
+        A long row contains almost any few letters, so these count only if no row has the query as a substring.
+        """
+        shown = [f"{item.label} {item.about}" for item in self.items]
+        texts = [
+            f"{text} {item.right} {item.group} {item.more} {item.found_by}"
+            for text, item in zip(shown, self.items, strict=True)
+        ]
+        together = [index for index, text in enumerate(texts) if query.casefold() in text.casefold()]
+        return [
+            (result[0], index)
+            for index in together or range(len(texts))
+            if (result := match(query, shown[index]) or match(query, texts[index])) is not None
+        ]
 
     @property
     def count(self) -> int:
@@ -204,13 +237,13 @@ class Picker(ChoiceSheet[str | None]):
         pen, symbols = self.choice_pen(index), self.looks.symbols
         text = clean_line(item.label)
         shown = fit_path(text, label_width - 3, symbols.ellipsis) if item.is_path else text
-        name = pen.part(shown, "t1" if item.offered else "t3", bold=pen.chosen)
-        label = cut_parts([name], label_width - 1, symbols.ellipsis)
+        names = self._marked(pen, shown, "t1" if item.offered else "t3", bold=pen.chosen)
+        label = cut_parts(names, label_width - 1, symbols.ellipsis)
         left = [
             pen.mark,
             pen.part(f"{symbols.done if item.current else ' '} ", "success"),
             *label,
-            pen.part(" " * max(1, label_width - width(label[0][0] if label else ""))),
+            pen.part(" " * max(1, label_width - cells_of(label))),
         ]
         # A filtered list has no headings.
         right = item.right or (item.group if self.field.text else "")
@@ -220,8 +253,17 @@ class Picker(ChoiceSheet[str | None]):
             room = cells - label_width - 4 - (width(clean_line(right)) + 2 if right else 0)
             about = wrap(clean_line(". ".join(filter(None, (item.about, item.more)))), max(room, 12)) or [""]
         indent = pen.part(" " * (label_width + 4))
-        first = pen.line(cells, [*left, pen.part(about[0], role)], [pen.part(right, "t2")])
-        return [first, *(pen.line(cells, [indent, pen.part(text, role)]) for text in about[1:])]
+        first = pen.line(cells, [*left, *self._marked(pen, about[0], role)], self._marked(pen, right, "t2"))
+        return [first, *(pen.line(cells, [indent, *self._marked(pen, text, role)]) for text in about[1:])]
+
+    def _marked(self, pen: Pen, text: str, role: Role, *, bold: bool = False) -> list[Part]:
+        """Return a text as parts, of which those that match the typed text are underlined."""
+        text, end, parts = clean_line(text), 0, list[Part]()
+        for found in self._marks.finditer(text) if self._marks is not None and self.field.text else ():
+            parts.append(pen.part(text[end : found.start()], role, bold=bold))
+            parts.append(pen.part(found.group(), "accent", bold=bold, underline=True))
+            end = found.end()
+        return [*parts, pen.part(text[end:], role, bold=bold)]
 
     def foot(self, width: int) -> list[Strip]:
         return self.keys_rows(width)

@@ -164,12 +164,12 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return Pen(self.looks, ground if chosen else "s3", intent, chosen, margin=0)
 
     def key_hints(self) -> Sequence[KeyHint]:
-        """Return the keys that work now. The sheet's last row and the footer below the sheet show them."""
+        """Return the keys that work now. The footer below the sheet shows them or, if it is covered, the last row."""
         raise NotImplementedError
 
     def keys_rows(self, width: int) -> list[Strip]:
-        """Return the last row of the sheet, with its keys, and an empty row above it if there is room."""
-        return [*self.spacer(width), self.keys_line(width)]
+        """Return the last row of a sheet that covers the footer, with the sheet's keys; otherwise no row."""
+        return [*self.spacer(width), self.keys_line(width)] if self.is_full else []
 
     def keys_line(self, width: int, right: str = "") -> Strip:
         """Draw a row such as `Enter choose Esc close`, with the text `right` on the right if there is room.
@@ -205,11 +205,14 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return self.app.size.height < self.tight_below
 
     @property
+    def is_full(self) -> bool:
+        """True if the sheet fills a small screen, so that it covers the footer too."""
+        return self.app.size.height < 16 or self.app.size.width < 60
+
+    @property
     def most_rows(self) -> int:
         """The maximum number of rows of head, body and foot together."""
-        screen_width, screen_height = self.app.size
-        full = screen_height < 16 or screen_width < 60
-        return screen_height - (0 if full else 2 if self.tight else 6)
+        return self.app.size.height - (0 if self.is_full else 2 if self.tight else 6)
 
     def redraw(self, *, keep: bool = True) -> None:
         """Draw all rows again, and adjust the heights of head, body and foot.
@@ -219,7 +222,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         if not (self._sheet.is_attached and self._body.is_attached):
             return
         screen_width, screen_height = self.app.size
-        full = screen_height < 16 or screen_width < 60
+        full = self.is_full
         self.set_class(full, "-full")
         self.set_class(self.tight, "-tight")
         outer = screen_width if full else min(self.sheet_width, screen_width - 8)
