@@ -260,7 +260,7 @@ async def test_a_write_outside_that_the_user_allowed_is_asked_about_once() -> No
             await bench.until("turn.finished")
             asked = [one for one in bench.of(PermissionRequested) if isinstance(one, PermissionRequested)]
             told = [(one.sandbox, one.risk, one.reason) for one in asked]
-            assert [one[:2] for one in told] == [("bubblewrap", "It is outside this workspace.")], told
+            assert [one[:2] for one in told] == [("bubblewrap", f"{target} is outside this workspace.")], told
             assert target.read_text() == "mine\n"
 
 

@@ -42,6 +42,38 @@ async def test_an_answer_without_a_good_sentence_leaves_the_message_as_title(tmp
     assert titles(bench) == [(MESSAGE, "auto")]
 
 
+@pytest.mark.parametrize(
+    ("messages", "title"),
+    [
+        (["hi", "Fix the night shift. It is negative."], "Fix the night shift"),
+        (["Hello there!", "thanks", "why is week 13 negative?"], "why is week 13 negative"),
+        (["fixtures", "Hi! Please fix the night shift"], "Hi! Please fix the night shift"),
+        (["hi", "hey"], "hi"),
+        (["fix it", "and the night shift"], "fix it"),
+    ],
+)
+async def test_the_next_message_replaces_a_greeting_as_title(
+    tmp_path: Path, messages: list[str], title: str
+) -> None:
+    async with running(tmp_path, [say("Hi.") for _ in messages]) as bench:
+        for number, message in enumerate(messages, 1):
+            bench.submit(SubmitPrompt(text=message))
+            await bench.until("turn.finished", number)
+        assert len(bench.model.requests) == len(messages), "no request is made for a title"
+    assert titles(bench)[-1] == (title, "auto")
+
+
+@pytest.mark.parametrize("name", ["hi", "my own"])
+async def test_the_next_message_never_replaces_a_name_that_the_user_gave(tmp_path: Path, name: str) -> None:
+    async with running(tmp_path, [say("Hi."), say("Hi.")]) as bench:
+        bench.submit(SubmitPrompt(text="hello"))
+        await bench.until("turn.finished")
+        bench.submit(Rename(title=name))
+        bench.submit(SubmitPrompt(text="fix the night shift"))
+        await bench.until("turn.finished", 2)
+    assert titles(bench)[-1] == (name, "user")
+
+
 async def test_a_name_that_the_user_gave_wins(tmp_path: Path) -> None:
     async def rename() -> None:
         bench.submit(Rename(title="my own"))

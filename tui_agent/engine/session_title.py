@@ -1,5 +1,7 @@
 """The title that a session gets by itself: its first message or, once the first turn ends, the first sentence of the answer.
 
+If the first message is a greeting and the answer makes no title, the next message replaces it.
+
 Invariant: a title that the user gave is never replaced, and no model is asked for a title.
 """
 
@@ -17,6 +19,11 @@ from tui_agent.protocol.parts import TextPart
 MAX_MESSAGE_CHARS: Final = 48
 MAX_SENTENCE_CHARS: Final = 60
 MIN_WORDS: Final = 3
+MIN_MESSAGE_WORDS: Final = 2
+MAX_GREETING_WORDS: Final = 3
+_GREETING = re.compile(
+    r"(?:hi|hello|hey|hallo|good (?:morning|day|afternoon|evening)|thanks|test)\b", re.IGNORECASE
+)
 _SENTENCE_END = re.compile(r"[.!?:](?=\s|$)|\n")
 _NOT_A_TITLE = re.compile(
     r"[`?:{}<>|=*\\]|//|\(\)"
@@ -27,14 +34,26 @@ _NOT_A_TITLE = re.compile(
 
 
 def title_from_message(recorder: Recorder, message: UserMessageReceived) -> None:
-    """Use the beginning of the message as the title of a session that has none."""
-    if recorder.state.title or not isinstance(message.text, str) or message.source == INIT_SOURCE:
+    """Use a message as the title of a session that has none, or only a greeting, from which no answer made a title."""
+    state = recorder.state
+    is_weak = state.titled_by == "auto" and is_greeting(state.title)
+    if (state.title and not is_weak) or not isinstance(message.text, str) or message.source == INIT_SOURCE:
         return
     text = " ".join(message.text.split())
-    if text:
+    if is_weak:
+        end = _SENTENCE_END.search(text)
+        sentence = text[: end.start()] if end is not None else text
+        text = text if is_greeting(sentence) else sentence
+    if text and not (is_weak and is_greeting(text)):
         is_short = len(text) <= MAX_MESSAGE_CHARS
         title = text if is_short else text[:MAX_MESSAGE_CHARS].rsplit(" ", 1)[0] + "…"
         recorder.append(SessionTitled(title=title, titled_by="auto"))
+
+
+def is_greeting(text: str) -> bool:
+    """Return True for a single word, and for up to three words that begin with a greeting."""
+    words = len(text.split())
+    return words < MIN_MESSAGE_WORDS or (words <= MAX_GREETING_WORDS and _GREETING.match(text) is not None)
 
 
 def title_from_answer(recorder: Recorder) -> None:

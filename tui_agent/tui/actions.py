@@ -203,6 +203,7 @@ _FURTHER: Final[tuple[Action, ...]] = (
     _a("revert", "revert to before a message: conversation, files, or both", "App", args="[EVENT]", aliases=("/revert", "/rewind"), keys=("escape escape",), synonyms="back restore", ground=True),
     _a("pause", "pause the turn before its next call, or continue it", "App", args="[resume [ID]]", aliases=("/pause", "/resume resume"), synonyms="hold continue"),
     _a("editor", "write the message in your editor", "App", aliases=("/editor",), keys=("ctrl+g",), synonyms="external vim emacs nano"),
+    _a("vim", "turn vim keys in the message on or off", "App", aliases=("/vim",), synonyms="vi modal"),
     _a("trust", "trust this folder's configuration files, or stop trusting them", "App", aliases=("/trust",), ground=True),
     _a("stop", "close what is open, else leave vim's insert mode, else stop the turn", "App", keys=("escape",), footer="stop", rank=3, when="running", synonyms="interrupt cancel"),
     _a("quit_empty", "quit, if the message is empty", "App", keys=("ctrl+d",), scope="transcript"),
@@ -423,9 +424,22 @@ def offered_actions(commands: Mapping[str, Sequence[OfferedCommand]]) -> tuple[A
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ` Did you mean …?` with the known words that are nearest to `word`, or an empty string."""
-    near = get_close_matches(word, list(known), n=2, cutoff=0.7)
+    """Return ` Did you mean …?` with the known words that begin with `word` or are near it, or an empty string."""
+    words = list(known)
+    begun = [name for name in words if len(word) > 1 and name.startswith(word)]
+    near = begun[:2] or get_close_matches(word, words, n=2, cutoff=0.6)
     return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
+def suggest_command(word: str, further: Iterable[str] = ()) -> str:
+    """Return ` Did you mean …?` with the commands that an unknown one may stand for, or an empty string.
+
+    `further` are commands that are not in the registry.
+    """
+    meant = [action for action in ACTIONS if action.typed_words and word[1:] in action.synonyms.split()]
+    if meant:
+        return f" Did you mean {meant[0].typed_words[0][0]}?"
+    return did_you_mean(word, [*TYPED, *further])
 
 
 def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool) -> list[KeyHint]:

@@ -277,8 +277,11 @@ class AgentApp(SessionApp, inherit_bindings=False):
             hidden |= {"start_pick"}
         actions = [action for action in self.actions if action.name not in hidden]
         keys = footer(actions, scopes, running=running)
-        if in_menu and self.prompt.menu.candidate is None:
+        candidate = self.prompt.menu.candidate
+        if in_menu and candidate is None:
             keys = [key for key in keys if key.action in ("choose", "close_menu")]
+        elif in_menu and candidate is not None and candidate.needs_whole_word:
+            keys = [key for key in keys if key.action != "accept"]
         elif in_menu and not self.prompt.menu.runs:
             keys = [key._replace(word="insert") if key.action == "accept" else key for key in keys]
         if not in_menu and not running and (quits := self.key_map.key_of("copy_or_stop")):

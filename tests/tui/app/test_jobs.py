@@ -102,7 +102,7 @@ async def test_no_job_runs_where_the_engine_is_gone() -> None:
             await driven.pilot.pause(0.01)
         assert "2 jobs" not in driven.rows()[0]
         await opened(driven)
-        assert "0 running, 5 in all" in driven.text() and "lost in a crash" in driven.text()
+        assert "0 running, 5 in all" in driven.text() and "ended with the program" in driven.text()
 
 
 async def test_without_a_job_the_page_says_when_there_is_one() -> None:

@@ -6,6 +6,7 @@ import anyio
 
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.killed import asked
+from tests.stubs.story import decision
 from tests.tui.app.driving import golden
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.commands import (
@@ -98,6 +99,38 @@ def test_an_approval_is_a_numbered_list_and_a_number_answers_it() -> None:
     assert isinstance(once, DecidePermission) and (once.decision, once.reach) == ("allow", "once")
     assert isinstance(session_wide, DecidePermission) and session_wide.reach == "session"
     assert isinstance(no, DecidePermission) and (no.decision, no.message) == ("deny", "use datetime")
+
+
+def test_always_for_every_project_is_an_answer_of_its_own_and_the_saved_rule_is_said() -> None:
+    linear, said, session = told("night_shift")
+    said.clear()
+    request = PermissionRequested(
+        request_id=RequestId("p"),
+        call_id=CallId("c"),
+        tool="run_command",
+        verb="run",
+        target="pytest -q",
+        effects=(),
+        digest="0" * 32,
+        preview=(),
+        choices=(PermissionChoice(reach="always", rule="allow pytest -q"),),
+    )
+    session.feed(TurnStarted(turn=3), request)
+    for record in session.records[-2:]:
+        assert isinstance(record, Envelope)
+        linear.write_event(record)
+    assert "3. Always, this project: allow pytest -q" in said
+    assert said[-1] == "5. Always, every project: allow pytest -q"
+    assert linear.take("6") is None and said[-1] == "Type 1, 2, 3, 4 or 5."
+    here, everywhere = linear.take("3"), linear.take("5")
+    assert isinstance(here, DecidePermission) and here.reach == "always"
+    assert isinstance(everywhere, DecidePermission) and everywhere.reach == "everywhere"
+    session.feed(decision("c", reach="everywhere", rule="allow pytest -q"))
+    record = session.records[-1]
+    assert isinstance(record, Envelope)
+    linear.write_event(record)
+    rule = "In every project, `pytest -q` is now allowed without asking."
+    assert said[-1] == f"{rule} /policy shows the rule and its file."
 
 
 def test_what_a_message_mentions_is_told_with_what_was_sent_of_it() -> None:

@@ -2,18 +2,27 @@
 
 from typing import Any
 
-from tests.stubs.story import MODEL, Story, called, delta, requested, responded, started, tool_call
+import pytest
+
+from tests.stubs.story import MODEL, Story, called, decision, delta, requested, responded, started, tool_call
 from tests.unit.folds.test_transcript import Chat
 from tui_agent.folds.context.model_messages import CRASHED, ModelMessages
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.transcript.entries import NoticeEntry, ToolEntry, TurnEntry
 from tui_agent.protocol.display import DiffBlock, TextBlock
+from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
-from tui_agent.protocol.events.session import RunResumed, RunStarted, SettingsChanged
+from tui_agent.protocol.events.session import (
+    RunResumed,
+    RunStarted,
+    SessionForked,
+    SessionHeadMoved,
+    SettingsChanged,
+)
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStatus
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted, UserMessageReceived
-from tui_agent.protocol.ids import CallId, RequestId, RunId
+from tui_agent.protocol.ids import CallId, JobId, RequestId, RunId, SessionId
 from tui_agent.protocol.parts import TextContent
 
 RUN = RunStarted(run_id=RunId("run_2"), pid=2, client="app", product="tui-agent", model=MODEL)
@@ -145,3 +154,66 @@ def test_an_answer_that_broke_off_lasted_as_long_as_its_turn_with_the_deltas_or_
             trace.apply(story(event))
         assert [span.duration_ms for span in trace.view().spans] == [5_000.0, 4_000.0, 3_000.0]
         assert {span.state for span in trace.view().spans} == {"interrupted"}
+
+
+@pytest.mark.parametrize(
+    ("end", "outcome"),
+    [
+        ({"end": "lost"}, "ended with the program"),
+        ({"end": "session"}, "ended with the session"),
+        ({"end": "exited", "exit_code": 2}, "ended, exit 2"),
+        ({"end": "stopped", "stopped_by": "user"}, "stopped by you"),
+    ],
+)
+def test_the_call_that_started_a_job_says_how_the_job_ended(end: dict[str, Any], outcome: str) -> None:
+    chat, job = Chat(), JobId("job-1")
+    chat.tell(called("c1"), started("c1"), JobStarted(job_id=job, command="make serve", call_id=CallId("c1")))
+    chat.tell(ended("c1", "ok").model_copy(update={"summary": "job-1, running"}))
+    assert chat.only(ToolEntry)[0].outcome == "job-1, running"
+    chat.tell(RUN, JobFinished(job_id=job, **end))
+    assert chat.only(ToolEntry)[0].outcome == f"job-1, {outcome}"
+    assert chat.only(NoticeEntry)[-1].lines == (f"job-1 make serve: {outcome}",)
+
+
+def test_reverting_and_forking_name_the_turn_by_its_message() -> None:
+    chat = Chat()
+    chat.tell(UserMessageReceived(text="fix the\nnight shift, and then " + "x" * 40), TurnStarted(turn=1))
+    chat.tell(TurnFinished(turn=1, reason="finished"), UserMessageReceived(text="and the docs"))
+    chat.tell(
+        *(
+            SessionHeadMoved(from_seq=9, to_seq=2, reason=reason)
+            for reason in ("undo", "revert", "redo", "branch")
+        )
+    )
+    chat.tell(SessionHeadMoved(from_seq=9, to_seq=-1, reason="revert"))
+    chat.tell(SessionForked(parent_session=SessionId("ses_a"), parent_crc="0", at_seq=5))
+    turn = "the turn “fix the night shift, and then xxxxxxxxxx…”"
+    assert [entry.lines[0] for entry in chat.only(NoticeEntry)] == [
+        "Undid the last turn. /redo restores it.",
+        f"Reverted to {turn}. /redo restores the newer state.",
+        f"Redid everything up to {turn}.",
+        f"Switched to another branch, at {turn}. /redo switches back.",
+        "Reverted to the beginning. /redo restores the newer state.",
+        "Forked from ses_a at the turn “and the docs”. /tree shows both sessions.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reach", "rule", "said"),
+    [
+        ("always", "allow pytest -q", "In this project, `pytest -q` is now allowed without asking. {}"),
+        (
+            "everywhere",
+            "allow edit src/**",
+            "In every project, `edit src/**` is now allowed without asking. {}",
+        ),
+        ("always", "sandbox read /opt", "Saved in config.toml: sandbox read /opt."),
+        ("session", "allow pytest -q", ""),
+        ("once", "", ""),
+    ],
+)
+def test_a_rule_that_was_saved_is_said_with_where_it_holds(reach: str, rule: str, said: str) -> None:
+    chat = Chat()
+    chat.tell(called("c1"), decision("c1", reach=reach, rule=rule))
+    lines = [entry.lines for entry in chat.only(NoticeEntry)]
+    assert lines == ([(said.format("/policy shows the rule and its file."),)] if said else [])

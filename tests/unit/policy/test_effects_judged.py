@@ -174,7 +174,7 @@ def test_reasons_say_policy_and_cause() -> None:
     assert decide(WriteEffect(path="a.py"), "plan").reason == "policy plan allows no writes"
     outside = decide(ReadEffect(path="/etc/hosts"))
     assert outside.default_no
-    assert outside.risk == "It is outside this workspace."
+    assert outside.risk.endswith(" is outside this workspace.")
 
 
 def test_a_changed_call_has_another_digest() -> None:

@@ -375,8 +375,10 @@ class Gate:
         allowed = answer.decision == "allow"
         choice = request.choice_for(answer.reach)
         rule = answer.rule or (choice.rule if choice is not None and choice.offered else "")
-        if allowed and answer.reach in ("always", "everywhere") and rule:
-            self._remember_rule(rule, "" if answer.reach == "everywhere" else self._parts.env.root)
+        reach = answer.reach if allowed else "once"
+        if reach in ("always", "everywhere") and rule:
+            workspace = "" if reach == "everywhere" else self._parts.env.root
+            reach = reach if self._remember_rule(rule, workspace) else "session"
         reason = f"you allowed it ({answer.reach})" if allowed else "you said no"
         self._parts.recorder.append(
             PermissionDecided(
@@ -389,8 +391,8 @@ class Gate:
                 reason=reason,
                 digest=request.digest,
                 effects=case.effects,
-                reach=answer.reach if allowed else "once",
-                rule=rule if allowed and answer.reach != "once" else "",
+                reach=reach,
+                rule=rule if reach != "once" else "",
                 message=answer.message,
             ),
             agent=case.agent,
@@ -401,8 +403,8 @@ class Gate:
         message = f" The user says: {answer.message}" if answer.message else ""
         return Verdict(False, f"{trial}The user did not allow this call.{message}", "denied by you")
 
-    def _remember_rule(self, rule: str, workspace: str) -> None:
-        """Store the rule of an "always" answer.
+    def _remember_rule(self, rule: str, workspace: str) -> bool:
+        """Store the rule of an "always" answer; if that fails, report why and return False.
 
         Readable files are stored in config.toml, everything else as a rule for `workspace` (empty: for all workspaces).
         """
@@ -416,6 +418,8 @@ class Gate:
             self._parts.recorder.append(
                 ErrorRaised(where="configuration", message=fault.message, hint=fault.hint)
             )
+            return False
+        return True
 
     def _record(self, case: JudgedCall, decision: Decision, allowed: bool, reason: str, content: str) -> None:
         by_engine = decision.verdict == "ask" or decision.nobody_to_ask

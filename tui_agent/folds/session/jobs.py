@@ -69,7 +69,7 @@ class JobView:
             case "failed":
                 return "not started"
             case "lost":
-                return "lost in a crash"
+                return "ended with the program"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Final
 
 from tui_agent.folds.trace.spans import SpanState
 from tui_agent.protocol.events.context import ContextTruncated, ContextWindowInferred, Truncation
+from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.tool import ToolStatus
 from tui_agent.protocol.events.turn import TurnEnd
@@ -165,3 +166,14 @@ def mention_result(mention: Mention, size: str, tokens: str) -> str:
         case "file":
             lines = f"lines {mention.first_line}–{mention.last_line}, " if mention.first_line else ""
             return f"{lines}{mention.note + ', ' if mention.note else ''}{tokens} tokens"
+
+
+def describe_saved_rule(decided: PermissionDecided) -> str:
+    """Return a sentence on the rule that the user's answer saved, and where it applies; empty if none was saved."""
+    if decided.decision != "allow" or decided.reach not in ("always", "everywhere"):
+        return ""
+    verdict, _, rest = decided.rule.partition(" ")
+    if verdict != "allow":
+        return f"Saved in config.toml: {decided.rule}."
+    place = "In every project" if decided.reach == "everywhere" else "In this project"
+    return f"{place}, `{rest}` is now allowed without asking. /policy shows the rule and its file."

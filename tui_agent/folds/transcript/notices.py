@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -13,7 +14,7 @@ from tui_agent.folds.text.labels import (
     unknown_events_notice,
     unknown_price_warning,
 )
-from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel
+from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel, UserEntry
 from tui_agent.folds.transcript.state import Draft
 from tui_agent.folds.transcript.streamed_entries import OUTPUT_TAIL_CHARS
 from tui_agent.protocol.base import text_preview
@@ -63,11 +64,13 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
 }
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
 """Ways in which a command can end that are shown with the command's duration."""
+MAX_NAMED_CHARS: Final = 40
+"""Characters of a message that name its turn."""
 _HEAD_MOVES = {
-    "undo": "Undid the last turn, back to {event}. /redo restores it.",
-    "revert": "Reverted to {event}. /redo restores the newer state.",
-    "redo": "Redid everything up to {event}.",
-    "branch": "Switched to another branch, at {event}. /redo switches back.",
+    "undo": "Undid the last turn. /redo restores it.",
+    "revert": "Reverted to {place}. /redo restores the newer state.",
+    "redo": "Redid everything up to {place}.",
+    "branch": "Switched to another branch, at {place}. /redo switches back.",
     "hunk": "Reverted one change of a file. /redo restores it.",
     "files": "Reverted files only; the conversation stays. /redo undoes this.",
 }
@@ -271,9 +274,20 @@ def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> None:
     draft.add_notice(ev, "resume", "warning", ("The last run did not end properly.", closed, approval))
 
 
+def _describe_place(draft: Draft, seq: int) -> str:
+    """Return the turn that the event `seq` belongs to, by the beginning of its message: `the turn “fix the report”`."""
+    for index in range(len(draft.entries) - 1, -1, -1):
+        entry = draft.entries[index]
+        if isinstance(entry, UserEntry) and entry.state == "sent" and entry.seq <= seq:
+            text = " ".join(text_preview(entry.text).split()) or "(a picture)"
+            short = text if len(text) <= MAX_NAMED_CHARS else f"{text[:MAX_NAMED_CHARS].rstrip()}…"
+            return f"the turn “{short}”"
+    return "the beginning"
+
+
 @NOTICE_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
-    headline = _HEAD_MOVES[payload.reason].format(event=f"event {payload.to_seq}")
+    headline = _HEAD_MOVES[payload.reason].format(place=_describe_place(draft, payload.to_seq))
     files = "" if payload.files else "Files were not changed."
     draft.add_notice(ev, "resume", "info", (headline, files))
 
@@ -294,7 +308,8 @@ def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> No
     _note_crash(draft)
     for queue_id in tuple(draft.queued):
         draft.unqueue(queue_id)
-    headline = f"Forked from {payload.parent_session} at event {payload.at_seq}."
+    place = _describe_place(draft, payload.at_seq)
+    headline = f"Forked from {payload.parent_session} at {place}. /tree shows both sessions."
     changes = "; ".join(fork_changes(payload.changes))
     draft.add_notice(ev, "resume", "info", (headline, f"Changed: {changes}." if changes else ""))
 
@@ -344,14 +359,18 @@ def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
 
 @NOTICE_HANDLERS.on(JobStarted)
 def _on_job_started(draft: Draft, ev: Envelope, payload: JobStarted) -> None:
-    draft.jobs[payload.job_id] = payload.command
+    draft.jobs[payload.job_id] = payload.command, draft.tools.get(payload.call_id)
 
 
 @NOTICE_HANDLERS.on(JobFinished)
 def _on_job_finished(draft: Draft, ev: Envelope, payload: JobFinished) -> None:
-    command = draft.jobs.pop(payload.job_id, "")
+    command, index = draft.jobs.pop(payload.job_id, ("", None))
     label = f"{payload.job_id} {command.splitlines()[0]}" if command else str(payload.job_id)
-    draft.add_notice(ev, "job", _level(payload), (f"{label}: {_describe_end(payload)}",))
+    outcome = _describe_end(payload)
+    entry = draft.tool_entry(index)
+    if index is not None and entry is not None:
+        draft.replace_entry(index, replace(entry, outcome=f"{payload.job_id}, {outcome}"))
+    draft.add_notice(ev, "job", _level(payload), (f"{label}: {outcome}",))
 
 
 def _level(payload: JobFinished) -> NoticeLevel:
@@ -371,4 +390,4 @@ def _describe_end(payload: JobFinished) -> str:
         case "failed":
             return f"could not be started. {payload.message}".rstrip()
         case "lost":
-            return "lost: the program crashed while it ran"
+            return "ended with the program"

@@ -77,8 +77,8 @@ class Draft:
         """Calls that only ask a question."""
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
-        self.jobs: dict[JobId, str] = {}
-        """The commands of running background jobs."""
+        self.jobs: dict[JobId, tuple[str, int | None]] = {}
+        """The commands of running background jobs, each with the index of the entry for the call that started it."""
         self.shell: int | None = None
         """The index of the notice on the user's own running command."""
         self.price: tuple[str, float | None] = ("", None)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tui_agent.folds.dispatch import Handlers
+from tui_agent.folds.text.labels import describe_saved_rule
 from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState
 from tui_agent.folds.transcript.state import Draft
 from tui_agent.protocol.base import JsonMap, text_preview
@@ -128,6 +129,8 @@ def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecide
     elif entry.state == "waiting":
         state: ToolState = "running" if by_delegate else "queued"
         draft.replace_entry(index, replace(entry, state=state))
+    if saved := describe_saved_rule(payload):
+        draft.add_notice(ev, "settings", "info", (saved,))
 
 
 @TOOL_HANDLERS.on(ToolStarted)

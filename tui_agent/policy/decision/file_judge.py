@@ -21,7 +21,6 @@ from tui_agent.policy.places.paths import Guards, Place, place
 from tui_agent.policy.rules.grammar import Verdict, What
 from tui_agent.ports.policy import PolicyFacts
 
-OUTSIDE_RISK = "It is outside this workspace."
 SECRETS_RISK = "Its output may hold secrets, and the model sees it."
 GUARDED = {
     "secret": "may hold secrets, so the agent may never write it",
@@ -179,7 +178,7 @@ class FileJudge:
             return Finding("allow", "reads.system", "it only reads system files that are open to all")
         allowed = first_finding(self.rules.about_file(at, "read", self.facts), "allow")
         why = f"{at.given} is outside this workspace"
-        return self.by_profile(verdict, allowed, "reads-outside", why, OUTSIDE_RISK)
+        return self.by_profile(verdict, allowed, "reads-outside", why, f"{why}.")
 
     def _write(self, use: FileUse, at: Place) -> Finding:
         pattern, removes = use.certainty is Certainty.BOUNDED, use.action == "delete"
@@ -194,7 +193,7 @@ class FileJudge:
         through = removes and pattern and path_patterns.leads_through_pattern(at.given)
         rules = self.rules.about_file(at, "remove" if removes else "edit", self.facts)
         rule = None if through else first_finding(rules, "allow")
-        policy, risk = self.facts.policy, "" if at.inside else OUTSIDE_RISK
+        policy, risk = self.facts.policy, ""
         if verdict == "ask" and rule is None and self._can_restore(use, at):
             return Finding("allow", f"{policy}.{RESTORABLE}", "it only deletes files that /undo can restore")
         why = f"policy {policy} requires approval for every {'removal' if removes else 'write'}"
@@ -202,6 +201,7 @@ class FileJudge:
             why = f"policy {policy} allows no writes"
         elif not at.inside:
             why = f"{at.given} is outside this workspace"
+            risk = f"{why}."
         elif verdict == "allow" and policy != "bypass" and self.guards.is_run_by_others(at):
             verdict, why = "ask", f"other programs run {at.given} without asking"
         if at.inside and not removes:

@@ -13,7 +13,7 @@ JobEnd: TypeAlias = Literal["exited", "stopped", "session", "failed", "lost"]
 - `stopped`: by the user or the agent.
 - `session`: with the session.
 - `failed`: it could not be started.
-- `lost`: the program crashed before the job ended.
+- `lost`: with the program, which crashed.
 """
 
 

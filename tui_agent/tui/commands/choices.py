@@ -1,5 +1,6 @@
 """Commands that choose a setting: effort, agent, policy, cost limit, theme. Commands about models are in `model.py`."""
 
+from collections.abc import Mapping
 from typing import cast
 
 from tui_agent.protocol.commands import Delegate, RevokeRule, SetAgent, SetBudgets, SetEffort
@@ -10,8 +11,9 @@ from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.policy import FileRule, PolicySheet
+from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.startup import theme_folders
-from tui_agent.tui.theme.theme import discover
+from tui_agent.tui.theme.theme import DEFAULT_THEME, ThemeFile, discover
 from tui_agent.units import format_cost
 
 
@@ -132,15 +134,32 @@ def limit_cost(context: AppContext, argument: str) -> None:
     context.app.say(f"Cost limit set: the session stops at {format_cost(amount, digits=2)}.", "done")
 
 
+def toggle_vim(context: AppContext, argument: str) -> None:
+    """Turn vim keys in the prompt on or off until the user quits."""
+    editor = context.app.prompt.editor
+    is_on = editor.vim is None
+    editor.use_vim(on=is_on)
+    editor.post_message(editor.Edited())
+    state = "on" if is_on else "off"
+    context.app.say(
+        f"Vim keys are {state} until you quit. To keep that: vim = {str(is_on).lower()} in config.toml.",
+        "done",
+    )
+
+
 def choose_theme(context: AppContext, argument: str) -> None:
-    """Switch to the theme named `argument`, or show a list that previews each theme."""
+    """Switch to the theme named `argument`, or to a `dark` or `light` one; else show a list that previews each theme."""
     themes, faults = discover(theme_folders(context.app.environ))
     if argument:
-        if argument in themes:
-            context.app.use_theme(argument)
-            _keep_theme(context, argument)
+        name = argument if argument in themes else _theme_by_brightness(argument.lower(), themes)
+        if name:
+            context.app.use_theme(name)
+            _keep_theme(context, name)
         else:
-            context.app.say(f"No theme {argument}. Choose from {', '.join(sorted(themes))}.", "warning")
+            names = ", ".join(sorted(themes))
+            context.app.say(
+                f"No theme {clean_line(argument)[:40]}. Choose from {names}; or dark, light.", "warning"
+            )
         return
     before = context.app.first.theme.name
     items = [
@@ -163,6 +182,13 @@ def choose_theme(context: AppContext, argument: str) -> None:
     context.app.push_screen(
         Picker(lambda: context.app.looks, "Theme", items, preview=context.app.use_theme), chosen
     )
+
+
+def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
+    """Return the name of the default or first theme that is `dark` or `light`; empty for any other word."""
+    wanted = {"dark": True, "light": False}.get(word)
+    names = [name for name in (DEFAULT_THEME, *themes) if name in themes and themes[name].dark is wanted]
+    return next(iter(names), "")
 
 
 def _keep_theme(context: AppContext, name: str) -> None:

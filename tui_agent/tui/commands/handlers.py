@@ -115,6 +115,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "init": knowledge.write_guide,
     "copy": shell.copy_answer,
     "editor": shell.edit_message,
+    "vim": choices.toggle_vim,
     "trust": lambda context, _: context.show_trust(),
     "find": lambda context, argument: context.chat.find(argument),
     "to_chat": lambda context, _: context.chat.focus(),

@@ -370,15 +370,17 @@ class Chat:
             self.widget.scroll_to_end()
 
     def find(self, text: str) -> None:
-        """Find a text in the transcript; if `text` is empty, go to the next match."""
+        """Find a text in the transcript; if `text` is empty, go to the next match or, without a search, ask for a text."""
         if self.widget is None:
             return
         if text:
             self.context.worker(self.search.run(self.widget, text), "find")
         elif not self.widget.find_next(1):
-            self.app.say(
-                "/find needs a text, for example /find midnight. Without a text, /find goes to the next match."
-            )
+            prompt = self.context.prompt
+            if prompt.text:
+                self.app.say("/find needs a text, for example /find midnight.")
+            else:
+                prompt.prefix_text("/find ")
 
     def toggle(self) -> None:
         """Fold or unfold the entry under the cursor or, without a cursor, the newest entry that can be folded."""

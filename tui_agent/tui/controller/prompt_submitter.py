@@ -4,7 +4,7 @@ Invariant: text that is refused returns to the prompt, in front of anything type
 """
 
 from tui_agent.protocol.commands import Attachment, Queue, RunCommand, RunUserShell, Steer, SubmitPrompt
-from tui_agent.tui.actions import TYPED, did_you_mean
+from tui_agent.tui.actions import TYPED, suggest_command
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.text import clean_line
@@ -65,7 +65,7 @@ class PromptSubmitter:
                 self._remember(text)
                 self._host.submit(RunCommand(name=word[1:], arguments=text[len(word) :].strip()))
                 return True
-            hint = did_you_mean(word, [*TYPED, *(f"/{name}" for name in offered)])
+            hint = suggest_command(word, [f"/{name}" for name in offered])
             self._host.app.say(f"Unknown command {clean_line(word)[:40]}.{hint} /help lists all.", "warning")
             return False
         if action.ground and self._host.running:

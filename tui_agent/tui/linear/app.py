@@ -22,7 +22,13 @@ from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.folds.text.labels import MAP_COMES_LATER, mention_name, mention_result, missing_map_notice
+from tui_agent.folds.text.labels import (
+    MAP_COMES_LATER,
+    describe_saved_rule,
+    mention_name,
+    mention_result,
+    missing_map_notice,
+)
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import (
     AnswerQuestion,
@@ -37,7 +43,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextWarned, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
-from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested, Reach
+from tui_agent.protocol.events.policy import PermissionChoice, PermissionDecided, PermissionRequested, Reach
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
@@ -52,7 +58,13 @@ from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
 from tui_agent.tui.linear.trust import ask_about_files
-from tui_agent.tui.modals.effects import always_label, effect_lines, numbered_commands, question_of
+from tui_agent.tui.modals.effects import (
+    OPENS_FILES,
+    always_label,
+    effect_lines,
+    numbered_commands,
+    question_of,
+)
 from tui_agent.tui.terminal.terminal import farewell
 from tui_agent.tui.text import clean, clean_line, named
 from tui_agent.units import format_bytes, format_tokens
@@ -159,6 +171,8 @@ class Linear:
                 return [f"turn {end.turn}, {reason}, {end.duration_ms / 1000:.0f} seconds"]
             case PermissionRequested() as request:
                 return self._permission(request)
+            case PermissionDecided() as decided:
+                return list(filter(None, [describe_saved_rule(decided)]))
             case QuestionAsked() as question:
                 options = [f"{number}. {option}" for number, option in enumerate(question.options, 1)]
                 text = f"question, {text_preview(question.text)}"
@@ -191,6 +205,7 @@ class Linear:
         for number, reach, label in labels:
             choice = _find_choice(request, reach)
             answers.append(f"{number}. {label}: {named(choice.rule) if choice else 'not available'}")
+        everywhere = _everywhere_choice(request)
         return [
             f"{question_of(request)} {clean(request.verb, reveal=True)} {clean(request.target, reveal=True)}",
             *(clean(text, reveal=True) for text in previews if text),
@@ -202,6 +217,11 @@ class Linear:
             *([f"Warning: {named(request.risk)}"] if request.risk else []),
             *answers,
             "4. No. Text after the number is sent to the agent.",
+            *(
+                [f"5. {always_label(request, everywhere=True)}: {named(everywhere.rule)}"]
+                if everywhere
+                else []
+            ),
         ]
 
     def take(self, line: str) -> Command | None:
@@ -211,7 +231,8 @@ class Linear:
         number, _, words = line.partition(" ")
         if line == "/stop":
             return Interrupt()
-        if view.permissions and number in ("1", "2", "3", "4"):
+        numbers = _answer_numbers(view.permissions[0]) if view.permissions else []
+        if number in numbers:
             return self._decide(view.permissions[0], int(number), words.strip())
         if view.questions and line:
             question_id, options = view.questions[0].question_id, view.questions[0].options
@@ -220,7 +241,7 @@ class Linear:
                 return AnswerQuestion(question_id=question_id, answer=options[index], choice=index)
             return AnswerQuestion(question_id=question_id, answer=line)
         if view.permissions or not line:
-            self.say("Type 1, 2, 3 or 4." if view.permissions else HELP)
+            self.say(f"Type {', '.join(numbers[:-1])} or {numbers[-1]}." if view.permissions else HELP)
             return None
         if line.startswith("/"):
             self.say(HELP)
@@ -235,7 +256,7 @@ class Linear:
             return DecidePermission(request_id=request.request_id, decision="deny", message=words)
         if number == 1:
             return DecidePermission(request_id=request.request_id, decision="allow")
-        reach: Reach = "session" if number == 2 else "always"
+        reach: Reach = "session" if number == 2 else "always" if number == 3 else "everywhere"
         if _find_choice(request, reach) is None:
             self.say("That answer is not available here.")
             return None
@@ -367,6 +388,17 @@ class Typed:
 def _find_choice(request: PermissionRequested, reach: Reach) -> PermissionChoice | None:
     choice = request.choice_for(reach)
     return choice if choice is not None and choice.offered else None
+
+
+def _everywhere_choice(request: PermissionRequested) -> PermissionChoice | None:
+    """Return the choice whose rule can be saved for every project; a file opened in config.toml has no project."""
+    choice = _find_choice(request, "everywhere")
+    return None if choice is None or choice.rule.startswith(OPENS_FILES) else choice
+
+
+def _answer_numbers(request: PermissionRequested) -> list[str]:
+    """Return the numbers that answer a request; 5 saves a rule for every project."""
+    return ["1", "2", "3", "4", *(["5"] if _everywhere_choice(request) else [])]
 
 
 def _mention_line(mention: Mention) -> str:

@@ -205,11 +205,8 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
             case "folder":
                 return [self._field_row("Folder", draft.folder, "a new folder", pen, width)]
 
-    def _label(self, pen: Pen, label: str) -> list[Part]:
-        return [pen.mark, pen.part(label.ljust(LABEL_WIDTH), "t2")]
-
     def _option_rows(self, line: Line, label: str, pen: Pen, width: int) -> list[Strip]:
-        rows = [self._label(pen, label)]
+        rows = [_label(pen, label)]
         for value, word in self.draft.options(line).items():
             is_present = value == self.draft.present(line)
             role: Role = "accent" if is_present else "t1" if self.draft.can_work_in(value) else "t3"
@@ -243,14 +240,14 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
             return self._option_rows("value", "To", pen, width)
         hint = pen.part(f"{self.key_map.key_of('fork_begin')} chooses a model", "t3")
         model = pen.part(draft.value, bold=True) if draft.value else hint
-        return [pen.line(width, [*self._label(pen, "To"), model])]
+        return [pen.line(width, [*_label(pen, "To"), model])]
 
     def _text_rows(self, field: Field, hint: str, pen: Pen, width: int) -> list[Strip]:
         """Draw a text that the user can type. A text of several lines is only displayed; the user's editor edits it."""
         if "\n" not in field.text:
             return [self._field_row("To", field, hint, pen, width)]
         pieces = wrap(clean(field.text), width - LABEL_WIDTH - 4)
-        rows = pen.hanging_rows(width, self._label(pen, "To"), pieces[:MAX_TEXT_ROWS], pen.style())
+        rows = pen.hanging_rows(width, _label(pen, "To"), pieces[:MAX_TEXT_ROWS], pen.style())
         hidden = len(pieces) - MAX_TEXT_ROWS
         more = f"{format_count(hidden, 'more line')}. " if hidden > 0 else ""
         return [*rows, *self._note_rows(f"{more}{self.key_map.key_of('fork_edit')} edits it", width)]
@@ -258,7 +255,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
     def _field_row(self, label: str, field: Field, hint: str, pen: Pen, width: int) -> Strip:
         cursor = pen._replace(ground="accent").style("on-accent") if pen.chosen else None
         typed = field.parts(max(4, width - LABEL_WIDTH - 3), pen.style(), cursor, hint, pen.style("t3"))
-        return pen.line(width, [*self._label(pen, label), *typed])
+        return pen.line(width, [*_label(pen, label), *typed])
 
     def foot(self, width: int) -> list[Strip]:
         rows: list[Strip] = []
@@ -360,3 +357,7 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
             self.chosen = [*self.draft.lines].index(line)
             self.draft.choose(line, value)
             self.redraw()
+
+
+def _label(pen: Pen, label: str) -> list[Part]:
+    return [pen.mark, pen.part(label.ljust(LABEL_WIDTH), "t2")]

@@ -179,7 +179,10 @@ class Prompt(Vertical):
     def _update_note(self) -> None:
         vim = self.editor.vim
         mode = vim.mode if vim is not None else ""
-        if self.menu.display and self._token is not None:
+        candidate = self.menu.candidate if self.menu.display else None
+        if candidate is not None and candidate.needs_whole_word:
+            note = f"loosens the policy: type all of {candidate.label}"
+        elif self.menu.display and self._token is not None:
             count = len(self.menu.candidates)
             note = {
                 "command": format_count(count, "command"),
@@ -230,10 +233,11 @@ class Prompt(Vertical):
         if token is None:
             self._offer([])
         elif token.kind == "command":
-            candidates = command_candidates(token.query, [*self.actions, *self.offered], running=self.running)
+            actions = [*self.actions, *self.offered]
+            candidates = command_candidates(token.query, actions, running=self.running, policy=self._policy)
             self._offer(candidates, choose=token.query != "/")
         elif token.kind == "argument":
-            self._offer(argument_candidates(token, self.choices), choose=bool(token.query))
+            self._offer(argument_candidates(token, self.choices, self._policy), choose=bool(token.query))
         else:
             self._offer(file_candidates(token.query, self.files.paths, self._symbols.find(token.query)))
             if self._symbols.needs_search(token.query):
@@ -294,7 +298,8 @@ class Prompt(Vertical):
     @on(Menu.Picked)
     def _picked(self, event: Menu.Picked) -> None:
         event.stop()
-        self._take(run=True)
+        candidate = self.menu.candidate
+        self._take(run=candidate is not None and not candidate.needs_whole_word)
         self.editor.focus()
 
     def _act(self, name: str) -> None:
@@ -304,6 +309,7 @@ class Prompt(Vertical):
                 self.post_message(Intent("to_chat"))
             case "choose_up" | "choose_down":
                 self.menu.move(-1 if name == "choose_up" else 1)
+                self._update_note()
                 self.post_message(self.MenuChanged())
             case "complete":
                 self._take(run=False)
@@ -325,7 +331,7 @@ class Prompt(Vertical):
         if self._searching is not None:
             self._end_search(candidate.insert)
             return
-        if token is None:
+        if token is None or (run and candidate.needs_whole_word):
             return
         row_at, column = self.editor.cursor_location
         is_complete = run and token.kind == "command" and token.query == candidate.label

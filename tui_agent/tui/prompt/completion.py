@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.actions import TYPED, Action
 from tui_agent.tui.prompt.files import PathIndex, name_of
 from tui_agent.tui.prompt.symbols import Symbol
@@ -48,6 +49,8 @@ class Candidate(NamedTuple):
     dimmed: bool = False
     runs: bool = False
     """True if Enter sends the completed text; False if Enter only inserts it."""
+    needs_whole_word: bool = False
+    """True if Enter does nothing, because the row loosens the policy and its word is typed only in part."""
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
@@ -88,10 +91,22 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
     return _SCATTERED_SCORE + 4 * gaps + len(folded) // 8, tuple(hits)
 
 
-def command_candidates(query: str, actions: Sequence[Action], *, running: bool) -> list[Candidate]:
+def _loosens(command: str, policy: str) -> bool:
+    """Return True if a command, such as `/policy bypass`, sets a looser policy than the current one, `policy`."""
+    name, _, value = command.partition(" ")
+    return (
+        name == "/policy"
+        and value in POLICIES
+        and (policy not in POLICIES or list(POLICIES).index(value) > list(POLICIES).index(policy))
+    )
+
+
+def command_candidates(
+    query: str, actions: Sequence[Action], *, running: bool, policy: str = "ask"
+) -> list[Candidate]:
     """Return the slash commands and then the aliases that begin with the query; if there are none, those that contain it.
 
-    A bare slash lists no aliases.
+    A bare slash lists no aliases. `policy` is the current policy.
     """
     scored: list[tuple[int, str, Action]] = []
     for action in actions:
@@ -104,10 +119,10 @@ def command_candidates(query: str, actions: Sequence[Action], *, running: bool) 
     scored.sort(key=lambda item: item[0])
     if scored and scored[0][0] < 50:
         scored = [item for item in scored if item[0] < 50]
-    return [_command_candidate(query, word, action, running=running) for _, word, action in scored]
+    return [_command_candidate(query, word, action, running, policy) for _, word, action in scored]
 
 
-def _command_candidate(query: str, word: str, action: Action, *, running: bool) -> Candidate:
+def _command_candidate(query: str, word: str, action: Action, running: bool, policy: str) -> Candidate:
     is_refused = running and action.ground
     _, hits = match(query, word) or match(query[1:], word) or (0, ())
     args = action.args_of(word)
@@ -120,13 +135,16 @@ def _command_candidate(query: str, word: str, action: Action, *, running: bool) 
         hits=hits,
         dimmed=is_refused,
         runs=True,
+        needs_whole_word=word != query and _loosens(action.meaning_of(word), policy),
     )
 
 
-def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, str]]]) -> list[Candidate]:
+def argument_candidates(
+    token: Token, choices: Mapping[str, Sequence[tuple[str, str]]], policy: str = "ask"
+) -> list[Candidate]:
     """Return the matching values for the argument of a slash command.
 
-    `choices` maps each slash command to its `(value, help)` pairs.
+    `choices` maps each slash command to its `(value, help)` pairs; `policy` is the current policy.
     """
     scored: list[tuple[int, Candidate]] = []
     action, _ = TYPED.get(token.command, (None, ""))
@@ -134,7 +152,9 @@ def argument_candidates(token: Token, choices: Mapping[str, Sequence[tuple[str, 
     for value, about in choices.get(command, ()):
         result = match(token.query, value)
         if result is not None:
-            scored.append((result[0], Candidate(value, value, help=about, hits=result[1], runs=True)))
+            partly = value != token.query and _loosens(f"{command} {value}", policy)
+            row = Candidate(value, value, help=about, hits=result[1], runs=True, needs_whole_word=partly)
+            scored.append((result[0], row))
     if token.query:
         scored.sort(key=lambda item: item[0])
     return [candidate for _, candidate in scored]

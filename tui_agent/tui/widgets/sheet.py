@@ -163,30 +163,6 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         """Return the pen for a row that the user can select; a click on the row runs `intent`."""
         return Pen(self.looks, ground if chosen else "s3", intent, chosen, margin=0)
 
-    def key_hints(self) -> Sequence[KeyHint]:
-        """Return the keys that work now. The footer below the sheet shows them or, if it is covered, the last row."""
-        raise NotImplementedError
-
-    def keys_rows(self, width: int) -> list[Strip]:
-        """Return the last row of a sheet that covers the footer, with the sheet's keys; otherwise no row."""
-        return [*self.spacer(width), self.keys_line(width)] if self.is_full else []
-
-    def keys_line(self, width: int, right: str = "") -> Strip:
-        """Draw a row such as `Enter choose Esc close`, with the text `right` on the right if there is room.
-
-        If the keys do not fit, the last ones are left out first, but never the one that closes the sheet.
-        """
-        shown = list(self.key_hints())
-        while len(shown) > 1 and hints_width(shown) > width:
-            shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
-        left: list[Part] = []
-        for key, word, _ in shown:
-            gap = "   " if left else ""
-            left += [self.part(f"{gap}{key}", "t2", bold=True), self.part(f" {word}", "t3")]
-        return self.line(
-            width, left, [self.part(right, "t3")] if hints_width(shown) + len(right) + 1 <= width else []
-        )
-
     def on_mount(self) -> None:
         def start_grace_period() -> None:
             if self._opened_at == math.inf:
@@ -298,6 +274,30 @@ class Sheet(SheetFrame[ResultT]):
     def key_scopes(self) -> Sequence[Scope]:
         """Return the scope of this sheet's keys and the scope of the keys that all sheets have."""
         return self.scope, "sheet"
+
+    def key_hints(self) -> Sequence[KeyHint]:
+        """Return the keys that work now. The footer below the sheet shows them or, if it is covered, the last row."""
+        raise NotImplementedError
+
+    def keys_rows(self, width: int) -> list[Strip]:
+        """Return the last row of a sheet that covers the footer, with the sheet's keys; otherwise no row."""
+        return [*self.spacer(width), self.keys_line(width)] if self.is_full else []
+
+    def keys_line(self, width: int, right: str = "") -> Strip:
+        """Draw a row such as `Enter choose Esc close`, with the text `right` on the right if there is room.
+
+        If the keys do not fit, the last ones are left out first, but never the one that closes the sheet.
+        """
+        shown = list(self.key_hints())
+        while len(shown) > 1 and hints_width(shown) > width:
+            shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
+        left: list[Part] = []
+        for key, word, _ in shown:
+            gap = "   " if left else ""
+            left += [self.part(f"{gap}{key}", "t2", bold=True), self.part(f" {word}", "t3")]
+        return self.line(
+            width, left, [self.part(right, "t3")] if hints_width(shown) + len(right) + 1 <= width else []
+        )
 
     @property
     def open_field(self) -> Field | None:

@@ -92,10 +92,10 @@ class ReplayActions(MomentScreen):
         request = await self.app.push_screen_wait(form)
         if request is None:
             return
-        self.say(f"forking after event {point.at_seq} …")
+        self.say("Forking …")
         result = await make_fork(self.host.ask, point, request)
         if result.id:
-            self.say(f"Forked after event {point.at_seq}: {self.host.opens} {result.id} opens it.", "done")
+            self.say(f"Forked. {self.host.opens} {result.id} opens the fork.", "done")
         else:
             self.say(result.fault, "error")
 

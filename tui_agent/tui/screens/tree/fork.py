@@ -61,15 +61,12 @@ async def _fork(context: AppContext, point: ForkPoint, say: Say, *, is_what_if: 
     request = await context.app.push_screen_wait(form)
     if request is None:
         return
-    say(f"Forking after event {point.at_seq} …", "info")
+    say("Forking …", "info")
     result = await make_fork(context.ask, point, request)
     if not result.id:
         say(result.fault, "error")
     elif context.running or context.sessions.under_way:
-        say(
-            f"Forked after event {point.at_seq}: /sessions {result.id} opens it when the turn has ended.",
-            "done",
-        )
+        say(f"Forked. /sessions {result.id} opens the fork when the turn has ended.", "done")
     else:
         await context.app.close_screens()
         context.sessions.go_to(_open(context, point, request, result), "fork")
@@ -87,4 +84,4 @@ async def _open(context: AppContext, point: ForkPoint, request: ForkRequest, res
         return
     if point.prompt_text and not context.prompt.text:
         context.prompt.put_text(point.prompt_text)
-    context.app.say(f"Forked {point.session} after event {point.at_seq}. /tree shows both sessions.", "done")
+    context.app.hide_note()  # The chat says what was forked.

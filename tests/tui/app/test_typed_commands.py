@@ -1,0 +1,175 @@
+"""Commands as fingers type them: in part, by another name, wrongly, and without what they need."""
+
+import pytest
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.commands import SetPolicy
+from tui_agent.tui.actions import ACTIONS, TYPED
+from tui_agent.tui.modals.picker import Item, Picker, score_words
+
+VALUES = {"/policy": ("accept-edits", "bypass"), "/permissions": ("accept-edits", "bypass")}
+WHOLE = {"/accept-edits", *(f"{word} {value}" for word, values in VALUES.items() for value in values)}
+"""Everything that loosens the policy when it is typed in full."""
+PARTS = sorted({text[:length] for text in WHOLE for length in range(1, len(text))})
+
+
+async def submit(driven: Driven, text: str) -> None:
+    driven.app.prompt.editor.put_text(text)
+    await driven.pilot.pause()
+    await driven.press("enter")
+    await driven.app.close_screens()
+    await driven.pilot.pause()
+
+
+async def test_enter_on_a_part_of_a_word_never_loosens_the_policy() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        for text in PARTS:
+            await submit(driven, text)
+        looser = [
+            command
+            for command in driven.session.submitted
+            if isinstance(command, SetPolicy) and command.policy in ("accept-edits", "bypass")
+        ]
+        assert looser == []
+
+
+@pytest.mark.parametrize("text", sorted(WHOLE))
+async def test_the_whole_word_sets_the_policy(text: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await submit(driven, text)
+        assert [type(command) for command in driven.session.submitted] == [SetPolicy]
+
+
+async def test_the_menu_says_that_the_whole_word_is_needed_and_tab_only_completes() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/ac")
+        assert "loosens the policy: type all of /accept-edits" in driven.text()
+        assert "Enter run" not in driven.text()
+        await driven.press("enter")
+        assert driven.app.prompt.editor.text == "/ac" and driven.session.submitted == []
+        await driven.press("tab")
+        assert driven.app.prompt.editor.text == "/accept-edits" and driven.session.submitted == []
+        await driven.press("enter")
+        assert [type(command) for command in driven.session.submitted] == [SetPolicy]
+
+
+async def test_a_stricter_policy_needs_no_whole_word() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await submit(driven, "/pla")
+        [command] = driven.session.submitted
+        assert isinstance(command, SetPolicy) and command.policy == "plan"
+
+
+@pytest.mark.parametrize(("word", "theme"), [("light", "day"), ("Dark", "night"), ("beacon", "beacon")])
+async def test_a_theme_is_chosen_by_name_or_by_brightness(word: str, theme: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await submit(driven, "/theme day" if theme == "night" else "/theme night")
+        await submit(driven, f"/theme {word}")
+        assert driven.app.theme == theme and f"Using theme {theme}." in driven.text()
+
+
+async def test_an_unknown_theme_is_answered_with_the_names_that_there_are() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await submit(driven, "/theme pink")
+        assert driven.app.note.text == "No theme pink. Choose from beacon, day, night; or dark, light."
+
+
+async def test_find_without_a_text_asks_for_one_in_the_prompt() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await submit(driven, "/find")
+        assert driven.app.prompt.editor.text == "/find " and driven.app.prompt.editor.has_focus
+        await driven.type("midnight")
+        await driven.press("enter")
+        await driven.until(lambda: '"midnight" 1 of 2' in driven.text())
+        await driven.type("/find")
+        await driven.press("enter")
+        await driven.until(lambda: '"midnight" 2 of 2' in driven.text())
+
+
+async def test_the_key_for_find_keeps_a_message_that_is_being_typed() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("half a thought")
+        await driven.press("ctrl+f3")
+        assert driven.app.prompt.editor.text == "half a thought"
+        assert driven.app.note.text == "/find needs a text, for example /find midnight."
+
+
+async def test_vim_turns_the_keys_on_and_off() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await submit(driven, "/vim")
+        assert "Vim keys are on until you quit." in driven.app.note.text and "insert" in driven.text()
+        await submit(driven, "/vim")
+        assert "Vim keys are off until you quit." in driven.app.note.text
+        assert driven.app.prompt.editor.vim is None
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("/accept", "/accept-edits"),
+        ("/vi", "/vim"),
+        ("/settings", "/status"),
+        ("/dark", "/theme"),
+        ("/modle", "/model or /models"),
+        ("/qiut", "/quit or /init"),
+    ],
+)
+async def test_an_unknown_command_is_answered_with_the_nearest(typed: str, meant: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.editor.put_text(typed)
+        await driven.press("escape", "enter")
+        assert driven.app.note.text == f"Unknown command {typed}. Did you mean {meant}? /help lists all."
+        assert driven.app.prompt.editor.text == typed
+
+
+@pytest.mark.parametrize(
+    ("query", "labels"),
+    [
+        ("steer", ["Enter"]),
+        ("sidebar", ["F6"]),
+        ("new line", ["Shift+Enter"]),
+        ("undo turn", ["/undo"]),
+        ("theme", ["/theme"]),
+    ],
+)
+async def test_help_finds_the_rows_in_which_all_words_begin_a_word(query: str, labels: list[str]) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.press("f1")
+        await driven.type(query)
+        picker = driven.app.screen
+        assert isinstance(picker, Picker)
+        assert [item.label for item in picker.matches][: len(labels)] == labels
+        assert picker.count <= 3
+        row = next(row for row in driven.app.screen._compositor.render_strips() if "›" in row.text)
+        marked = {part.text.lower() for part in row if part.style is not None and part.style.underline}
+        assert marked <= set(query.split())
+
+
+def test_a_match_of_letters_counts_only_if_no_row_matches_by_words() -> None:
+    picker = Picker(lambda: None, "x", [Item("1", "night shift"), Item("2", "fresh")])  # type: ignore[arg-type, return-value]
+    for query, values in (("shift", ["1"]), ("ift", ["1"]), ("nghtsh", ["1"]), ("zz", [])):
+        assert [item.value for item in picker._filter(query)] == values
+
+
+@pytest.mark.parametrize(
+    ("words", "score"),
+    [
+        (["theme"], 0),
+        (["the"], 1),
+        (["switch"], 2),
+        (["dark", "swi"], 2),
+        (["heme"], None),
+        (["theme", "x"], None),
+    ],
+)
+def test_a_word_of_the_name_counts_more_than_one_of_the_description(
+    words: list[str], score: int | None
+) -> None:
+    assert score_words(words, Item("", "/theme", "switch to another", found_by="dark light")) == score
+
+
+def test_every_word_that_loosens_is_known_to_this_test() -> None:
+    named = {word for word, (action, argument) in TYPED.items() if action.name == "policy" and not argument}
+    direct = {word for word, (action, argument) in TYPED.items() if argument in ("accept-edits", "bypass")}
+    assert named == set(VALUES) and direct == {"/accept-edits"}
+    assert [action.name for action in ACTIONS if "bypass" in action.args] == []
