@@ -63,7 +63,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
     each paint, so a key could wait up to 33 ms while an answer streams in.
     """
 
-    AUTO_FOCUS = "#editor"
+    AUTO_FOCUS = "#start, #editor"
     fast_until = 0.0
     fast_painted_at = 0.0
     typed_at = 0.0

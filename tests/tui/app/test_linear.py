@@ -113,23 +113,23 @@ def test_always_for_every_project_is_an_answer_of_its_own_and_the_saved_rule_is_
         effects=(),
         digest="0" * 32,
         preview=(),
-        choices=(PermissionChoice(reach="always", rule="allow pytest -q"),),
+        choices=(PermissionChoice(reach="always", rule="allow run pytest -q"),),
     )
     session.feed(TurnStarted(turn=3), request)
     for record in session.records[-2:]:
         assert isinstance(record, Envelope)
         linear.write_event(record)
-    assert "3. Always, this project: allow pytest -q" in said
-    assert said[-1] == "5. Always, every project: allow pytest -q"
+    assert "3. Always, this project: allow run pytest -q" in said
+    assert said[-1] == "5. Always, every project: allow run pytest -q"
     assert linear.take("6") is None and said[-1] == "Type 1, 2, 3, 4 or 5."
     here, everywhere = linear.take("3"), linear.take("5")
     assert isinstance(here, DecidePermission) and here.reach == "always"
     assert isinstance(everywhere, DecidePermission) and everywhere.reach == "everywhere"
-    session.feed(decision("c", reach="everywhere", rule="allow pytest -q"))
+    session.feed(decision("c", reach="everywhere", rule="allow run pytest -q"))
     record = session.records[-1]
     assert isinstance(record, Envelope)
     linear.write_event(record)
-    rule = "In every project, `pytest -q` is now allowed without asking."
+    rule = "In every project, `pytest -q` now runs without asking."
     assert said[-1] == f"{rule} /policy shows the rule and its file."
 
 

@@ -201,7 +201,7 @@ def test_reverting_and_forking_name_the_turn_by_its_message() -> None:
 @pytest.mark.parametrize(
     ("reach", "rule", "said"),
     [
-        ("always", "allow pytest -q", "In this project, `pytest -q` is now allowed without asking. {}"),
+        ("always", "allow run pytest -q", "In this project, `pytest -q` now runs without asking. {}"),
         (
             "everywhere",
             "allow edit src/**",

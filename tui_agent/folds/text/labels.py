@@ -176,4 +176,6 @@ def describe_saved_rule(decided: PermissionDecided) -> str:
     if verdict != "allow":
         return f"Saved in config.toml: {decided.rule}."
     place = "In every project" if decided.reach == "everywhere" else "In this project"
-    return f"{place}, `{rest}` is now allowed without asking. /policy shows the rule and its file."
+    command = rest.removeprefix("run ")
+    allowed = f"`{command}` now runs" if command != rest else f"`{rest}` is now allowed"
+    return f"{place}, {allowed} without asking. /policy shows the rule and its file."

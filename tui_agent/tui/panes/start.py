@@ -250,6 +250,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         has_row = number + 1 in numbers
         if has_row:
             self.chosen = numbers.index(number + 1)
+            self.show()
             self.use()
         return has_row or not self.numbers
 
