@@ -67,7 +67,7 @@ def test_the_tree_leads_back_to_a_message_and_forward_to_the_branch_that_was_lef
         terminal.until_text("Revert to after “write one”")
         terminal.until_text("a.txt")
         terminal.send("\r")
-        terminal.until_text("Reverted to event")
+        terminal.until_text("Reverted to the turn “write one”")
         assert content(program.workspace) == "one\n"
         terminal.send("write two again\r")
         terminal.until_text("Second done.")
@@ -88,7 +88,7 @@ def test_a_fork_works_in_a_folder_of_its_own_and_the_tree_of_each_shows_the_othe
         terminal.send("/fork\r")
         terminal.until_text("work-fork-")
         terminal.send("\r")
-        terminal.until_text("Forked ses_")
+        terminal.until_text("Forked from ses_")
         shown = open_tree(terminal)
         here = next(row for row in shown.splitlines() if "  here" in row)
         assert "fork at" in here and "main" in shown

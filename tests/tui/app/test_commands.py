@@ -27,6 +27,7 @@ from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.turn import TurnStarted, UserQueued
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState, Budgets
+from tui_agent.tui.modals.diff import DiffSheet
 
 
 @pytest.mark.slow
@@ -199,7 +200,7 @@ async def test_diff_compares_the_content_before_and_after() -> None:
         await driven.pilot.pause(0.1)
         text = driven.text()
         assert "src/timesheet/entry.py" in text and "- old 0" in text.replace("2 -", "-") and "new 0" in text
-        assert "test_report" not in text.split("Changes")[1].split("Esc close")[0]
+        assert isinstance(driven.app.screen, DiffSheet) and "test_report" not in driven.app.screen.plain
 
 
 async def test_the_totals_of_the_changes_are_those_of_the_lines_that_are_shown() -> None:
@@ -215,7 +216,7 @@ async def test_the_totals_of_the_changes_are_those_of_the_lines_that_are_shown()
         await driven.press("enter")
         while "reading" in driven.text():
             await driven.pilot.pause(0.01)
-        sheet = driven.text().split("Changes")[1].split("Esc close")[0]
+        sheet = driven.text().split("Changes")[1]
         assert sheet.split("\n")[0].split()[:4] == ["3", "files", "+4", "−2"]
         assert "tests/test_report.py   +2 −1" in sheet
         assert "Only secrets changed, which are not stored." in sheet

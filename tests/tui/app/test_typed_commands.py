@@ -142,12 +142,19 @@ async def test_help_finds_the_rows_in_which_all_words_begin_a_word(query: str, l
         assert picker.count <= 3
         row = next(row for row in driven.app.screen._compositor.render_strips() if "›" in row.text)
         marked = {part.text.lower() for part in row if part.style is not None and part.style.underline}
-        assert marked <= set(query.split())
+        assert marked <= {query, *query.split()}
 
 
-def test_a_match_of_letters_counts_only_if_no_row_matches_by_words() -> None:
-    picker = Picker(lambda: None, "x", [Item("1", "night shift"), Item("2", "fresh")])  # type: ignore[arg-type, return-value]
-    for query, values in (("shift", ["1"]), ("ift", ["1"]), ("nghtsh", ["1"]), ("zz", [])):
+def test_a_phrase_comes_before_its_words_and_letters_count_only_if_no_word_matches() -> None:
+    picker = Picker(lambda: None, "x", [Item("1", "night shift 1"), Item("2", "1 shift")])  # type: ignore[arg-type, return-value]
+    for query, values in (
+        ("shift", ["1", "2"]),
+        ("shift 1", ["1"]),
+        ("1 night", ["1"]),
+        ("ift", ["2", "1"]),
+        ("nghtsh", ["1"]),
+        ("zz", []),
+    ):
         assert [item.value for item in picker._filter(query)] == values
 
 

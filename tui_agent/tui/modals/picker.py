@@ -49,7 +49,7 @@ def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
 
 
 def score_words(words: Sequence[str], item: Item) -> int | None:
-    """Return how well words match an item (lower is better); None unless each begins a word of the item.
+    """Return how well words or phrases match an item (lower is better); None unless each begins a word of the item.
 
     A word of the label or of `found_by` counts more than one of the other texts.
     """
@@ -138,10 +138,14 @@ class Picker(ChoiceSheet[str | None]):
         return self._filtered[1]
 
     def _filter(self, query: str) -> list[Item]:
-        words = query.casefold().split()
-        scores = [(score_words(words, item), index) for index, item in enumerate(self.items)]
-        scored = [(score, index) for score, index in scores if score is not None]
-        self._marks = _pattern_of(words) if scored else None
+        scored: list[tuple[int, int]] = []
+        self._marks = None
+        for words in ([query.casefold()], query.casefold().split()):
+            scores = [(score_words(words, item), index) for index, item in enumerate(self.items)]
+            scored = [(score, index) for score, index in scores if score is not None]
+            if scored:
+                self._marks = _pattern_of(words)
+                break
         items = [self.items[index] for _, index in sorted(scored or self._score_letters(query))]
         if not self.free or any(item.label == query for item in items):
             return items
