@@ -100,6 +100,7 @@ async def test_a_rule_that_cannot_be_saved_applies_to_the_session_only_and_the_u
         assert isinstance(fault, ErrorRaised)
         assert (fault.message, fault.hint) == ("policy.toml cannot be used.", "Mend it.")
         assert (decided(bench).rule, tool.ran) == (ALWAYS_RULE, ["hello"])
+        assert decided(bench).reach == "session", "it was not saved"
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ async def test_a_message_that_is_sent_while_another_session_opens_goes_there(way
     async with open_app(golden("night_shift"), outside=knowing("ses_b")) as driven:
         driven.app.spawn = lambda _: second
         await send(driven, way)
+        assert "Enter send" in driven.rows()[-1] and "Ctrl+P" not in driven.rows()[-1]
         await send(driven, "my words")
         assert driven.session.submitted == [] and "your message is sent" in driven.text()
         await send(driven, "/rename nights")
@@ -52,6 +53,7 @@ async def test_a_message_that_is_sent_while_another_session_opens_goes_there(way
         assert said(second.submitted) == ["my words"] and isinstance(second.submitted[1], Rename)
         assert said(driven.session.submitted) == []
         assert driven.app.prompt.editor.text == "not yet"
+        await driven.until(lambda: "Ctrl+P palette" in driven.rows()[-1])
 
 
 async def test_a_message_for_a_session_that_cannot_be_opened_comes_back_into_the_prompt() -> None:

@@ -129,6 +129,7 @@ async def test_an_unknown_command_is_answered_with_the_nearest(typed: str, meant
         ("sidebar", ["F6"]),
         ("new line", ["Shift+Enter"]),
         ("undo turn", ["/undo"]),
+        ("undo", ["/undo"]),
         ("theme", ["/theme"]),
     ],
 )
@@ -139,7 +140,7 @@ async def test_help_finds_the_rows_in_which_all_words_begin_a_word(query: str, l
         picker = driven.app.screen
         assert isinstance(picker, Picker)
         assert [item.label for item in picker.matches][: len(labels)] == labels
-        assert picker.count <= 3
+        assert picker.count <= 4
         row = next(row for row in driven.app.screen._compositor.render_strips() if "›" in row.text)
         marked = {part.text.lower() for part in row if part.style is not None and part.style.underline}
         assert marked <= {query, *query.split()}
@@ -162,9 +163,11 @@ def test_a_phrase_comes_before_its_words_and_letters_count_only_if_no_word_match
     ("words", "score"),
     [
         (["theme"], 0),
-        (["the"], 1),
-        (["switch"], 2),
-        (["dark", "swi"], 2),
+        (["/theme"], 0),
+        (["dark"], 1),
+        (["the"], 2),
+        (["switch"], 3),
+        (["dark", "swi"], 4),
         (["heme"], None),
         (["theme", "x"], None),
     ],

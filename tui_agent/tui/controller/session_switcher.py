@@ -78,6 +78,7 @@ class SessionSwitcher:
         """Run `work`, which opens another session, in the background. Messages sent from now on wait for it."""
         self.under_way = True
         self._host.app.set_status(StatusView("opening", "opening", "another session"))
+        self._host.app.show_keys()
         self._host.worker(work, name)
 
     def stay(self) -> None:

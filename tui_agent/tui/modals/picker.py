@@ -51,22 +51,21 @@ def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
 def score_words(words: Sequence[str], item: Item) -> int | None:
     """Return how well words or phrases match an item (lower is better); None unless each begins a word of the item.
 
-    A word of the label or of `found_by` counts more than one of the other texts.
+    A whole word of the label counts most, then one of `found_by`, the beginning of either, and the other texts.
     """
     names = f"{item.label} {item.found_by}".casefold()
     others = f"{item.about} {item.right} {item.group} {item.more}".casefold()
-    complete = {name.removeprefix("/") for name in names.split()}
+    label, found_by = (
+        {name.removeprefix("/") for name in text.casefold().split()} for text in (item.label, item.found_by)
+    )
     score = 0
     for word in words:
-        pattern = _pattern_of([word])
-        if word.removeprefix("/") in complete:
-            continue
-        if pattern.search(names):
-            score += 1
-        elif pattern.search(others):
-            score += 2
-        else:
+        pattern, bare = _pattern_of([word]), word.removeprefix("/")
+        ranks = bare in label, bare in found_by, pattern.search(names), pattern.search(others)
+        rank = next((number for number, is_match in enumerate(ranks) if is_match), None)
+        if rank is None:
             return None
+        score += rank
     return score
 
 
