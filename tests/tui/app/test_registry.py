@@ -169,7 +169,7 @@ async def test_help_lists_every_command_and_the_keys_of_the_prompt_first() -> No
         ("ctrl+p", "dark", "/theme"),
         ("ctrl+p", "clear", "/new"),
         ("ctrl+p", "exit", "/quit"),
-        ("ctrl+p", "vim", "/status"),
+        ("ctrl+p", "vim", "/vim"),
         ("ctrl+p", "mouse", "/status"),
         ("ctrl+p", "usage", "/cost"),
         ("f1", "/login", "/provider"),
