@@ -427,7 +427,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ` Did you mean …?` with the known words that begin with `word` or are near it, or an empty string."""
     words = list(known)
     begun = [name for name in words if len(word) > 1 and name.startswith(word)]
-    near = begun[:2] or get_close_matches(word, words, n=2, cutoff=0.6)
+    near = begun[:2] or get_close_matches(word, words, n=2, cutoff=0.7)
     return f" Did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -111,7 +111,7 @@ async def test_vim_turns_the_keys_on_and_off() -> None:
         ("/settings", "/status"),
         ("/dark", "/theme"),
         ("/modle", "/model or /models"),
-        ("/qiut", "/quit or /init"),
+        ("/qiut", "/quit"),
     ],
 )
 async def test_an_unknown_command_is_answered_with_the_nearest(typed: str, meant: str) -> None:
