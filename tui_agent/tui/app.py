@@ -23,6 +23,7 @@ from textual.message import Message
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint, Scope, footer
 from tui_agent.tui.main_screen import SessionApp, Spawn
 from tui_agent.tui.panes.status import StatusView
@@ -240,7 +241,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         now, controller = time.monotonic(), self.controller
         is_second = now - self._quit_asked_at < TWICE_S
         self._quit_asked_at = now
-        if controller is None or is_second or not (work := controller.running_work):
+        if controller is None or is_second or not (work := _describe_running_work(controller)):
             self.leave()
             return
         key = self.key_map.key_of("quit_empty")
@@ -343,6 +344,17 @@ class AgentApp(SessionApp, inherit_bindings=False):
         if self.hangup is not None and reason != "signal":
             self.hangup.stop()
         self.exit(self.return_status)
+
+
+def _describe_running_work(controller: "SessionController") -> str:
+    """Return a sentence that says what would end if the user quit now; empty if nothing runs."""
+    state, jobs = controller.state, len(controller.state.jobs)
+    if controller.running:
+        return "Your command is running." if state.shell is not None else "A turn is running."
+    if not controller.connected or not (state.delegates or jobs):
+        return ""
+    verb = "is" if jobs == 1 else "are"
+    return f"{format_count(jobs, 'background job')} {verb} running." if jobs else "A subtask is running."
 
 
 def session_to_resume(options: SessionOptions, folder: Path | None) -> str:

@@ -31,7 +31,6 @@ from tui_agent.protocol.commands import (
     SetPolicy,
 )
 from tui_agent.protocol.settings import POLICIES
-from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.cli_client import Ask, CommandLine
 from tui_agent.tui.context import AppContext
@@ -163,19 +162,6 @@ class SessionController:
     def running(self) -> bool:
         """True while a turn or one of the user's shell commands runs."""
         return self.connected and self.state.is_busy and self.halted_at != self.views.seq
-
-    @property
-    def running_work(self) -> str:
-        """A sentence that says what would end if the user quit now; empty if nothing runs."""
-        if self.running:
-            return "Your command is running." if self.state.shell is not None else "A turn is running."
-        jobs = len(self.state.jobs)
-        if self.connected and (self.state.delegates or jobs):
-            verb = "is" if jobs == 1 else "are"
-            return (
-                f"{format_count(jobs, 'background job')} {verb} running." if jobs else "A subtask is running."
-            )
-        return ""
 
     @property
     def failed(self) -> bool:

@@ -334,13 +334,15 @@ class DiffSheet(Viewer):
                 no="keep it",
             )
             command = RevertHunk(path=file.path, before=file.before, after=file.after, hunk=number)
-            self.app.push_screen(confirm, lambda yes: self._submit(command) if yes else None)
 
-    def _submit(self, command: RevertHunk) -> None:
-        self._asked_at = self._session.views.seq
-        self._session.submit(command)
-        self._message = "reverting …", "t2"
-        self.redraw()
+            def submit(yes: bool | None) -> None:
+                if yes:
+                    self._asked_at = context.views.seq
+                    context.submit(command)
+                    self._message = "reverting …", "t2"
+                    self.redraw()
+
+            self.app.push_screen(confirm, submit)
 
     def _say(self, text: str) -> None:
         self._message = text, "warning"
