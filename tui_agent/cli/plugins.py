@@ -7,6 +7,7 @@ from pathlib import Path
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import Parser, Verbs
 from tui_agent.cli.output import say, say_json, say_result, table
+from tui_agent.cli.plugin_trial import run_tests, try_tool
 from tui_agent.config.layers import read_toml
 from tui_agent.config.user_file import save_disabled_plugins
 from tui_agent.errors import UsageError
@@ -46,6 +47,34 @@ async def {name}(ctx: ToolContext, path: Path) -> str:
 '''
 
 
+TEST = """\
+def test_it_counts_words(plugin_session):
+    (plugin_session.workspace / "a.txt").write_text("two words")
+    result = plugin_session.call("{name}", path="a.txt")
+    assert (result.status, result.text) == ("ok", "2 words")
+"""
+COMMAND_ENTRY = '''\
+"""Adds the command /{name}: a plugin to start from. Replace the function with your own."""
+
+from tui_agent.plugin_api import SessionStateView, command
+
+
+@command("/{name}", arguments="[DAY]")
+async def {name}(text: str, state: SessionStateView) -> str:
+    """Report on what was done."""
+    return f"Summarise what was done {{text or 'today'}} in this repository, in five lines."
+'''
+COMMAND_TEST = """\
+def test_it_asks_for_a_report(plugin_session):
+    events = plugin_session.run([{{"text": "Nothing yet."}}], "/{name} on Monday")
+    (message,) = [event for event in events if event.kind == "user.message"]
+    assert message.text.startswith("Summarise what was done on Monday")
+"""
+CONFTEST = 'pytest_plugins = ["tui_agent.testing"]\n'
+KINDS = {"tool": (ENTRY, TEST), "command": (COMMAND_ENTRY, COMMAND_TEST)}
+"""The code and the test of a new plugin, by what it adds."""
+
+
 def configure(parser: Parser) -> None:
     """Add the verbs of `plugins`."""
     verbs = Verbs(parser, EXAMPLES)
@@ -53,6 +82,7 @@ def configure(parser: Parser) -> None:
     verbs.add("list", list_plugins, "list the plugins without importing them", groups=groups)
     new = verbs.add("new", new_plugin, "create a plugin in ./NAME")
     new.add_argument("name", metavar="NAME", help="the plugin's name: lower-case letters, digits and _")
+    new.add_argument("--kind", choices=tuple(KINDS), default="tool", help="what it adds (default: tool)")
     for on, verb, summary in (
         (True, "enable", "enable a plugin, beginning with the next start"),
         (False, "disable", "disable a plugin, beginning with the next start"),
@@ -130,10 +160,14 @@ def new_plugin(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{folder} already exists.", hint="Choose another name, or remove it.")
     folder.mkdir(parents=True)
     (folder / "plugin.toml").write_text(MANIFEST.format(name=name), encoding="utf-8")
-    (folder / "__init__.py").write_text(ENTRY.format(name=name), encoding="utf-8")
+    entry, test = KINDS[arguments.kind]
+    (folder / "__init__.py").write_text(entry.format(name=name), encoding="utf-8")
+    (folder / "tests").mkdir()
+    (folder / "tests" / "conftest.py").write_text(CONFTEST, encoding="utf-8")
+    (folder / "tests" / f"test_{name}.py").write_text(test.format(name=name), encoding="utf-8")
     say_result(
         {"name": name, "path": str(folder)},
-        f"Created {folder}, a plugin with one tool. Check it: tui-agent plugins check {folder}\n"
+        f"Created {folder}, a plugin with one {arguments.kind} and its test. Check it: tui-agent plugins check {folder}\n"
         f"Try it: tui-agent --plugin-dir {folder}",
         as_json=arguments.json,
     )
@@ -142,7 +176,11 @@ def new_plugin(arguments: argparse.Namespace) -> int:
 
 def check_command(arguments: argparse.Namespace) -> int:
     """Print a plugin's faults; return 1 if there are any."""
-    report = check_plugin(arguments.path.expanduser())
+    path = arguments.path.expanduser()
+    report = check_plugin(path, try_tool)
+    if report.ok:
+        faults, notes = run_tests(path)
+        report = dataclasses.replace(report, faults=(*report.faults, *faults), notes=(*report.notes, *notes))
     if arguments.json:
         say_json({"ok": report.ok, **dataclasses.asdict(report)})
         return 0 if report.ok else 1

@@ -4,12 +4,15 @@ Invariant: the plugin is loaded alone, exactly as a session would load it, and u
 """
 
 import ast
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from tui_agent.plugin_host.discover import PluginPlaces, plugin_at
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.modules import unload_modules
+from tui_agent.plugin_host.offers import OfferedTool
 from tui_agent.protocol.events.plugin import PluginLoaded
 
 _DOOR = "tui_agent.plugin_api"
@@ -34,8 +37,15 @@ class CheckReport:
         return not self.faults
 
 
-def check_plugin(path: Path) -> CheckReport:
-    """Load the plugin at `path`, which runs its code, and check what it registers and imports."""
+ToolCheck: TypeAlias = Callable[[OfferedTool], tuple[Sequence[str], Sequence[str]]]
+"""Tries a tool; returns faults and notes."""
+
+
+def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
+    """Load the plugin at `path`, which runs its code, and check what it registers and imports.
+
+    `try_tool` is called for each tool while the plugin is loaded.
+    """
     path = path.absolute()
     if not path.exists():
         return CheckReport(path.name, "", (), (f"{path} was not found.",), ())
@@ -51,6 +61,10 @@ def check_plugin(path: Path) -> CheckReport:
         faults.append(f"No plugin at {path}: it must be a folder with __init__.py, or one .py file.")
     faults += _schema_faults(loaded)
     notes = _import_notes(path)
+    for offer in loaded.tools:
+        tool_faults, tool_notes = ((), ()) if try_tool is None else try_tool(offer)
+        faults += tool_faults
+        notes += tool_notes
     if not plugin.version:
         notes.append("It has no version: add `version` to plugin.toml.")
     if not offers and not faults:

@@ -68,7 +68,7 @@ def discover(places: PluginPlaces) -> list[FoundPlugin]:
     plugins += _plugins_in(places.user, "user")
     plugins += _plugins_in(places.project, "project")
     for folder in places.extra:
-        plugins += _plugins_at(folder)
+        plugins += plugins_at(folder)
     return plugins
 
 
@@ -116,7 +116,7 @@ def _check_name(found: FoundPlugin) -> FoundPlugin:
 
 
 def _is_plugin(path: Path) -> bool:
-    if path.name.startswith((".", "_")):
+    if path.name.startswith((".", "_", "test_")) or path.name in ("conftest.py", "tests"):
         return False
     if path.is_dir():
         return (path / "__init__.py").is_file() or (path / MANIFEST).is_file()
@@ -138,7 +138,8 @@ def _plugins_in(folder: Path | None, source: Source) -> Iterator[FoundPlugin]:
             yield plugin_at(path, source)
 
 
-def _plugins_at(folder: Path) -> list[FoundPlugin]:
+def plugins_at(folder: Path) -> list[FoundPlugin]:
+    """Return the plugin at a path, or the plugins in a folder of plugins."""
     if not folder.exists():
         return [FoundPlugin(folder.name, "option", folder, fault=f"{folder} was not found.")]
     if _is_plugin(folder):

@@ -194,14 +194,61 @@ def test_a_new_plugin_passes_its_own_check_and_is_listed(call: Call, work: Path)
     assert "plugins check" in out
     status, out, _ = call("plugins", "check", "./word_count", "--json")
     report = lines(out)[0]
-    assert (status, report["ok"], report["notes"]) == (0, True, [])
+    assert (status, report["ok"], report["notes"], report["faults"]) == (0, True, [], [])
     assert report["offers"] == ["tool:word_count"]
+    assert call("plugins", "new", "standup", "--kind", "command")[0] == 0
+    status, out, _ = call("plugins", "check", "./standup", "--json")
+    report = lines(out)[0]
+    assert (status, report["offers"], report["notes"]) == (0, ["command:standup"], [])
     _, out, _ = call("plugins", "list", "--json", "--plugin-dir", str(work / "word_count"))
     listed = {line["name"]: line for line in lines(out)}
     assert listed["word_count"]["state"] == "on"
     assert listed["files"]["source"] == "bundled"
     assert call("plugins", "new", "word_count")[0] == 2
     assert call("plugins", "new", "Word-Count")[0] == 2
+
+
+EFFECTS = """
+from pydantic import BaseModel
+from tui_agent.plugin_api import BaseTool, ToolSpec
+
+class Args(BaseModel):
+    path: str
+    times: int = 1
+
+class Odd(BaseTool):
+    spec = ToolSpec("odd", "Is odd.", Args, "odd")
+    def target(self, args): return args.path
+    def effects(self, args): return EFFECTS
+    async def run(self, args, ctx): ...
+
+def register(api):
+    api.tool(Odd())
+"""
+
+
+@pytest.mark.parametrize(
+    ("effects", "status", "words"),
+    [
+        ("()", 0, "declares no effects, so every call is asked about"),
+        ("1 / 0", 1, "in `effects`, failed: ZeroDivisionError"),
+        ("('x',)", 1, "`effects` returned str instead of effects"),
+    ],
+)
+def test_a_check_tries_the_effects_of_each_tool(
+    call: Call, work: Path, effects: str, status: int, words: str
+) -> None:
+    (work / "odd.py").write_text(EFFECTS.replace("EFFECTS", effects))
+    ended, out, _ = call("plugins", "check", "odd.py")
+    assert (ended, words in out) == (status, True), out
+
+
+def test_a_check_runs_the_plugins_own_tests(call: Call, work: Path) -> None:
+    call("plugins", "new", "word_count")
+    test = work / "word_count" / "tests" / "test_word_count.py"
+    test.write_text(test.read_text().replace("2 words", "3 words"))
+    status, out, _ = call("plugins", "check", "./word_count")
+    assert status == 1 and "Its tests failed" in out and "'3 words'" in out
 
 
 def test_a_broken_plugin_is_told_by_check_and_doctor(call: Call, work: Path) -> None:

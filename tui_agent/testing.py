@@ -1,0 +1,120 @@
+"""A pytest plugin for authors of plugins: runs a plugin in a session with a scripted model.
+
+Name it in the plugin's `conftest.py`: `pytest_plugins = ["tui_agent.testing"]`. Then a test takes the fixture
+`plugin_session`.
+
+Invariant: a session reads and writes nothing of the user's: home, configuration and data are temporary folders.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tui_agent.cli.run.headless import run_turn
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import PluginError, TuiAgentError
+from tui_agent.plugin_host.discover import plugins_at
+from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
+from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.settings import PolicyName
+from tui_agent.wiring.session import open_session
+
+TIME_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """The result of a tool call, as the model, the user and programs get it."""
+
+    status: ToolStatus
+    """`ok`, `failed`, `denied`, `invalid` or `interrupted`."""
+    text: str
+    summary: str
+    display: tuple[DisplayBlock, ...]
+    data: JsonMap
+
+
+class PluginSession:
+    """Runs sessions with one plugin. Every call of a method is a session of its own, in the same workspace."""
+
+    def __init__(self, plugin: Path, folder: Path) -> None:
+        self.plugin = plugin
+        self.workspace = folder / "workspace"
+        self.workspace.mkdir(exist_ok=True)
+        self._folder = folder
+
+    def call(self, tool: str, *, policy: PolicyName = "bypass", **arguments: object) -> CallResult:
+        """Let the model call a tool. Under `bypass`, the policy allows everything that it can analyse."""
+        events = self.run([{"calls": [{tool: arguments}]}, {"text": "Done."}], policy=policy)
+        end = next(event for event in events if isinstance(event, ToolFinished))
+        text = "\n".join(text_preview(part.text) for part in end.content if isinstance(part, TextContent))
+        return CallResult(end.status, text, end.summary, end.display, end.data)
+
+    def run(
+        self,
+        answers: Sequence[Mapping[str, object]],
+        prompt: str = "go",
+        *,
+        policy: PolicyName = "bypass",
+    ) -> list[Payload]:
+        """Send `prompt` (also a slash command), let the model give these answers, and return the session's events.
+
+        The answers are those of a scripted model, such as `{"text": "Hi."}`. Raises `PluginError` if the plugin fails.
+        """
+        script = self._folder / "answers.yaml"
+        script.write_text(json.dumps({"answers": list(answers)}), encoding="utf-8")  # JSON is YAML
+        options = SessionOptions(
+            cwd=self.workspace,
+            client="headless",
+            data_dir=self._folder / "data",
+            model=f"scripted:{script}",
+            policy=policy,
+            plugin_dirs=(self.plugin,),
+        )
+        events: list[Payload] = []
+
+        def keep(record: Record) -> None:
+            if isinstance(record, Envelope):
+                events.append(record.payload)
+
+        anyio.run(partial(_run, options, prompt, keep))
+        for event in events:
+            if isinstance(event, PluginFailed):
+                raise PluginError(f"{event.plugin}: {event.message} ({event.where})")
+        return events
+
+
+async def _run(options: SessionOptions, prompt: str, keep: Callable[[Record], None]) -> None:
+    with anyio.fail_after(TIME_LIMIT_S):
+        async with open_session(options) as session:
+            await run_turn(session, prompt, keep)
+
+
+def find_plugin(test: Path) -> Path:
+    """Return the plugin that a test file belongs to: its folder, or the folder above `tests/`."""
+    folder = test.parent.parent if test.parent.name == "tests" else test.parent
+    if not plugins_at(folder):
+        raise TuiAgentError(f"There is no plugin in {folder}.")
+    return folder
+
+
+@pytest.fixture
+def plugin_session(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> PluginSession:
+    """A session with the plugin that the test lies beside, and a workspace of its own."""
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        home = tmp_path / name.lower()
+        home.mkdir()
+        monkeypatch.setenv(name, str(home))
+    return PluginSession(find_plugin(request.path), tmp_path)
