@@ -19,7 +19,7 @@ from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.tui.app import AgentApp
 from tui_agent.tui.panes.model_discovery import Server, find_servers, first_choices
-from tui_agent.tui.screens.sessions.screen import SessionsScreen
+from tui_agent.tui.widgets.sheet import Sheet
 
 
 def empty_session(model: str = "") -> list[Record]:
@@ -81,7 +81,7 @@ async def test_before_the_session_is_open_each_key_does_what_the_footer_says_and
     session = FakeSession(empty_session())
     session.gate = asyncio.Event()
     async with open_app(session=session, outside=outside) as driven:
-        await shown(driven, "1  Demo")
+        await shown(driven, "1  Set up a model")
         assert driven.app.start is not None and driven.app.start.has_focus
         assert (
             driven.rows()[-1].split("   ")[:4]
@@ -90,11 +90,11 @@ async def test_before_the_session_is_open_each_key_does_what_the_footer_says_and
             ]
             and "Ctrl+P" not in driven.text()
         )
-        await driven.press("3", "3")
+        await driven.press("1", "1")
         assert "opening  your choice takes effect once the session is open" in driven.text()
         assert driven.app.prompt.editor.text == "" and len(driven.app.waiting_intents) == 1
         session.gate.set()
-        await driven.until(lambda: isinstance(driven.app.screen, SessionsScreen))
+        await driven.until(lambda: isinstance(driven.app.screen, Sheet))
         await driven.press("escape", "escape")
         assert len(driven.app.screen_stack) == 1 and driven.session.submitted == []
 
@@ -103,7 +103,7 @@ async def test_ctrl_d_quits_before_the_session_is_open() -> None:
     session = FakeSession(empty_session())
     session.gate = asyncio.Event()
     async with open_app(session=session, outside=outside) as driven:
-        await shown(driven, "1  Demo")
+        await shown(driven, "1  Set up a model")
         await driven.press("ctrl+d")
         await driven.until(lambda: not driven.app.is_running)
 
