@@ -228,7 +228,10 @@ def test_another_message_stands_where_the_old_one_did_and_go_on_sends_it(call: C
 
 
 @pytest.mark.parametrize("words", [("--go-on",), ("--go-on", "prompt", "--session", "ses_a"), ()])
-def test_going_on_wants_a_session_and_no_prompt(call: Call, words: tuple[str, ...]) -> None:
+def test_going_on_wants_a_session_and_no_prompt(
+    call: Call, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))  # an empty pipe
     status, _, err = call("run", *words)
     assert (status, err.count("\n")) == (2, 1)
 

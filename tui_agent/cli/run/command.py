@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_prompt(argument: str | None) -> str:
-    if argument is None and sys.stdin.isatty():
+    if argument is None and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError("No prompt given.", hint='Describe the task: tui-agent run "…"')
     prompt = sys.stdin.read() if argument in (None, "-") else argument
     if not prompt.strip():
