@@ -37,11 +37,15 @@ def list_themes(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json_lines(as_json(theme, chosen) for theme in available.values())
         return 0
-    rows = [[name, "dark" if theme.dark else "light", theme.about] for name, theme in available.items()]
+    rows = [[name, _background(theme), theme.about] for name, theme in available.items()]
     table(rows, ["name", "background", "about"])
     for fault in faults:
         say(fault)
     return 0
+
+
+def _background(theme: ThemeFile) -> str:
+    return ("dark" if theme.dark else "light") if theme.colors else "terminal"
 
 
 def as_json(theme: ThemeFile, chosen: str) -> dict[str, object]:
@@ -69,6 +73,8 @@ def preview_theme(arguments: argparse.Namespace) -> int:
         say_json(as_json(theme, chosen))
         return 0
     say(f"{theme.name}: {theme.about}" if theme.about else theme.name)
+    if not theme.colors:
+        return 0
     for role in ROLES:
         color = theme.colors[role]
         print(f"  {swatch(color)}{role:<18} {color}")

@@ -103,7 +103,7 @@ class Frame(App[int]):
         self.environ = os.environ if environ is None else environ
         self.first: FirstLook = first_look(options, self.environ)
         self.looks = self.first.looks
-        super().__init__(driver_class=KeyboardDriver, ansi_color=self.first.mode != "full")
+        super().__init__(driver_class=KeyboardDriver, ansi_color=self.first.mode != "full" or None)
         theme = textual_theme(self.first.theme, self.first.mode)
         self.register_theme(theme)
         self.set_reactive(App.theme, theme.name)

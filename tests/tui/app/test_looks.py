@@ -4,14 +4,14 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from rich.color import ColorSystem
+from rich.color import ColorSystem, ColorType
 
 from tests.tui.app.driving import ENVIRON, NOWHERE, golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.startup import colour_mode, first_look, guess_theme, has_256_colours, may_blink
-from tui_agent.tui.theme.theme import Role, bundled_folder, load_theme
+from tui_agent.tui.theme.theme import BUNDLED, Role, bundled_folder, load_theme
 from tui_agent.tui.theme.watch import watch
 from tui_agent.tui.widgets.lists import Lines
 
@@ -46,9 +46,9 @@ def test_a_broken_file_or_an_unknown_theme_gives_the_default(tmp_path: Path, con
     assert first_look(OPTIONS, {**ENVIRON, "XDG_CONFIG_HOME": str(tmp_path)}).theme.name == "night"
 
 
-@pytest.mark.parametrize("theme", ["night", "day", "beacon"])
+@pytest.mark.parametrize("theme", sorted(set(BUNDLED) - {"terminal"}))
 def test_surfaces_are_grey_in_256_colours_too(theme: str) -> None:
-    palette = Palette(load_theme(bundled_folder() / f"{theme}.toml"))
+    palette = Palette(load_theme(bundled_folder() / f"{theme}.toml").for_256_colours())
     grounds: tuple[Role, ...] = ("sunk", "s0", "s1", "s2", "s3")
     for ground in grounds:
         color = palette.rich(None, ground).bgcolor
@@ -103,6 +103,25 @@ async def test_without_colour_every_cell_is_the_terminals_own(size: tuple[int, i
         text = driven.text()
         assert "| ask" in text and "+ run" in text
         assert not set("✓✗▸▾▌━┼│") & set(text)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_terminals_theme_leaves_every_background_to_the_terminal(size: tuple[int, int]) -> None:
+    async with open_app(golden("night_shift"), size=size, environ={"TUI_AGENT_THEME": "night"}) as driven:
+        driven.app.use_theme("terminal")
+        await driven.pilot.pause()
+        colors = [
+            color
+            for strip in driven.app.screen._compositor.render_strips()
+            for segment in strip
+            if segment.style is not None
+            for color in (segment.style.color, segment.style.bgcolor)
+            if color is not None and not color.is_default
+        ]
+        assert {color.type for color in colors} == {ColorType.STANDARD}
+        driven.app.use_theme("night")
+        await driven.pilot.pause()
+        assert driven.app.screen.styles.background.hex.lower() == "#15181c"
 
 
 async def test_a_saved_theme_is_drawn_anew_while_it_is_in_use(tmp_path: Path) -> None:

@@ -71,7 +71,10 @@ async def test_a_theme_is_chosen_by_name_or_by_brightness(word: str, theme: str)
 async def test_an_unknown_theme_is_answered_with_the_names_that_there_are() -> None:
     async with open_app(golden("night_shift")) as driven:
         await submit(driven, "/theme pink")
-        assert driven.app.note.text == "No theme pink. Choose from beacon, day, night; or dark, light."
+        assert (
+            driven.app.note.text
+            == "No theme pink. Choose from beacon, day, ember, frost, harbour, ink, night, terminal; or dark, light."
+        )
 
 
 async def test_find_without_a_text_asks_for_one_in_the_prompt() -> None:

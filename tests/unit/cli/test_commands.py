@@ -394,7 +394,7 @@ def test_the_app_refuses_where_there_is_no_terminal(call: Call) -> None:
 def test_a_theme_that_is_not_there_is_refused_with_those_that_are(call: Call, words: tuple[str, ...]) -> None:
     status, out, err = call(*words, "--theme", "nope")
     assert (status, out) == (2, "")
-    assert "'nope'" in err and "beacon, day, night" in err
+    assert "'nope'" in err and "beacon, day, ember" in err
 
 
 def test_a_users_own_theme_is_there_too(call: Call, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Theme files: exactly the roles, readable pairs, and a refusal that names what is wrong."""
 
+import math
 import os
 import subprocess
 import sys
@@ -21,13 +22,83 @@ def bundled() -> dict[str, theme.ThemeFile]:
     return found
 
 
-def test_the_three_themes_ship_and_every_text_pair_of_theirs_is_readable(
+HIGH_CONTRAST = {"beacon": 7.0, "ink": 7.0}
+
+
+def test_the_eight_themes_ship_and_every_text_pair_of_theirs_is_readable(
     bundled: dict[str, theme.ThemeFile],
 ) -> None:
-    assert set(theme.BUNDLED) <= set(bundled)
-    for name in theme.BUNDLED:
-        assert bundled[name].warnings == ()
-        assert theme.contrast_pairs(bundled[name])[0].ratio >= theme.MIN_CONTRAST
+    assert sorted(bundled) == sorted(theme.BUNDLED)
+    assert len(bundled) == 8
+    for name, loaded in bundled.items():
+        too_low = [
+            pair
+            for pair in theme.contrast_pairs(loaded)
+            if pair.ratio < HIGH_CONTRAST.get(name, theme.MIN_CONTRAST)
+        ]
+        assert (too_low, loaded.warnings) == ([], ()), name
+        assert bool(theme.contrast_pairs(loaded)) is (name != "terminal")
+
+
+MACHADO = {
+    "deuteranopia": ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969)),
+    "protanopia": ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052)),
+}
+"""Linear RGB as such eyes see it (Machado, Oliveira and Fernandes 2009, severity 1)."""
+OPPOSITES: list[tuple[theme.Role, theme.Role, float]] = [
+    ("success", "error", 0.15),
+    ("success", "warning", 0.15),
+    ("warning", "error", 0.09),
+    ("accent", "error", 0.09),
+    ("diff-add", "diff-del", 0.06),
+    ("diff-add-strong", "diff-del-strong", 0.09),
+    ("diff-add-text", "diff-del-text", 0.09),
+]
+"""Roles that mean different things, and their smallest distance in OKLab; 0.02 is just noticeable."""
+
+
+def as_seen_by(kind: str, color: str) -> tuple[float, ...]:
+    """The OKLab colour that colour-blind eyes see."""
+    channels = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    red, green, blue = (
+        min(max(sum(weight * value for weight, value in zip(row, linear, strict=True)), 0), 1)
+        for row in MACHADO[kind]
+    )
+    long = (0.4122 * red + 0.5363 * green + 0.0514 * blue) ** (1 / 3)
+    medium = (0.2119 * red + 0.6807 * green + 0.1074 * blue) ** (1 / 3)
+    short = (0.0883 * red + 0.2817 * green + 0.6300 * blue) ** (1 / 3)
+    return (
+        0.2105 * long + 0.7936 * medium - 0.0041 * short,
+        1.9780 * long - 2.4286 * medium + 0.4506 * short,
+        0.0259 * long + 0.7828 * medium - 0.8087 * short,
+    )
+
+
+@pytest.mark.parametrize("kind", list(MACHADO))
+@pytest.mark.parametrize("name", ["harbour", "beacon"])
+def test_colour_blind_eyes_tell_opposite_meanings_apart(
+    bundled: dict[str, theme.ThemeFile], name: str, kind: str
+) -> None:
+    for first, second, least in OPPOSITES:
+        colors = bundled[name].colors
+        distance = math.dist(as_seen_by(kind, colors[first]), as_seen_by(kind, colors[second]))
+        assert distance >= least, (first, second, distance)
+
+
+def test_the_terminals_own_theme_has_no_colour_but_the_sixteen_named_ones(
+    bundled: dict[str, theme.ThemeFile],
+) -> None:
+    loaded = bundled["terminal"]
+    palette = Palette(loaded)
+    assert (palette.mode, Palette(loaded, "none").mode) == ("16", "none")
+    for role in theme.ROLES:
+        assert palette.color(role).startswith("ansi_"), role
+        style = palette.rich(role, "s2")
+        assert style.bgcolor is None
+        assert style.color is None or style.color.type.name == "STANDARD", role
+    made = theme.textual_theme(loaded)
+    assert (made.ansi, made.background) == (True, "ansi_default")
 
 
 def as_in_256_colours(color: str) -> str:
@@ -39,6 +110,8 @@ def test_in_256_colours_every_text_is_readable_and_the_selection_of_the_night_is
     bundled: dict[str, theme.ThemeFile],
 ) -> None:
     for loaded in bundled.values():
+        if not loaded.colors:
+            continue
         few = loaded.for_256_colours()
         shown = few._replace(colors={role: as_in_256_colours(color) for role, color in few.colors.items()})
         assert shown.warnings == (), loaded.name
@@ -65,6 +138,8 @@ def test_every_role_is_a_css_variable_of_the_textual_theme(bundled: dict[str, th
         ('name = "night"', 'name = "Night!"', "name"),
         ("[colors]", "[colours]", "colours"),
         ("dark = true", "dark = ", "TOML"),
+        ('about = "Dark, the default."', 'about = "\\u001b[31m"', "about"),
+        ('about = "Dark, the default."', 'about = "a\x1bb"', "TOML"),
     ],
 )
 def test_a_wrong_file_is_refused_by_name(tmp_path: Path, old: str, new: str, named: str) -> None:

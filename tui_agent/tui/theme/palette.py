@@ -25,8 +25,8 @@ class Palette:
 
     def __init__(self, theme: ThemeFile, mode: ColourMode = "full") -> None:
         self.theme = theme
-        self.mode = mode
-        self.key: tuple[object, ...] = (theme.name, mode, tuple(theme.colors.values()))
+        self.mode = theme.mode_in(mode)
+        self.key: tuple[object, ...] = (theme.name, self.mode, tuple(theme.colors.values()))
         self._rich: dict[tuple[object, ...], RichStyle] = {}
 
     def rich(

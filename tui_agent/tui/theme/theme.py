@@ -1,7 +1,7 @@
 """Theme files: colour roles read from TOML, validated, and converted to Textual themes.
 
-Invariant: a theme has exactly the roles of `ROLES`; a file with a missing or unknown role is refused with a message
-that names the role. A hard-to-read colour pair is a warning, never a refusal. Nothing here watches files.
+Invariant: a theme has exactly the roles of `ROLES`, or the terminal's own colours; a file with a missing or unknown
+role is refused with a message that names the role. A hard-to-read colour pair is a warning, never a refusal. Nothing here watches files.
 """
 
 import re
@@ -26,7 +26,7 @@ Role: TypeAlias = Literal[
 ColourMode: TypeAlias = Literal["full", "16", "none"]
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
-BUNDLED: Final = ("night", "day", "beacon")
+BUNDLED: Final = ("night", "day", "ember", "frost", "beacon", "ink", "harbour", "terminal")
 DEFAULT_THEME: Final = "night"
 MIN_CONTRAST: Final = 4.5
 
@@ -83,7 +83,7 @@ _VARIABLES: Final[tuple[tuple[Role, tuple[str, ...]], ...]] = (
 
 
 class ThemeFile(NamedTuple):
-    """A validated theme. `colors` maps every role to `#rrggbb`.
+    """A validated theme. `colors` maps every role to `#rrggbb`; it is empty if the theme uses the terminal's colours.
 
     `colors_256` replaces some of them in a terminal with 256 colours, where the nearest colour would look wrong.
     """
@@ -98,6 +98,10 @@ class ThemeFile(NamedTuple):
     def for_256_colours(self) -> "ThemeFile":
         """Return the theme for a terminal with 256 colours."""
         return self._replace(colors={**self.colors, **self.colors_256})
+
+    def mode_in(self, mode: ColourMode) -> ColourMode:
+        """Return the colour mode in which a terminal of colour mode `mode` shows the theme."""
+        return mode if self.colors or mode == "none" else "16"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -131,9 +135,13 @@ def contrast(first: str, second: str) -> float:
 
 
 def contrast_pairs(theme: ThemeFile) -> list[ContrastPair]:
-    """Return the contrast of every text and background pair that the screens use, lowest ratio first."""
+    """Return the contrast of every text and background pair that the screens use, lowest ratio first.
+
+    The contrasts of the terminal's own colours are not known.
+    """
     colors = theme.colors
-    pairs = [ContrastPair(text, ground, contrast(colors[text], colors[ground])) for text, ground in _PAIRS]
+    used = _PAIRS if colors else ()
+    pairs = [ContrastPair(text, ground, contrast(colors[text], colors[ground])) for text, ground in used]
     return sorted(pairs, key=lambda pair: pair.ratio)
 
 
@@ -161,9 +169,11 @@ def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
         raise _refusal(path, "needs a name of lower-case letters, digits and hyphens", "Correct `name`.")
     dark = raw.get("dark", True)
     about = raw.get("about", "")
-    if not isinstance(dark, bool) or not isinstance(about, str):
-        raise _refusal(path, "needs `dark` as true or false and `about` as text", "Correct them.")
+    if not isinstance(dark, bool) or not isinstance(about, str) or not about.isprintable():
+        raise _refusal(path, "needs `dark` as true or false and `about` as one line of text", "Correct them.")
     colors = raw.get("colors")
+    if colors == "terminal":
+        return ThemeFile(name, dark, {}, about, path)
     if not isinstance(colors, dict):
         raise _refusal(
             path, "has no [colors] table", "Copy one of the bundled themes and change its colours."
@@ -208,6 +218,7 @@ def textual_theme(theme: ThemeFile, mode: ColourMode = "full") -> Theme:
     Modes "16" and "none" return an ANSI theme that leaves backgrounds to the terminal. `$backdrop` is the dimmed
     background behind a modal.
     """
+    mode = theme.mode_in(mode)
     colors = dict(theme.colors) if mode == "full" else {role: role_ansi(role, mode) for role in ROLES}
     backdrop = "transparent" if mode != "full" else f"{colors['sunk']} 62%" if theme.dark else "#5b574e 35%"
     return Theme(
