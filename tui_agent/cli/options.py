@@ -252,8 +252,6 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
             hint="Use only one of them.",
         )
     data_dir: Path | None = values.get("data_dir")
-    if values.get("theme"):
-        import_module("tui_agent.cli.theme_names").require_theme(values["theme"], cwd, data_dir)
     # An option with the name of a field is copied to that field; the other fields need a conversion.
     given = {
         field.name: values[field.name]
@@ -266,7 +264,7 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         given["data_dir"] = data_dir.expanduser().resolve()
     if values.get("trust_project"):
         given["trusted_once"] = import_module("tui_agent.config.trust").current_trust_keys(cwd.resolve())
-    return SessionOptions(
+    options = SessionOptions(
         **given
         | {
             "cwd": cwd.resolve(),
@@ -277,6 +275,9 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
             "readable": tuple(values.get("readable") or ()),
         }
     )
+    if options.theme:
+        import_module("tui_agent.cli.theme_names").require_theme(options)
+    return options
 
 
 def _resolve_plugin_dir(path: Path) -> Path:

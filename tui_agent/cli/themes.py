@@ -1,12 +1,14 @@
 """List the themes, or preview one in this terminal's colours."""
 
 import argparse
+import os
 
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import Parser, Verbs
 from tui_agent.cli.output import say, say_json, say_json_lines, table, wants_colour
 from tui_agent.errors import UsageError
-from tui_agent.tui.theme.theme import ROLES, ThemeFile, bundled_folder, contrast_pairs, discover
+from tui_agent.tui.theme.startup import find_plugin_themes, theme_folders
+from tui_agent.tui.theme.theme import ROLES, ThemeFile, contrast_pairs, discover
 
 EXAMPLES = """\
 examples:
@@ -26,9 +28,10 @@ def configure(parser: Parser) -> None:
 
 def themes(arguments: argparse.Namespace) -> tuple[dict[str, ThemeFile], list[str], str]:
     """Return all themes by name, the errors in theme files, and the name of the configured theme."""
-    config = load_context(arguments).config
-    available, faults = discover([bundled_folder(), config.paths.config_dir / "themes"])
-    return available, [str(fault) for fault in faults], config.theme
+    base = load_context(arguments)
+    folders = theme_folders(os.environ)
+    available, faults = discover(folders, find_plugin_themes(base.options, os.environ))
+    return available, [str(fault) for fault in faults], base.config.theme
 
 
 def list_themes(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ only a copy of its trusted files.
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
@@ -21,7 +21,7 @@ Source: TypeAlias = Literal["bundled", "user", "project", "entry_point", "option
 ENTRY_POINTS = "tui_agent.plugins"
 MANIFEST = "plugin.toml"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_KNOWN = frozenset({"name", "version", "api", "description"})
+_KNOWN = frozenset({"name", "version", "api", "description", "themes"})
 
 
 def is_valid_name(name: str) -> bool:
@@ -54,8 +54,15 @@ class FoundPlugin:
     version: str = ""
     api: int | None = None
     description: str = ""
+    themes: tuple[str, ...] = ()
+    """Its theme files, or folders of theme files, relative to its folder."""
     fault: str = ""
     """The reason why the plugin cannot be loaded, if that is known without importing it."""
+
+    @property
+    def has_only_themes(self) -> bool:
+        """True if the plugin names themes and has no code."""
+        return bool(self.themes) and self.path is not None and not (self.path / "__init__.py").is_file()
 
 
 def discover(places: PluginPlaces) -> list[FoundPlugin]:
@@ -80,7 +87,7 @@ def plugin_at(path: Path, source: Source) -> FoundPlugin:
         found = FoundPlugin(**{"name": path.name, **_read_manifest(path)}, source=source, path=path)
     except PluginError as error:
         return FoundPlugin(path.name, source, path, fault=str(error))
-    if not (path / "__init__.py").is_file():
+    if not (path / "__init__.py").is_file() and not found.has_only_themes:
         fault = f"{path} has no __init__.py with a function register."
         return FoundPlugin(found.name, source, path, fault=fault)
     return _check_name(found)
@@ -103,7 +110,30 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     for key in ("name", "version", "description"):
         if not isinstance(fields.get(key, ""), str):
             raise PluginError(f"{path}: {key} must be text.")
-    return fields
+    themes = fields.get("themes", [])
+    if not isinstance(themes, list) or not all(map(_is_inside, themes)):
+        raise PluginError(f"{path}: themes must list files or folders inside the plugin's folder.")
+    return fields | {"themes": tuple(themes)}
+
+
+def _is_inside(name: object) -> bool:
+    return isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
+
+
+def theme_files(folders: Iterable[Path], disabled: Collection[str] = ()) -> list[tuple[str, Path]]:
+    """Return the theme files that the plugins in these folders name, each with its plugin's name."""
+    plugins = [plugin for folder in folders if folder.is_dir() for plugin in plugins_at(folder)]
+    return [
+        (plugin.name, file)
+        for plugin in plugins
+        if plugin.path is not None and plugin.name not in disabled
+        for name in plugin.themes
+        for file in _toml_files(plugin.path / name)
+    ]
+
+
+def _toml_files(path: Path) -> list[Path]:
+    return sorted(path.glob("*.toml")) if path.is_dir() else [path]
 
 
 def _check_name(found: FoundPlugin) -> FoundPlugin:

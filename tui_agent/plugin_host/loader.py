@@ -178,7 +178,7 @@ class PluginHost:
             plugin=found.name,
             version=outcome.value.version,
             source=found.source,
-            contributions=tuple(api.names),
+            contributions=(*api.names, *(f"theme:{Path(name).stem}" for name in found.themes)),
             while_running=self._is_loaded,
         )
 
@@ -218,6 +218,8 @@ class PluginHost:
 
     def _register(self, found: FoundPlugin) -> _Registration:
         _check_version(found.api)
+        if found.has_only_themes:
+            return _Registration(OwnedApi(found.name, found.path, self._places.notes), found.version)
         module = import_entry(found.entry) if found.path is None else import_from(found.name, found.path)
         api_version = getattr(module, "PLUGIN_API", None)
         _check_version(api_version if isinstance(api_version, int) else None)

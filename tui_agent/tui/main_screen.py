@@ -7,7 +7,7 @@ only typing and resizing cause a layout.
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -34,7 +34,7 @@ from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.terminal.keyboard import KeyboardDriver
 from tui_agent.tui.terminal.terminal import Terminal, edit_text
 from tui_agent.tui.theme.palette import Looks, Palette
-from tui_agent.tui.theme.startup import FirstLook, first_look, named_theme
+from tui_agent.tui.theme.startup import FirstLook, find_plugin_themes, first_look, named_theme
 from tui_agent.tui.theme.theme import textual_theme
 from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.line_pane import Intent
@@ -226,10 +226,14 @@ class Frame(App[int]):
 
     # -- theme and symbols -----------------------------------------------------------------------------------------
 
+    def plugin_themes(self) -> Sequence[tuple[str, Path]]:
+        """Return the theme files of the user's plugins, each with its plugin's name."""
+        return find_plugin_themes(self.options, self.environ)
+
     def use_theme(self, name: str) -> None:
         """Switch to the theme `name`; if the theme's file cannot be used, report why and change nothing."""
         try:
-            file = named_theme(name, self.environ)
+            file = named_theme(name, self.environ, self.plugin_themes)
         except ConfigError as fault:
             self.say(str(fault), "warning")
             return

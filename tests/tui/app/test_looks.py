@@ -140,6 +140,50 @@ async def test_a_saved_theme_is_drawn_anew_while_it_is_in_use(tmp_path: Path) ->
         assert "not valid TOML" in driven.app.note.text
 
 
+def plugin_with_themes(home: Path) -> None:
+    folder = home / "tui-agent" / "plugins" / "looks"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise SystemExit('imported')")
+    names = ["dusk", "night", "bad", "gone"]
+    (folder / "plugin.toml").write_text(f"themes = {[f'{name}.toml' for name in names]}")
+    night = (bundled_folder() / "night.toml").read_text()
+    (folder / "dusk.toml").write_text(night.replace('"night"', '"dusk"').replace("#15181c", "#101010"))
+    (folder / "night.toml").write_text(night.replace("#15181c", "#101010"))
+    (folder / "bad.toml").write_text(night.replace('"Dark, the default."', r'"\u001b[2J"'))
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_the_themes_of_a_plugin_are_offered_and_its_faulty_ones_named(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    plugin_with_themes(tmp_path)
+    environ = {"XDG_CONFIG_HOME": str(tmp_path)}
+    async with open_app(golden("night_shift"), size=size, environ=environ) as driven:
+        driven.app.prompt.editor.put_text("/theme")
+        await driven.press("escape", "enter")
+        await driven.type("looks")
+        rows = driven.text()
+        folder = tmp_path / "tui-agent" / "plugins" / "looks"
+        picker = driven.app.screen
+        assert isinstance(picker, Picker)
+        assert [item.label for item in picker.items if not item.offered] == [
+            f"Plugin looks: The theme {folder}/night.toml has the name of another theme, night.",
+            f"Plugin looks: The theme {folder}/bad.toml needs `dark` as true or false and `about` as one line of text.",
+            f"Plugin looks: The theme {folder}/gone.toml was not found.",
+        ]
+        assert "Plugin looks" in rows
+        await driven.press("escape")
+        await driven.type("dusk")
+        assert driven.app.looks.palette.theme.name == "dusk"
+        await driven.press("escape", "escape")
+        assert driven.app.looks.palette.theme.name == "night"
+        assert driven.app.looks.palette.theme.colors["s0"] == "#15181c"
+    look = first_look(OPTIONS, {**ENVIRON, **environ, "TUI_AGENT_THEME": "dusk"})
+    assert look.theme.colors["s0"] == "#101010"
+    options = SessionOptions(cwd=NOWHERE, no_plugins=True)
+    assert first_look(options, {**ENVIRON, **environ, "TUI_AGENT_THEME": "dusk"}).theme.name == "night"
+
+
 async def test_the_watcher_names_the_theme_that_was_saved(tmp_path: Path) -> None:
     path = user_theme(tmp_path)
     stop, seen = asyncio.Event(), list[set[str]]()

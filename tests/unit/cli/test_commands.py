@@ -404,6 +404,16 @@ def test_a_users_own_theme_is_there_too(call: Call, tmp_path: Path) -> None:
     assert call("config", "show", "--theme", "mine")[0] == 0
 
 
+def test_the_theme_of_a_plugin_is_there_too(call: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / ".config" / "tui-agent" / "plugins" / "looks"
+    folder.mkdir(parents=True)
+    (folder / "plugin.toml").write_text('themes = ["mine.toml"]')
+    (folder / "mine.toml").write_text("")
+    assert call("config", "show", "--theme", "mine")[0] == 0
+    assert call("config", "show", "--theme", "mine", "--no-plugins")[0] == 2
+    assert f"Plugin looks: The theme {folder}/mine.toml has no [colors] table." in call("themes", "list")[1]
+
+
 def test_the_doctor_tells_of_sessions_that_others_can_read(call: Call, tmp_path: Path) -> None:
     data = tmp_path / "kept"
     (data / "sessions").mkdir(parents=True)

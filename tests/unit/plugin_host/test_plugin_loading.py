@@ -9,7 +9,7 @@ import pytest
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.check import check_plugin
-from tui_agent.plugin_host.discover import PluginPlaces
+from tui_agent.plugin_host.discover import PluginPlaces, theme_files
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.modules import NAMESPACE
 from tui_agent.plugin_host.side_by_side import THREAD_NAME
@@ -161,6 +161,10 @@ def test_a_later_plugin_of_the_same_name_cannot_take_its_place(tmp_path: Path) -
         ("name = \n", "cannot be read"),
         ("entry = 'x'\n", "unknown fields: entry"),
         ("name = 'No Good'\n", "not valid"),
+        ("themes = 'night.toml'\n", "themes must list files or folders inside the plugin's folder"),
+        ("themes = [7]\n", "themes must list"),
+        ("themes = ['../night.toml']\n", "themes must list"),
+        ("themes = ['/etc/night.toml']\n", "themes must list"),
     ],
 )
 def test_a_wrong_manifest_keeps_the_code_from_being_imported(
@@ -169,6 +173,18 @@ def test_a_wrong_manifest_keeps_the_code_from_being_imported(
     write(tmp_path, "plug", "raise RuntimeError('imported')\n", manifest)
     [event] = load(tmp_path).failed
     assert words in event.message
+
+
+def test_a_plugin_may_have_themes_and_no_code(tmp_path: Path) -> None:
+    (tmp_path / "looks" / "more").mkdir(parents=True)
+    (tmp_path / "looks" / "plugin.toml").write_text("themes = ['dusk.toml', 'more']\n", encoding="utf-8")
+    (tmp_path / "looks" / "more" / "dawn.toml").write_text("", encoding="utf-8")
+    [event] = load(tmp_path).events
+    assert isinstance(event, PluginLoaded)
+    assert event.contributions == ("theme:dusk", "theme:more")
+    files = [tmp_path / "looks" / "dusk.toml", tmp_path / "looks" / "more" / "dawn.toml"]
+    assert theme_files([tmp_path]) == [("looks", file) for file in files]
+    assert theme_files([tmp_path / "looks"], ["looks"]) == []
 
 
 def test_middlewares_stand_in_their_order(tmp_path: Path) -> None:

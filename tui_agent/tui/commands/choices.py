@@ -149,7 +149,7 @@ def toggle_vim(context: AppContext, argument: str) -> None:
 
 def choose_theme(context: AppContext, argument: str) -> None:
     """Switch to the theme named `argument`, or to a `dark` or `light` one; else show a list that previews each theme."""
-    themes, faults = discover(theme_folders(context.app.environ))
+    themes, faults = discover(theme_folders(context.app.environ), context.app.plugin_themes())
     if argument:
         name = argument if argument in themes else _theme_by_brightness(argument.lower(), themes)
         if name:

@@ -22,7 +22,7 @@ from tui_agent.tui.panes.model_discovery import (
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.start import UNOPENED, StartContent
 from tui_agent.tui.text import shorten_home
-from tui_agent.tui.theme.startup import theme_files, theme_folders
+from tui_agent.tui.theme.startup import theme_folders
 from tui_agent.tui.widgets import key_settings
 
 
@@ -37,8 +37,9 @@ def configure(host: SessionHost) -> None:
     config = host.config
     if app.options.client == "app" and (damage := load_choices(config.data_dir)[1]):
         app.say(damage, "warning", stays=True)
+    names = {path.stem for folder in theme_folders(app.environ) for path in folder.glob("*.toml")}
+    names |= {path.stem for _, path in app.plugin_themes()}
     if config.theme and app.first.theme.name != config.theme and not app.options.theme:
-        names = {path.stem for path in theme_files(app.environ)}
         if config.theme in names:
             app.use_theme(config.theme)  # Set by a trusted project, which the first frame did not know.
         else:
@@ -55,7 +56,7 @@ def configure(host: SessionHost) -> None:
         action.slash: [(option, "") for option in action.options] for action in app.actions if action.slash
     }
     choices |= {
-        "/theme": [(name, "") for name in sorted(path.stem for path in theme_files(app.environ))],
+        "/theme": [(name, "") for name in sorted(names)],
         "/policy": [(name, policy_words(name)) for name in POLICIES],
         "/model reasoning": [(effort, "") for effort in EFFORTS],
         "/model": [*((name, profile.model) for name, profile in config.models.items()), *choices["/model"]],
@@ -75,7 +76,8 @@ async def watch_themes(host: SessionHost) -> None:
         if app.first.theme.name in names:
             app.use_theme(app.first.theme.name)
 
-    await watching.watch(theme_folders(app.environ), changed, asyncio.Event())
+    folders = [*theme_folders(app.environ), *{path.parent for _, path in app.plugin_themes()}]
+    await watching.watch(folders, changed, asyncio.Event())
 
 
 class StartPage:

@@ -114,7 +114,10 @@ class Picker(ChoiceSheet[str | None]):
         self.total: str | None = None
         """Text at the right of the title; None for the number of rows."""
         self._preview = preview
-        self.chosen = next((index for index, item in enumerate(self.items) if item.current), 0)
+        self.chosen = self._current_index()
+
+    def _current_index(self) -> int:
+        return next((index for index, item in enumerate(self.items) if item.current), 0)
 
     def set_items(self, items: Sequence[Item]) -> None:
         """Replace the items; keep the selected item selected if it is among the new items."""
@@ -285,6 +288,7 @@ class Picker(ChoiceSheet[str | None]):
     def on_edit(self) -> None:
         self.chosen = 0
         self.redraw(keep=False)
+        self._show_preview()
 
     def clear_or_close(self) -> None:
         """Clear the typed text; if there is none, close without a choice."""
@@ -292,8 +296,9 @@ class Picker(ChoiceSheet[str | None]):
             self.close()
             return
         self.field = Field()
-        self.chosen = 0
+        self.chosen = self._current_index()
         self.redraw()
+        self._show_preview()
 
     def move(self, direction: int) -> None:
         """Select the row above or below, wrapping around at the ends."""
@@ -308,7 +313,7 @@ class Picker(ChoiceSheet[str | None]):
 
     def _show_preview(self) -> None:
         item = self.chosen_item
-        if self._preview is not None and item is not None:
+        if self._preview is not None and item is not None and item.offered:
             self._preview(item.value)
 
     def use(self) -> None:

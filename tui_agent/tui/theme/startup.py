@@ -8,9 +8,11 @@ Invariant: imports nothing slow and never fails: a setting that cannot be read h
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import user_data_dir
@@ -19,6 +21,10 @@ from tui_agent.errors import ConfigError
 from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.symbols import SymbolSet, choose_symbols
 from tui_agent.tui.theme.theme import DEFAULT_THEME, ColourMode, ThemeFile, bundled_folder, load_theme
+
+PluginThemes: TypeAlias = Callable[[], Sequence[tuple[str, Path]]]
+"""Function that returns the theme files of plugins, each with its plugin's name."""
+MANIFEST: Final = "plugin.toml"
 
 
 class FirstLook(NamedTuple):
@@ -72,7 +78,7 @@ def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook
     symbols: SymbolSet = "ascii" if wanted == "ascii" else "unicode" if wanted == "unicode" else "auto"
     motion = str(environ.get("TUI_AGENT_MOTION") or settings.get("motion") or "auto")
     mode = colour_mode(environ)
-    theme = find_theme(name, environ)
+    theme = find_theme(name, environ, partial(find_plugin_themes, options, environ))
     looks = Looks(Palette(theme, mode), choose_symbols(symbols, environ), may_blink(motion, environ))
     return FirstLook(
         looks,
@@ -134,11 +140,6 @@ def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
     return bundled_folder(), config_folder(environ) / "themes"
 
 
-def theme_files(environ: Mapping[str, str]) -> list[Path]:
-    """Return the paths of all theme files."""
-    return [path for folder in theme_folders(environ) for path in folder.glob("*.toml")]
-
-
 def config_folder(environ: Mapping[str, str]) -> Path:
     """Return the user's configuration folder."""
     given = environ.get("XDG_CONFIG_HOME", "")
@@ -146,25 +147,50 @@ def config_folder(environ: Mapping[str, str]) -> Path:
     return (Path(given) if given.startswith("/") else home / ".config") / "tui-agent"
 
 
-def find_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
+def find_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThemes) -> ThemeFile:
     """Return the theme of this name, or the default theme if that theme is not usable."""
     try:
-        return named_theme(name, environ)
+        return named_theme(name, environ, plugin_themes)
     except ConfigError:
         return load_theme(bundled_folder() / f"{DEFAULT_THEME}.toml")
 
 
-def named_theme(name: str, environ: Mapping[str, str]) -> ThemeFile:
-    """Return the theme of this name; a user's theme takes precedence over a bundled one.
+def named_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThemes = lambda: ()) -> ThemeFile:
+    """Return the theme of this name: the user's, else a bundled one, else a plugin's.
 
-    Raises ConfigError if there is no such theme or its file is not valid.
+    `plugin_themes` is called only if no other theme has the name. Raises ConfigError if there is no such theme or its
+    file is not valid.
     """
-    for folder in reversed(theme_folders(environ)):
-        path = folder / f"{name}.toml"
-        if "/" not in name and os.path.isfile(path):  # noqa: PTH113 - false where it may not be read
-            theme = load_theme(path)
-            return theme.for_256_colours() if has_256_colours(environ) else theme
-    raise ConfigError(f"No theme {name!r}.", hint="/theme lists all themes.")
+    paths = (folder / f"{name}.toml" for folder in reversed(theme_folders(environ)))
+    # os.path: false where it may not be read
+    path = next((path for path in paths if "/" not in name and os.path.isfile(path)), None)  # noqa: PTH113
+    if path is None:
+        path = next((path for _, path in plugin_themes() if path.stem == name), None)
+    if path is None:
+        raise ConfigError(f"No theme {name!r}.", hint="/theme lists all themes.")
+    theme = load_theme(path)
+    return theme.for_256_colours() if has_256_colours(environ) else theme
+
+
+def find_plugin_themes(options: SessionOptions, environ: Mapping[str, str]) -> Sequence[tuple[str, Path]]:
+    """Return the theme files of the user's plugins, each with its plugin's name. No plugin is imported.
+
+    The themes of a project's plugins are not offered.
+    """
+    if options.no_plugins:
+        return ()
+    settings = _user_file(environ)
+    given, disabled = settings.get("plugin_dirs"), settings.get("plugins_disabled")
+    more = [Path(str(path)).expanduser() for path in given] if isinstance(given, list) else []
+    folders = [config_folder(environ) / "plugins", *more, *options.plugin_dirs]
+    # Loaded only if there is a manifest, because it costs time at the start.
+    manifests = (path for folder in folders for path in (folder / MANIFEST, *folder.glob(f"*/{MANIFEST}")))
+    if not any(map(os.path.isfile, manifests)):
+        return ()
+    found: Sequence[tuple[str, Path]] = import_module("tui_agent.plugin_host.discover").theme_files(
+        folders, disabled if isinstance(disabled, list) else ()
+    )
+    return found
 
 
 def _user_file(environ: Mapping[str, str]) -> dict[str, object]:

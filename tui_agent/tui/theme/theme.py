@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from textual.theme import Theme
 
+from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 
 Role: TypeAlias = Literal[
@@ -147,15 +148,13 @@ def contrast_pairs(theme: ThemeFile) -> list[ContrastPair]:
 
 def load_theme(path: Path) -> ThemeFile:
     """Read and validate a theme file. Raises ConfigError, which names the file and the invalid entry."""
+    text = read_small(path)
+    if text is None:
+        raise _refusal(path, "was not found", "Check its name.")
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as fault:
-        reason = fault.strerror or "unreadable"
-        raise ConfigError(f"The theme {path} cannot be read: {reason}.", hint="Check the file.") from fault
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
-        raise ConfigError(
-            f"The theme {path} is not valid TOML: {fault}.", hint="Correct that line."
-        ) from fault
+        raw = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as fault:
+        raise _refusal(path, f"is not valid TOML: {fault}", "Correct that line.") from fault
     return parse_theme(raw, path)
 
 
@@ -194,10 +193,12 @@ def bundled_folder() -> Path:
     return shipped if shipped.is_dir() else package.parent / "themes"
 
 
-def discover(folders: Iterable[Path]) -> tuple[dict[str, ThemeFile], list[ConfigError]]:
-    """Load all themes in these folders; return them by name (later folders take precedence) and the errors.
+def discover(
+    folders: Iterable[Path], plugin_themes: Iterable[tuple[str, Path]] = ()
+) -> tuple[dict[str, ThemeFile], list[ConfigError]]:
+    """Load all themes in these folders and of plugins; return them by name, and the errors. Never raises.
 
-    Never raises.
+    Later folders take precedence. A plugin's theme replaces no other theme; an error in it names the plugin.
     """
     themes: dict[str, ThemeFile] = {}
     faults: list[ConfigError] = []
@@ -209,6 +210,15 @@ def discover(folders: Iterable[Path]) -> tuple[dict[str, ThemeFile], list[Config
                 faults.append(fault)
             else:
                 themes[theme.name] = theme
+    for plugin, path in plugin_themes:
+        try:
+            theme = load_theme(path)
+            if theme.name in themes:
+                raise _refusal(path, f"has the name of another theme, {theme.name}", "Rename it.")
+        except ConfigError as fault:
+            faults.append(ConfigError(f"Plugin {plugin}: {fault.message}", hint=fault.hint))
+        else:
+            themes[theme.name] = theme
     return themes, faults
 
 
