@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tui_agent import api
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import BlobNotFound, ConfigError, SessionLocked, TuiAgentError
 from tui_agent.ports.session import Session
@@ -34,7 +35,7 @@ answers:
   - calls:
       - run_command: {command: sleep 30}
 """
-FORMS = ("local", pytest.param("remote", marks=pytest.mark.slow))
+FORMS = ("local", "api", pytest.param("remote", marks=pytest.mark.slow))
 
 
 @pytest.fixture
@@ -60,6 +61,17 @@ async def opened(form: str, options: SessionOptions) -> AsyncIterator[Session]:
     if form == "local":
         async with open_session(options) as local:
             yield local
+        return
+    if form == "api":
+        async with api.open_session(
+            options.cwd,
+            session=options.session,
+            model=options.model,
+            policy=options.policy,
+            data_dir=options.data_dir,
+            max_iterations=options.max_iterations,
+        ) as conversation:
+            yield conversation
         return
     remote = RemoteSession.spawn(options)
     refused: TuiAgentError | None = None
@@ -104,7 +116,7 @@ def _without_deltas(events: list[Envelope]) -> list[Envelope]:
     return [event for event in events if event.payload.kind != "model.delta"]
 
 
-@pytest.mark.parametrize("form", ("local", "remote"))
+@pytest.mark.parametrize("form", ("local", "api", "remote"))
 async def test_a_turn_runs_and_every_event_arrives_once_in_order(form: str, options: SessionOptions) -> None:
     async with opened(form, options) as session:
         reading = Reading(session)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-Client: TypeAlias = Literal["app", "headless", "demo", "eval", "web", "editor"]
+Client: TypeAlias = Literal["app", "headless", "demo", "eval", "web", "editor", "api"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ class RunStarted(Payload):
     kind: Literal["run.started"] = "run.started"
     run_id: RunId
     pid: int
-    client: Literal["app", "headless", "demo", "eval", "web", "editor"]
+    client: Literal["app", "headless", "demo", "eval", "web", "editor", "api"]
     product: str
     model: ModelInfo
 

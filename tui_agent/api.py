@@ -1,0 +1,148 @@
+"""Sessions for Python programs: open one, send messages, read its events.
+
+    async with open_session(Path("repo"), model="openai/MODEL", policy="accept-edits") as session:
+        print(await session.ask("Why does the test fail?"))
+
+Invariant: thin over `ports.session.Session`, of which `Conversation` is one more implementation.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
+from tui_agent.ports.log import Follower
+from tui_agent.ports.session import Session
+from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.commands import Command, SubmitPrompt
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.command import CommandRan
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.ids import MAIN_AGENT, CommandId, SessionId
+from tui_agent.protocol.parts import TextPart
+from tui_agent.wiring.session import open_session as open_local_session
+
+
+class Conversation:
+    """An open session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def id(self) -> SessionId:
+        """The session's id, by which it can be opened again, also by the app."""
+        return self._session.id
+
+    def submit(self, command: Command) -> CommandId:
+        """Send a command of `tui_agent.protocol.commands`, such as an answer to a permission request."""
+        return self._session.submit(command)
+
+    def follow(self, after: int = -1) -> Follower:
+        """Return a follower that yields the records after the event `after`, then new ones."""
+        return self._session.follow(after)
+
+    async def read_blob(self, blob_sha256: str) -> bytes:
+        """Return the bytes of a text that is too long for an event. Raises `BlobNotFound`."""
+        return await self._session.read_blob(blob_sha256)
+
+    async def aclose(self) -> None:
+        """Close the session. Leaving the `async with` block does this."""
+        await self._session.aclose()
+
+    async def run(self, prompt: str | Command) -> AsyncIterator[Envelope]:
+        """Send a message, a slash command or another command that starts a turn, and yield the events until its end.
+
+        Raises `BudgetExceeded` or `UsageError` if the command is refused, `TuiAgentError` if the session ends first.
+        """
+        follower = self._session.follow()
+        command_id = self._session.submit(SubmitPrompt(text=prompt) if isinstance(prompt, str) else prompt)
+        is_begun = False
+        try:
+            while batch := await follower.next_batch():
+                for record in batch:
+                    if not isinstance(record, Envelope):
+                        continue
+                    is_begun = is_begun or record.cause == command_id
+                    if not is_begun:
+                        continue
+                    yield record
+                    match record.payload:
+                        case TurnFinished() if record.agent == MAIN_AGENT:
+                            return
+                        case CommandRan(sends=False) if record.cause == command_id:
+                            return
+                        case CommandRejected(reason=reason, hint=hint, limit=limit) if (
+                            record.cause == command_id
+                        ):
+                            raise (
+                                BudgetExceeded(reason, hint=hint) if limit else UsageError(reason, hint=hint)
+                            )
+        finally:
+            follower.close()
+        raise TuiAgentError("The session ended before the turn did.")
+
+    async def ask(self, prompt: str) -> str:
+        """Send a message, wait until the turn ends, and return the text of the last answer.
+
+        Raises `TuiAgentError` if the turn does not finish, with the reason.
+        """
+        texts: Sequence[LongText] = ()
+        async for event in self.run(prompt):
+            match event.payload:
+                case ModelResponded(parts=parts) if event.agent == MAIN_AGENT:
+                    texts = [part.text for part in parts if isinstance(part, TextPart)] or texts
+                case TurnFinished(reason=reason, detail=detail) if reason != "finished":
+                    raise TuiAgentError(detail or f"The turn ended: {reason}.")
+        return "".join([await self.read_text(text) for text in texts]).strip()
+
+    async def read_text(self, text: LongText) -> str:
+        """Return a text of an event in full. Raises `BlobNotFound`."""
+        if not isinstance(text, BlobText):
+            return text
+        return (await self.read_blob(text.blob_sha256)).decode("utf-8", "replace")
+
+
+@asynccontextmanager
+async def open_session(
+    workspace: Path,
+    *,
+    session: str | None = None,
+    model: str | None = None,
+    base_url: str | None = None,
+    policy: str | None = None,
+    agent: str | None = None,
+    plugin_dirs: Sequence[Path] = (),
+    data_dir: Path | None = None,
+    max_iterations: int | None = None,
+    max_cost_usd: float | None = None,
+    timeout_seconds: float | None = None,
+    answers_requests: bool = False,
+) -> AsyncIterator[Conversation]:
+    """Open or create a session in a workspace, and close it at the end. Without options, the user's configuration holds.
+
+    `session` is the id of a session to open or create. `answers_requests`: the program answers permission requests and
+    questions itself by `submit`; otherwise, what the policy would ask about is denied. Limits are for each turn; costs
+    in US dollars for the session. Raises `ConfigError`, `SessionLocked` or `StoreError` before anything runs.
+    """
+    options = SessionOptions(
+        cwd=workspace,
+        client="api",
+        interactive=answers_requests,
+        session=session,
+        model=model,
+        base_url=base_url,
+        policy=policy,
+        agent=agent,
+        plugin_dirs=tuple(plugin_dirs),
+        data_dir=data_dir,
+        max_iterations=max_iterations,
+        max_cost_usd=max_cost_usd,
+        timeout_seconds=timeout_seconds,
+        cwd_given=True,
+    )
+    async with open_local_session(options) as opened:
+        yield Conversation(opened)
