@@ -55,6 +55,7 @@ VERBS: dict[str, Verb] = {
     "themes": Verb("tui_agent.cli.themes", "list or preview themes"),
     "config": Verb("tui_agent.cli.config", "show settings and where they come from"),
     "trust": Verb("tui_agent.cli.trust", "trust or ignore a folder's own config, hooks and instructions"),
+    "completion": Verb("tui_agent.cli.completion", "print a shell completion script, or a man page"),
     "bug": Verb("tui_agent.cli.bug", "write a bug report to a file; nothing is sent"),
     "doctor": Verb("tui_agent.cli.doctor.command", "check the installation and suggest fixes"),
 }

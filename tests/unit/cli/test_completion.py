@@ -1,0 +1,71 @@
+"""The completion scripts complete in the shells that they are for; the man page has every command."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.left_out import only_where
+from tui_agent.cli.completion import WRITERS, places
+from tui_agent.cli.main import VERBS
+
+CASES = [
+    (("sessions", "ex"), {"export"}),
+    (("run", "--mod"), {"--model"}),
+    (("do",), {"doctor"}),
+    (("plugins", "new", "--ki"), {"--kind"}),
+    (("completion", "fi"), {"fish"}),
+]
+
+BASH = """
+source "$1"; shift
+COMP_WORDS=(tui-agent "$@"); COMP_CWORD=$#
+_tui_agent
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+ZSH = """
+compdef() { : }
+_files() { : }
+_describe() { print -l -- ${(M)entries:#${words[CURRENT]}*} }
+source "$1"; shift
+words=(tui-agent "$@"); CURRENT=$#words
+_tui_agent
+"""
+FISH = """
+source $argv[1]
+complete -C "tui-agent $argv[2..-1]"
+"""
+SHELLS = {"bash": (BASH, ["-c"]), "zsh": (ZSH, ["-f", "-c"]), "fish": (FISH, ["--no-config", "-c"])}
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        pytest.param(name, marks=only_where(shutil.which(name) is not None, f"{name} is not installed"))
+        for name in SHELLS
+    ],
+)
+def test_a_shell_completes_commands_verbs_and_options(shell: str, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(WRITERS[shell](places()), encoding="utf-8")
+    code, options = SHELLS[shell]
+    for words, expected in CASES:
+        name = [] if shell == "fish" else [shell]
+        ran = subprocess.run(
+            [shell, *options, code, *name, str(script), *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TERM": "dumb"},
+        )
+        found = {line.split("\t")[0].split(":")[0] for line in ran.stdout.split("\n") if line}
+        assert found == expected, (words, ran.stdout, ran.stderr)
+
+
+def test_the_man_page_has_every_command() -> None:
+    page = WRITERS["man"](places()).replace("\\-", "-")
+    assert not [name for name in VERBS if f".SH tui-agent {name}\n" not in page]
+    assert not [line for line in page.split("\n") if line.startswith((".\n", "'"))]

@@ -1,0 +1,185 @@
+"""Print a script that lets a shell complete the commands and options of tui-agent, or a man page."""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+
+from tui_agent import __version__
+from tui_agent.cli.main import APP, VERBS, parser_for
+from tui_agent.cli.options import Parser
+
+EXAMPLES = """\
+examples:
+  tui-agent completion bash > ~/.local/share/bash-completion/completions/tui-agent
+  tui-agent completion zsh > ~/.zfunc/_tui-agent       with ~/.zfunc in your fpath
+  tui-agent completion fish > ~/.config/fish/completions/tui-agent.fish
+  tui-agent completion man > ~/.local/share/man/man1/tui-agent.1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A word that can follow: a command or an option, with its help. `takes_value` is set for an option with a value."""
+
+    word: str
+    help: str
+    takes_value: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The words before the cursor that are commands, such as `sessions list`, and what can follow them."""
+
+    path: str
+    summary: str
+    entries: tuple[Entry, ...]
+
+
+def configure(parser: Parser) -> None:
+    """Add the argument of `completion`."""
+    parser.add_argument("format", choices=tuple(WRITERS), help="the shell, or `man` for a man page")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the script or the page."""
+    print(WRITERS[arguments.format](places()))
+    return 0
+
+
+def places() -> list[Place]:
+    """Return every place in a command line, from the parsers of all commands."""
+    top = parser_for("tui-agent", APP, import_module(APP.module))
+    commands = tuple(Entry(name, verb.summary) for name, verb in VERBS.items())
+    found = [Place("", "A terminal coding agent that records every event.", (*commands, *_options(top)))]
+    for name, verb in VERBS.items():
+        parser = parser_for(f"tui-agent {name}", verb, import_module(verb.module))
+        inner = list(_verbs(parser))
+        verbs = tuple(Entry(word, str(sub.description)) for word, sub in inner)
+        found.append(Place(name, verb.summary, (*verbs, *_options(parser))))
+        found += [Place(f"{name} {word}", str(sub.description), tuple(_options(sub))) for word, sub in inner]
+    return found
+
+
+def _verbs(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action.choices.items()
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[Entry]:
+    for action in parser._actions:
+        text = " ".join(str(action.help or "").replace("%(default)s", str(action.default)).split())
+        if not action.option_strings and action.choices and not isinstance(action.choices, dict):
+            yield from (Entry(str(choice), "") for choice in action.choices)
+        for word in action.option_strings:
+            yield Entry(word, text, takes_value=action.nargs != 0)
+
+
+def _walk(found: list[Place], read_words: str) -> str:
+    """Return shell code that joins the commands among the words before the cursor to `$where`."""
+    known = "|".join(f'" {place.path}"' for place in found if place.path)
+    return f"""  local where="" word
+  for word in {read_words}; do
+    case "$where $word" in
+      {known}) where="$where $word" ;;
+    esac
+  done"""
+
+
+def bash_script(found: list[Place]) -> str:
+    """Return the completion script for bash."""
+    cases = "\n".join(
+        f'    "{f" {place.path}" if place.path else ""}") words="{" ".join(entry.word for entry in place.entries)}" ;;'
+        for place in found
+    )
+    return f"""# bash completion for tui-agent {__version__}
+_tui_agent() {{
+{_walk(found, '"${COMP_WORDS[@]:1:COMP_CWORD-1}"')}
+  local words=""
+  case "$where" in
+{cases}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
+}}
+complete -o default -F _tui_agent tui-agent"""
+
+
+def zsh_script(found: list[Place]) -> str:
+    """Return the completion script for zsh."""
+
+    def described(entry: Entry) -> str:
+        text = f"{entry.word}:{entry.help}" if entry.help else entry.word
+        return "'" + text.replace("'", "'\\''") + "'"
+
+    cases = "\n".join(
+        f'    "{f" {place.path}" if place.path else ""}") entries=({" ".join(map(described, place.entries))}) ;;'
+        for place in found
+    )
+    return f"""#compdef tui-agent
+# zsh completion for tui-agent {__version__}
+_tui_agent() {{
+{_walk(found, '"${(@)words[2,CURRENT-1]}"')}
+  local -a entries
+  case "$where" in
+{cases}
+  esac
+  _describe 'tui-agent' entries
+  _files
+}}
+if [ "$funcstack[1]" = "_tui_agent" ]; then _tui_agent "$@"; else compdef _tui_agent tui-agent; fi"""
+
+
+def fish_script(found: list[Place]) -> str:
+    """Return the completion script for fish."""
+
+    def quoted(text: str) -> str:
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    lines = [f"# fish completion for tui-agent {__version__}"]
+    paths = [place.path for place in found if place.path]
+    lines += [
+        "function __tui_agent_at",
+        "    set -l where",
+        "    for word in (commandline -opc)[2..-1]",
+        f'        contains -- "$where $word" {" ".join(quoted(f" {path}") for path in paths)}; and set where "$where $word"',
+        "    end",
+        '    test "$where" = "$argv[1]"',
+        "end",
+    ]
+    for place in found:
+        where = f" {place.path}" if place.path else ""
+        for entry in place.entries:
+            flag = "-a" if not entry.word.startswith("-") else "-l" if entry.word.startswith("--") else "-s"
+            value = " -r" if entry.takes_value else ""
+            lines.append(
+                f"complete -c tui-agent -n {quoted(f'__tui_agent_at {quoted(where)}')} {flag} {quoted(entry.word.lstrip('-'))}"
+                f"{value} -d {quoted(entry.help)}"
+            )
+    return "\n".join(lines)
+
+
+def man_page(found: list[Place]) -> str:
+    """Return the man page in roff."""
+
+    def escaped(text: str) -> str:
+        text = text.replace("\\", "\\e").replace("-", "\\-")
+        return f"\\&{text}" if text.startswith((".", "'")) else text
+
+    lines = [f'.TH TUI\\-AGENT 1 "" "tui\\-agent {__version__}" "User Commands"', ".SH NAME"]
+    lines += [f"tui\\-agent \\- {escaped(found[0].summary)}", ".SH SYNOPSIS"]
+    lines += [
+        ".B tui\\-agent",
+        "[\\fIoptions\\fR] [\\fIPROMPT\\fR]",
+        ".br",
+        ".B tui\\-agent",
+        "\\fICOMMAND\\fR [\\fIoptions\\fR]",
+    ]
+    for place in found:
+        lines += [".SH " + escaped(f"tui-agent {place.path}".strip()), escaped(place.summary.capitalize())]
+        for entry in place.entries:
+            lines += [".TP", f"\\fB{escaped(entry.word)}\\fR", escaped(entry.help or "a value")]
+    return "\n".join(lines)
+
+
+WRITERS = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script, "man": man_page}
