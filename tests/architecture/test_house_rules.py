@@ -18,6 +18,7 @@ SUPERVISORS: dict[str, str] = {
     "tui_agent/engine/turns.py": "a fault in a turn becomes error.raised; the session goes on serving",
     "tui_agent/folds/views.py": "a fault of one view is named in `faults` and must not stop the others",
     "tui_agent/plugin_host/side_by_side.py": "a broken plugin is reported as plugin.failed and the app lives",
+    "tui_agent/mcp/server_runner.py": "whatever a server or the SDK raises is named as plugin.failed, and the session goes on",
     "tui_agent/tui/controller/faults.py": "a part of the screen that breaks is told, and the others are shown",
     "tui_agent/tui/screens/replay/moment_screen.py": "a part of a replay that breaks is reported, and the others are shown",
     "tui_agent/tui/controller/pump.py": "what fails in showing one frame is told, and the next one comes",
@@ -57,7 +58,7 @@ def test_every_package_has_a_layer() -> None:
 
 def test_there_are_few_top_level_packages() -> None:
     folders = {source.name.split("/")[1] for source in package() if source.name.count("/") > 1}
-    assert len(folders - {"_bundled"}) <= 16
+    assert len(folders - {"_bundled"}) <= 17
 
 
 def broad_handlers(source: Source) -> Iterator[str]:

@@ -104,7 +104,17 @@ def test_what_a_direct_client_leaves_out_can_still_be_had() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["tui_agent.wiring.engine_main", "tui_agent.wiring.session"])
 def test_the_engine_knows_no_screen_and_nothing_of_what_few_models_need(module: str) -> None:
-    assert not loaded(f"import {module}") & {"textual", "rich", "litellm", "tiktoken", "httpx", "yaml"}
+    assert not loaded(f"import {module}") & {
+        "textual",
+        "rich",
+        "litellm",
+        "tiktoken",
+        "httpx",
+        "yaml",
+        "mcp",
+        "mcp_types",
+        "jsonschema",
+    }
 
 
 @pytest.mark.slow

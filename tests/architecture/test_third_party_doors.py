@@ -15,11 +15,24 @@ DOORS: dict[str, tuple[str, ...]] = {
     "idna": ("tui_agent/policy/rules/hosts.py",),
     "platformdirs": ("tui_agent/config/",),
     "keyring": ("tui_agent/config/",),
+    "mcp": ("tui_agent/mcp/",),
+    "jsonschema": ("tui_agent/engine/tools/json_arguments.py",),
     "duckdb": ("tui_agent/export/",),
     "ray": ("tui_agent/evals/engines",),
 }
 
-LAZY = {"litellm", "tiktoken", "tree_sitter", "watchfiles", "keyring", "httpx", "idna", "duckdb", "ray"}
+LAZY = {
+    "litellm",
+    "tiktoken",
+    "tree_sitter",
+    "watchfiles",
+    "keyring",
+    "httpx",
+    "idna",
+    "jsonschema",
+    "duckdb",
+    "ray",
+}
 """Slow ones: they may be imported inside a function."""
 
 

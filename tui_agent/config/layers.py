@@ -20,7 +20,7 @@ from tui_agent.config import dotenv
 from tui_agent.config.options import Client, SessionOptions
 from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project_effects import refusal_of_settings
-from tui_agent.config.settings import Config, HookSettings, ModelProfile
+from tui_agent.config.settings import Config, HookSettings, McpServerTable, ModelProfile
 from tui_agent.config.small_files import read_small
 from tui_agent.config.trust import Project, load_projects
 from tui_agent.config.user_choices import FILE_NAME, load_choices
@@ -267,7 +267,9 @@ def _known_keys(key: str) -> list[str]:
         return sorted(Config.model_fields)
     # The name of a model or the number of a hook comes between the table and the key.
     table: object = (
-        {"models": ModelProfile, "hook": HookSettings}.get(parent[0]) if len(parent) == 2 else None
+        {"models": ModelProfile, "hook": HookSettings, "mcp": McpServerTable}.get(parent[0])
+        if len(parent) == 2
+        else None
     )
     if len(parent) == 1 and parent[0] in Config.model_fields:
         table = Config.model_fields[parent[0]].annotation

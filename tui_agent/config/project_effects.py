@@ -27,8 +27,6 @@ _BY_FOLDER: Mapping[str, str] = {
 }
 _TABLES: Mapping[str, str] = {
     "hook": "runs commands before or after tool calls and turns",
-    "mcp": "starts programs that provide tools",
-    "mcp_servers": "starts programs that provide tools",
     "base_url": "sets the model's address",
     "models": "sets models, their addresses and which keys they receive",
     "policy": "sets the policy",
@@ -44,6 +42,7 @@ _REFUSED: Mapping[str, str] = {
     "plugin_dirs": f"a project cannot set plugin_dirs, because trust covers only files in {PROJECT_FOLDER}/; put its plugins in {PROJECT_FOLDER}/plugins/",
     "notes_dir": "a project cannot set notes_dir, because its files are sent to the model without asking",
     "sandbox": "a project cannot set [sandbox], because it could loosen the limits of its own commands",
+    "mcp": "a project cannot set [mcp], because it could change a server of yours; put its servers into .mcp.json",
     "redaction": "a project cannot set [redaction], because it could reveal secrets",
 }
 """Keys of config.toml that only the user's own file may have, with the reason."""

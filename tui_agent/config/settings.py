@@ -248,6 +248,32 @@ class DelegationSettings(Table):
     )
 
 
+class McpServerTable(Table):
+    """One `[mcp.NAME]` of the configuration: an MCP server, with the fields that `.mcp.json` has."""
+
+    command: str = Field("", description="The program that is the server.")
+    args: tuple[str, ...] = Field((), description="Its arguments.")
+    env: dict[VariableName, str] = Field(
+        default_factory=dict,
+        description="Its variables; `${NAME}` is one of yours, `${NAME:-x}` has a default.",
+    )
+    cwd: str = Field("", description="The folder it runs in; empty: the workspace.")
+    url: str = Field("", description="The address of a server that is reached by HTTP, instead of `command`.")
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="HTTP headers; write keys as `${NAME}`, never themselves."
+    )
+    enabled: bool = Field(True, description="Set false to keep the entry without using it.")
+    timeout: float = Field(
+        60.0, gt=0, le=MAX_TIMEOUT_S, description="Seconds before a start or a call is given up."
+    )
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> "McpServerTable":
+        if bool(self.command) == bool(self.url):
+            raise ValueError("needs either command or url")
+        return self
+
+
 class Config(Table):
     """The effective configuration of one start. `origin` returns the layer that set a value."""
 
@@ -290,6 +316,9 @@ class Config(Table):
     )
     hook: tuple[HookSettings, ...] = Field(
         (), description="Commands that run on events (docs/hooks.md); the hooks of all files run."
+    )
+    mcp: dict[str, McpServerTable] = Field(
+        default_factory=dict, description="MCP servers by name (docs/mcp.md)."
     )
     sandbox: SandboxSettings = Field(
         default_factory=SandboxSettings, description="Limits of the commands that an agent runs."

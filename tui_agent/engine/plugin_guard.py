@@ -28,6 +28,7 @@ from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.effects import (
     Effect,
     InternalEffect,
+    McpCallEffect,
     NetworkEffect,
     ReadEffect,
     RunEffect,
@@ -43,7 +44,7 @@ ENGINE_KINDS = tuple(
 """Prefixes of the kinds of events that only the engine records. A tool may record all other kinds."""
 MAX_PLUGIN_EVENT = 64 * 1024
 """Maximum size of the data of a `plugin.event`, in bytes of JSON."""
-_EFFECTS = (ReadEffect, WriteEffect, NetworkEffect, RunEffect, InternalEffect)
+_EFFECTS = (ReadEffect, WriteEffect, NetworkEffect, RunEffect, InternalEffect, McpCallEffect)
 
 
 @contextmanager

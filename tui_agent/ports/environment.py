@@ -4,7 +4,7 @@ Paths are relative to `root` (with `/`) or absolute. An environment refuses to w
 links out of it.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -256,6 +256,33 @@ class Environment(Protocol):
 
     async def aclose(self) -> int:
         """End all processes and return how many had to be killed."""
+        ...
+
+
+class PipedProcess(Protocol):
+    """A program that runs beside the session, with a pipe to its input and from its output and errors."""
+
+    async def read_output(self) -> bytes:
+        """Return the next bytes of standard output; empty at its end."""
+        ...
+
+    async def read_errors(self) -> bytes:
+        """Return the next bytes of standard error; empty at its end."""
+        ...
+
+    async def write(self, data: bytes) -> None: ...
+
+    async def end(self, grace_s: float) -> int | None:
+        """Close its input, wait `grace_s` seconds for its end, then end all its processes. Return its exit code."""
+        ...
+
+
+@runtime_checkable
+class ProcessOpener(Protocol):
+    """An environment that can run programs beside the session, outside the sandbox."""
+
+    async def open_process(self, argv: Sequence[str], env: Mapping[str, str], cwd: str = "") -> PipedProcess:
+        """Start a program in `cwd`, absolute or relative to `root`. Raises `EnvironmentFault`."""
         ...
 
 

@@ -24,6 +24,12 @@ from tui_agent.protocol.settings import PolicyName
 Service: TypeAlias = Literal["ask", "delegate", "repomap", "notes", "skills", "state", "jobs", "started_jobs"]
 
 
+class JsonArguments(BaseModel):
+    """The arguments of a tool with a ready JSON schema."""
+
+    values: JsonMap
+
+
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A tool's description. `args` is the pydantic model of its arguments; the model gets its JSON schema.
@@ -32,6 +38,9 @@ class ToolSpec:
     limits itself). `parallel_safe` calls of one answer may run at the same time if their `parallel_group` is equal.
     The model is not offered the tool while one of the services in `needs` is missing, or under another policy than
     `policy` (None: any). `started_jobs` is missing until the session's first background job.
+
+    `parameters` is a ready JSON schema of type object for tools that are described elsewhere (None: that of `args`).
+    Then `args` is `JsonArguments`, with the values that fit the schema.
     """
 
     name: str
@@ -43,6 +52,7 @@ class ToolSpec:
     parallel_group: str = ""
     needs: frozenset[Service] = frozenset()
     policy: PolicyName | None = None
+    parameters: JsonMap | None = None
 
 
 @dataclass(frozen=True, slots=True)

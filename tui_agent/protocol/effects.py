@@ -59,8 +59,23 @@ class InternalEffect(FrozenModel):
     subject: str
 
 
+class McpCallEffect(FrozenModel):
+    """An effect of a tool call: calling a tool of an MCP server, which may do anything.
+
+    `read_only`: the server says that the tool changes nothing; this alone never allows a call. `digest` is a short
+    digest of the tool's description and schema, so that a rule can be bound to them.
+    """
+
+    kind: Literal["calls"] = "calls"
+    server: str
+    tool: str
+    digest: str = ""
+    read_only: bool = False
+
+
 Effect: TypeAlias = Annotated[
-    ReadEffect | WriteEffect | NetworkEffect | RunEffect | InternalEffect, Field(discriminator="kind")
+    ReadEffect | WriteEffect | NetworkEffect | RunEffect | InternalEffect | McpCallEffect,
+    Field(discriminator="kind"),
 ]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from tui_agent.config.command_files import FOLDER, CommandFiles, load_command_files
 from tui_agent.engine.extensions import ChangedExtensions, Extensions
 from tui_agent.engine.recorder import Recorder
+from tui_agent.mcp.servers import McpServers
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.command import SlashCommand
 from tui_agent.ports.environment import Environment
@@ -27,17 +28,20 @@ class ExtensionBuilder:
         recorder: Recorder,
         env: Environment,
         context: ContextComposition,
+        servers: McpServers,
     ) -> None:
         self._base = base
         self._host = host
         self._recorder = recorder
         self._env = env
         self._context = context
+        self._servers = servers
         self._files: tuple[CommandFiles, ...] = ()
 
     def build(self, loaded: LoadedPlugins) -> tuple[Extensions, Sequence[Payload]]:
         """Return the extensions, and the events that tell of refused tools and of changed slash commands."""
-        tools, failed = build_tool_registry(loaded)
+        served = self._servers.offers()
+        tools, failed = build_tool_registry(loaded, served.tools)
         commands, events = self._load_commands(loaded)
         extensions = Extensions(
             tools,
@@ -47,10 +51,13 @@ class ExtensionBuilder:
             build_listeners(loaded, self._recorder.append),
             commands,
         )
-        return extensions, (*failed, *events)
+        return extensions, (*served.events, *failed, *events)
 
     def load_changed(self) -> ChangedExtensions | None:
-        """Load the plugins and command files that have changed. Return None if none has. Blocks during the import."""
+        """Load the plugins and command files that have changed, and use what MCP servers offer now.
+
+        Return None if nothing has changed. Blocks during the import.
+        """
         loaded = self._host.load()
         extensions, events = self.build(loaded)
         if not loaded.events and not events:

@@ -1,9 +1,10 @@
 """Composition of the plugins, and of their tools and agents."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tui_agent.config.command_files import FOLDER as COMMANDS
 from tui_agent.config.note_files import notes_folder
@@ -12,11 +13,13 @@ from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.plugin_wrappers import GuardedAgent
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.errors import ConfigError, PluginError
+from tui_agent.mcp.server_tool import ServerTool
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.copies import copy_plugins
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.agent import Agent
+from tui_agent.ports.tool import Tool
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.wiring.startup_context import StartupContext
 
@@ -57,15 +60,18 @@ def plugin_host(base: StartupContext) -> PluginHost:
     return PluginHost(plugin_places(base), base.config.plugins_disabled)
 
 
-def build_tool_registry(loaded: LoadedPlugins) -> tuple[ToolRegistry, list[PluginFailed]]:
-    """Return a registry with the plugins' tools, and an event for each tool that was refused."""
+def build_tool_registry(
+    loaded: LoadedPlugins, more: Iterable[tuple[str, ServerTool]] = ()
+) -> tuple[ToolRegistry, list[PluginFailed]]:
+    """Return a registry with the plugins' tools and `more` of MCP servers, and an event for each refused tool."""
     registry = ToolRegistry()
     failed = []
-    for offered in loaded.tools:
+    offers: list[tuple[str, Tool[Any]]] = [(offered.owner, offered.tool) for offered in loaded.tools]
+    for owner, tool in [*offers, *more]:
         try:
-            registry.add(offered.owner, offered.tool)
+            registry.add(owner, tool)
         except PluginError as error:
-            failed.append(PluginFailed(plugin=offered.owner, message=str(error)))
+            failed.append(PluginFailed(plugin=owner, message=str(error)))
     return registry, failed
 
 

@@ -10,6 +10,7 @@ import random
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -23,12 +24,13 @@ from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.tokens import Tokens
 from tui_agent.context.tokens import bundled as vocabulary
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.extensions import CurrentExtensions
+from tui_agent.engine.extensions import ChangedExtensions, CurrentExtensions
 from tui_agent.engine.middleware.sections import PromptTexts
 from tui_agent.engine.middleware.subagents import Subagents
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import ConfigError, TuiAgentError
+from tui_agent.mcp.servers import McpServers
 from tui_agent.models.factory import ModelFactory
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.watch import watch_plugins
@@ -57,6 +59,7 @@ from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.context import ContextComposition
 from tui_agent.wiring.extensions import ExtensionBuilder
 from tui_agent.wiring.hooks import build_listeners
+from tui_agent.wiring.mcp import build_servers
 from tui_agent.wiring.models import ClientCache, build_model_factory
 from tui_agent.wiring.plugins import agent_factories, plugin_host, require_agent, watched_folders
 from tui_agent.wiring.repomap import SessionMaps, index_folder
@@ -67,6 +70,8 @@ from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 PRODUCT = f"tui-agent/{__version__}"
+SERVER_WAIT_S = 10.0
+"""Seconds that a run without a user waits for its MCP servers, because its first request may be its only one."""
 REDUCED_BY = 0.7
 """Size to which the conversation sent to the model is reduced, as a share of the size at which reducing starts."""
 
@@ -84,9 +89,16 @@ async def open_session(
     `SessionLocked`, `SessionNotFound` or `StoreError` before anything runs.
     """
     base = base or load_startup_context(options)
-    opened = _open(base, on_trouble, on_hold)
+    assembled = _open(base, on_trouble, on_hold)
+    opened, servers = assembled.session, assembled.servers
     try:
         async with anyio.create_task_group() as group:
+            group.start_soon(servers.run)
+            if not options.is_attended:
+                with anyio.move_on_after(SERVER_WAIT_S):
+                    await servers.wait_until_settled()
+                assembled.use_changed()
+            servers.on_change = partial(opened.submit, ReloadPlugins(automatic=True))
             group.start_soon(opened.serve)
             if options.is_attended and not options.no_plugins:
                 reload = partial(opened.submit, ReloadPlugins(automatic=True))
@@ -112,7 +124,7 @@ def _open(
     base: StartupContext,
     on_trouble: Callable[[TuiAgentError], None] | None,
     on_hold: Callable[[SessionLog], None] | None,
-) -> LocalSession:
+) -> "_Assembled":
     if not base.options.is_attended:
         require_trust_decision(base)
     confining.start_detection(base)
@@ -130,10 +142,10 @@ def _open(
         if on_hold is not None:
             on_hold(log)
         past = StartingFold.load(log) if has_events else StartingFold()
-        opened = _assemble(base, models, host, loaded, settings, log, past, on_trouble, earlier)
+        assembled = _assemble(base, models, host, loaded, settings, log, past, on_trouble, earlier)
         if past.snapshot is None:
-            opened.save_fold()
-        return opened
+            assembled.session.save_fold()
+        return assembled
     except BaseException:
         log.close()
         raise
@@ -157,6 +169,22 @@ def _lock_log(base: StartupContext) -> tuple[SessionLog, bool]:
     return store.open(session_id), True
 
 
+@dataclass(frozen=True, slots=True)
+class _Assembled:
+    """A session that is not served yet, and the MCP servers that run beside it."""
+
+    session: LocalSession
+    servers: McpServers
+    extensions: CurrentExtensions
+    load_changed: Callable[[], ChangedExtensions | None]
+
+    def use_changed(self) -> None:
+        """Use what the servers offer from the first request on."""
+        changed = self.load_changed() if self.servers.is_any else None
+        if changed is not None:
+            self.extensions.replace_later(changed)
+
+
 def _assemble(
     base: StartupContext,
     models: ModelFactory,
@@ -167,11 +195,10 @@ def _assemble(
     past: StartingFold,
     on_trouble: Callable[[TuiAgentError], None] | None,
     earlier: SessionContextLoaded | None,
-) -> LocalSession:
+) -> _Assembled:
     unfinished = UnfinishedHistory(has_earlier_history=past.snapshot is not None)
     recorder = _build_recorder(log, past, unfinished, loaded, plain=base.config.secrets.model_sees == "plain")
-    run = _run_started(base, settings)
-    workspace = _workspace(base, recorder, unfinished)
+    run, workspace = _run_started(base, settings), _workspace(base, recorder, unfinished)
     if unfinished.is_empty:
         record_new_session(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
     else:
@@ -182,10 +209,11 @@ def _assemble(
     languages = [offered.language for offered in loaded.languages]
     maps = SessionMaps(workspace, index_folder(base.options, base.config), languages, base.redaction)
     context = ContextComposition(base, recorder, maps, env, log, judge, subagents.roles)
-    builder = ExtensionBuilder(base, host, recorder, env, context)
+    servers, unusable = build_servers(base, env, str(workspace))
+    builder = ExtensionBuilder(base, host, recorder, env, context, servers)
     extensions, failed = builder.build(loaded)
     faults = subagents.fault_events(extensions.tools.names(), models.resolve)
-    for event in [*loaded.events, *failed, *refused, *faults]:
+    for event in [*loaded.events, *failed, *refused, *faults, *unusable]:
         recorder.append(event)
     clients = ClientCache(models)
     parts = EngineParts(
@@ -213,10 +241,10 @@ def _assemble(
         compaction_limits=_compaction_limits(base),
         load_changed=builder.load_changed,
     )
-    report_trouble = on_trouble if on_trouble is not None else _write_stderr
-    release = partial(_release, env, clients, maps)
-    warm = partial(models.preload, settings.model)
-    return LocalSession(log, recorder, Engine(parts, report_trouble), base.ids, run.run_id, release, warm)
+    release = partial(_release, env, clients, maps, servers)
+    engine, warm = Engine(parts, on_trouble or _write_stderr), partial(models.preload, settings.model)
+    session = LocalSession(log, recorder, engine, base.ids, run.run_id, release, warm)
+    return _Assembled(session, servers, parts.extensions, builder.load_changed)
 
 
 def _missing_services(base: StartupContext) -> frozenset[Service]:
@@ -327,8 +355,9 @@ def _build_recorder(
     return recorder
 
 
-async def _release(env: LocalEnvironment, clients: ClientCache, maps: RepoMaps) -> int:
-    """Close the engine's environment, clients and maps. Return how many processes had to be killed."""
+async def _release(env: LocalEnvironment, clients: ClientCache, maps: RepoMaps, servers: McpServers) -> int:
+    """Close the engine's servers, environment, clients and maps. Return how many processes had to be killed."""
+    await servers.aclose()
     try:
         return await env.aclose()
     finally:

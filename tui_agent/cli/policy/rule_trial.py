@@ -22,6 +22,7 @@ from tui_agent.ports.policy import Decision, Policy, PolicyFacts
 from tui_agent.protocol.effects import (
     Effect,
     InternalEffect,
+    McpCallEffect,
     NetworkEffect,
     ReadEffect,
     RunEffect,
@@ -174,6 +175,8 @@ def _describe_effect(effect: Effect) -> str:
             return " ".join(script.split()) or shlex.join(argv)
         case InternalEffect(subject=what):
             return what
+        case McpCallEffect(server=server, tool=tool):
+            return f"call {tool} of {server}"
 
 
 EXAMPLES = """\

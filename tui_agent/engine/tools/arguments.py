@@ -8,7 +8,7 @@ rejected.
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -16,7 +16,8 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from tui_agent.protocol.base import JsonMap
 
-_MAX_FAULTS = 4
+MAX_FAULTS = 4
+"""Maximum number of faults that a message names."""
 _TYPE_NAMES = {
     "string": "text",
     "integer": "a whole number",
@@ -45,7 +46,7 @@ def parse_arguments(
     unknown = [key for key in arguments if key not in fields]
     if unknown:
         return InvalidArguments(_unknown_message(name, unknown, list(fields)))
-    coerced = {key: _coerce(value, fields[key]) for key, value in arguments.items()}
+    coerced = {key: coerce_value(value, fields[key]) for key, value in arguments.items()}
     required = schema.get("required")
     required_names = required if isinstance(required, list) else []
     present = {key: value for key, value in coerced.items() if value is not None or key in required_names}
@@ -67,7 +68,8 @@ def _types(schema: JsonValue) -> frozenset[str]:
     return frozenset(str(item) for item in kind) if isinstance(kind, list) else frozenset()
 
 
-def _coerce(value: JsonValue, schema: JsonValue) -> JsonValue:
+def coerce_value(value: JsonValue, schema: JsonValue) -> JsonValue:
+    """Return a text as the value that its schema asks for, if its meaning is clear; else the value itself."""
     types = _types(schema)
     if not isinstance(value, str) or "string" in types or not types:
         return value
@@ -99,7 +101,7 @@ def _parse_json(text: str) -> JsonValue:
 
 def _unknown_message(name: str, unknown: list[str], known: list[str]) -> str:
     hints = []
-    for key in unknown[:_MAX_FAULTS]:
+    for key in unknown[:MAX_FAULTS]:
         similar = get_close_matches(key, known, n=1)
         hints.append(f"{key!r}" + (f" (did you mean {similar[0]!r}?)" if similar else ""))
     takes = ", ".join(known) if known else "no arguments"
@@ -109,21 +111,22 @@ def _unknown_message(name: str, unknown: list[str], known: list[str]) -> str:
 def _faults_message(name: str, error: ValidationError, fields: JsonMap) -> str:
     lines = []
     faults = error.errors(include_url=False, include_context=False)
-    for fault in faults[:_MAX_FAULTS]:
-        path = _path_text(fault["loc"])
+    for fault in faults[:MAX_FAULTS]:
+        path = path_text(fault["loc"])
         if fault["type"] == "missing":
             lines.append(f"{path} is required{_expected_text(fault['loc'], fields)}.")
         elif fault["type"] == "extra_forbidden":
             lines.append(f"{path} is unknown; leave it out.")
         else:
-            value = _shorten(fault["input"])
+            value = shorten_value(fault["input"])
             lines.append(f"{path}: {fault['msg'].removeprefix('Value error, ')}; got {value}.")
-    if len(faults) > _MAX_FAULTS:
-        lines.append(f"{len(faults) - _MAX_FAULTS} more.")
+    if len(faults) > MAX_FAULTS:
+        lines.append(f"{len(faults) - MAX_FAULTS} more.")
     return f"{name}: the arguments are not valid. " + " ".join(lines)
 
 
-def _path_text(location: tuple[int | str, ...]) -> str:
+def path_text(location: Iterable[int | str]) -> str:
+    """Return the place of a value in the arguments, such as `edits[0].path`."""
     path = ""
     for item in location:
         path += f"[{item}]" if isinstance(item, int) else f".{item}" if path else item
@@ -138,7 +141,8 @@ def _expected_text(location: tuple[int | str, ...], fields: JsonMap) -> str:
     return f" ({expected})" if expected else ""
 
 
-def _shorten(value: object) -> str:
+def shorten_value(value: object) -> str:
+    """Return a value as it is shown in a message: quoted if it is a text, at most 60 characters."""
     text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
     shortened = text if len(text) <= 60 else text[:57] + "…"
     return f"{shortened!r}" if isinstance(value, str) else shortened

@@ -13,13 +13,14 @@ from pydantic import BaseModel
 
 from tui_agent.engine.plugin_guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
+from tui_agent.engine.tools.json_arguments import check_json_arguments
 from tui_agent.engine.tools.schema import json_schema, sent_schema
 from tui_agent.errors import PluginError
 from tui_agent.models.normalisation import similar_names
 from tui_agent.ports.model import ToolSchema
 from tui_agent.ports.tool import Service, Tool
 from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.effects import Effect, RunEffect
+from tui_agent.protocol.effects import Effect, McpCallEffect, RunEffect
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.protocol.settings import PolicyName
@@ -43,6 +44,11 @@ class CheckedCall:
     def is_command(self) -> bool:
         """True if the call runs a command."""
         return any(isinstance(effect, RunEffect) for effect in self.effects)
+
+    @property
+    def may_change_any_file(self) -> bool:
+        """True if the call runs a command or a tool of a server: the files that it changes are not known."""
+        return any(isinstance(effect, RunEffect | McpCallEffect) for effect in self.effects)
 
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]{0,63}")
@@ -74,9 +80,8 @@ class ToolRegistry:
             raise PluginError(
                 f"The verb {spec.verb!r} of tool {spec.name} must have 1 to {_MAX_VERB} letters."
             )
-        self._schemas[spec.name] = ToolSchema(
-            spec.name, spec.description, sent_schema(json_schema(spec.args))
-        )
+        parameters = json_schema(spec.args) if spec.parameters is None else spec.parameters
+        self._schemas[spec.name] = ToolSchema(spec.name, spec.description, sent_schema(parameters))
         self._tools[spec.name] = GuardedTool(owner, cast(AnyTool, tool))
         self._owners[spec.name] = owner
 
@@ -117,6 +122,8 @@ class ToolRegistry:
         tool = self._tools.get(name)
         if tool is None:
             return self.unknown_tool_message(name)
+        if tool.spec.parameters is not None:
+            return check_json_arguments(name, tool.spec.parameters, arguments)
         return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
     def unknown_tool_message(self, name: str) -> InvalidArguments:

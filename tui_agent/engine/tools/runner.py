@@ -32,7 +32,7 @@ from tui_agent.ports.checkpoint import WorkspaceChanges
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import Middleware, ToolNext
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.effects import NetworkEffect, RunEffect, WriteEffect
+from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import ErrorRaised
@@ -86,7 +86,8 @@ class CallRunner:
         The call opens exactly the files that `verdict` approved, even if links have changed since then.
         """
         writes = any(
-            isinstance(effect, WriteEffect | RunEffect | NetworkEffect) for effect in checked.effects
+            isinstance(effect, WriteEffect | RunEffect | NetworkEffect | McpCallEffect)
+            for effect in checked.effects
         )
         # A delegate's own calls need the lock, so the call that starts the delegate must not hold it.
         if not writes or "delegate" in checked.tool.spec.needs:
@@ -102,7 +103,7 @@ class CallRunner:
                 paths_in_workspace, self._parts.env.root, written, verdict.sandbox_grant.judged
             )
             await self._checkpointing.prepare_call(
-                call.call_id, "command" if checked.is_command else "agent", paths
+                call.call_id, "command" if checked.may_change_any_file else "agent", paths
             )
         delegates = "delegate" in checked.tool.spec.needs
         recorder.append(ToolStarted(call_id=call.call_id, writes=writes, delegates=delegates), agent=agent)
@@ -116,7 +117,7 @@ class CallRunner:
                 status, result = await self._outcome(checked, merger, verdict)
             finally:
                 del self._scopes[call.call_id]
-        changes = await self._find_changes(call.call_id, checked.is_command) if writes else None
+        changes = await self._find_changes(call.call_id, checked.may_change_any_file) if writes else None
         output = self.live_outputs.pop(call.call_id)
         if scope.cancelled_caught:
             message = with_output("The user stopped this call.", output)

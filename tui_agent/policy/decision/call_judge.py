@@ -11,6 +11,7 @@ from tui_agent.policy.decision.finding import Finding
 from tui_agent.policy.decision.line_uses import Lines
 from tui_agent.policy.decision.profiles import PROFILES
 from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding, stopping_finding
+from tui_agent.policy.decision.tool_binding import BINDING, bound_name
 from tui_agent.policy.interpreter.report import FileUse, LineReport
 from tui_agent.policy.places.paths import Guards, place
 from tui_agent.policy.rules.hosts import read_host
@@ -18,6 +19,7 @@ from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import (
     Effect,
     InternalEffect,
+    McpCallEffect,
     NetworkEffect,
     ReadEffect,
     RunEffect,
@@ -78,6 +80,24 @@ class CallJudge:
                 return [self._connect(effect.host)]
             case RunEffect():
                 return self._commands.judge(effect, self._lines[effect])
+            case McpCallEffect():
+                return [self._call(effect)]
+
+    def _call(self, effect: McpCallEffect) -> Finding:
+        """Judge a call of an MCP server's tool. Where calls are denied, a rule still allows those that only read.
+
+        A rule that an approval saved holds only while the tool's description and schema stay the same.
+        """
+        bound = bound_name(self._name, effect)
+        allowed = self._allowed or first_finding(self._rules.about_tool(bound), "allow")
+        policy, verdict = self._facts.policy, self._profile.calls
+        if verdict == "deny" and effect.read_only and allowed is not None:
+            return allowed
+        why = f"policy {policy} {'allows no' if verdict == 'deny' else 'requires approval for'} calls of MCP servers"
+        saved = any(rule.rest.startswith(f"{self._name}{BINDING}") for rule in self._rules.about("tool"))
+        if verdict == "ask" and saved:
+            why = f"the server {effect.server} changed this tool since you allowed it"
+        return self._files.by_profile(verdict, allowed, "calls", why)
 
     def _connect(self, host: str) -> Finding:
         if read_host(host) is None:

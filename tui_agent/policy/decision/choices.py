@@ -12,11 +12,12 @@ from tui_agent.policy.decision.command_judge import command_line, is_ordinary, s
 from tui_agent.policy.decision.command_rules import Words, words_of
 from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.line_uses import Lines, literal_path
+from tui_agent.policy.decision.tool_binding import bound_name
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Effect as CallEffect
-from tui_agent.protocol.effects import NetworkEffect, ReadEffect, RunEffect, WriteEffect
+from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.policy import PermissionChoice
 
 UNSEEN = "not available: something is hidden"
@@ -33,12 +34,13 @@ def only_once(why: str) -> tuple[PermissionChoice, ...]:
 
 
 def offer_choices(
-    asked: Sequence[CallEffect], lines: Lines, facts: PolicyFacts, reason: str
+    tool: str, asked: Sequence[CallEffect], lines: Lines, facts: PolicyFacts, reason: str
 ) -> tuple[PermissionChoice, ...]:
     """Return the choices of an approval: allow the call once, or save a rule for this session or for always.
 
-    `asked` are the effects that need approval, `lines` the reports on the call's command lines, and `reason` the reason
-    for asking. For an offered choice, `unavailable_reason` holds a description of what its rule allows.
+    `tool` is the name of the called tool, `asked` are the effects that need approval, `lines` the reports on the call's
+    command lines, and `reason` the reason for asking. For an offered choice, `unavailable_reason` holds a description
+    of what its rule allows.
     """
     kinds = {effect.kind for effect in asked}
     if not asked:
@@ -55,6 +57,9 @@ def offer_choices(
             return (_ONCE, *_offer_read(effect, facts))
         case NetworkEffect(host=host):
             return (_ONCE, *_offer(f"allow connect {host}", f"connections to {host}"))
+        case McpCallEffect() as effect:
+            words = f"this tool of {effect.server}, until the server changes it"
+            return (_ONCE, *_offer(f"allow tool {bound_name(tool, effect)}", words))
         case RunEffect() as effect:
             if bool(effect.argv) == bool(effect.script.strip()):
                 return only_once("only available for a single command")

@@ -22,7 +22,7 @@ PRIVILEGE = "privilege"
 CLASSES = (READ_ONLY, WORKSPACE, NETWORK, ARBITRARY, DESTRUCTIVE, PRIVILEGE)
 """All classes of commands, the least serious first."""
 
-_OF_KIND = {"writes": WORKSPACE, "connects": NETWORK}
+_OF_KIND = {"writes": WORKSPACE, "connects": NETWORK, "calls": ARBITRARY}
 _OF_EFFECT = {
     Effect.WRITES: WORKSPACE,
     Effect.RUNS: WORKSPACE,

@@ -19,7 +19,14 @@ from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileAc
 from tui_agent.policy.rules.hosts import host_in_address, read_host
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Effect as CallEffect
-from tui_agent.protocol.effects import InternalEffect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
+from tui_agent.protocol.effects import (
+    InternalEffect,
+    McpCallEffect,
+    NetworkEffect,
+    ReadEffect,
+    RunEffect,
+    WriteEffect,
+)
 from tui_agent.protocol.events.policy import CommandEffect, CommandEffects
 
 _MOST_PATHS = 4
@@ -116,6 +123,8 @@ def _rows(
                 )
             case NetworkEffect():
                 yield _row(effect.host, classes.NETWORK, "network", grave=True)
+            case McpCallEffect(server=server, tool=tool):
+                yield _row(f"{server}: {tool}", classes.ARBITRARY, "calls", grave=True)
             case InternalEffect():
                 yield CommandEffects(command=effect.subject, classes=(classes.READ_ONLY,))
 

@@ -195,7 +195,7 @@ class RulePolicy:
         elif decided.rule_id == "guard.below":
             choices = only_once(SECRET)
         else:
-            choices = offer_choices(asked, lines, facts, decided.reason)
+            choices = offer_choices(tool, asked, lines, facts, decided.reason)
         return Decision(
             "ask",
             shown.rule_id,

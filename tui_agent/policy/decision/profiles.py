@@ -14,6 +14,7 @@ from tui_agent.protocol.settings import PolicyName
 class Profile:
     """The verdicts of one permission profile, such as `plan`. `inside` and `outside` refer to the workspace.
 
+    `calls`: calls of tools of MCP servers.
     `commands`: commands that do more than read.
     `unproven`: a command line that the bash parser does not support, or one that hides which program runs.
     `confined_commands`: replaces `commands` in a sandbox that limits everything the command can do.
@@ -26,6 +27,7 @@ class Profile:
     writes_outside: Verdict
     deletes_inside: Verdict
     connects: Verdict
+    calls: Verdict
     commands: Verdict
     unproven: Verdict
     confined_commands: Verdict
@@ -33,12 +35,14 @@ class Profile:
     asks: bool = True
 
 
-_PLAN = Profile("deny", "deny", "deny", "deny", "deny", "deny", "deny", "deny", hears_allow_rules=False)
+_PLAN = Profile(
+    "deny", "deny", "deny", "deny", "deny", "deny", "deny", "deny", "deny", hears_allow_rules=False
+)
 PROFILES: dict[PolicyName, Profile] = {
     "plan": _PLAN,
-    "ask": Profile("ask", "ask", "ask", "ask", "ask", "ask", "ask", "ask"),
-    "accept-edits": Profile("ask", "allow", "ask", "ask", "ask", "ask", "ask", "allow"),
-    "bypass": Profile("allow", "allow", "allow", "allow", "allow", "allow", "ask", "allow"),
+    "ask": Profile("ask", "ask", "ask", "ask", "ask", "ask", "ask", "ask", "ask"),
+    "accept-edits": Profile("ask", "allow", "ask", "ask", "ask", "ask", "ask", "ask", "allow"),
+    "bypass": Profile("allow", "allow", "allow", "allow", "allow", "allow", "allow", "ask", "allow"),
     "read-only-delegate": replace(_PLAN, asks=False),
 }
 

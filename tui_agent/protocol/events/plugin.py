@@ -5,9 +5,12 @@ from typing import Literal
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.base import Payload
 
+MCP_OWNER = "mcp:"
+"""What the `plugin` of an MCP server's events begins with, before the server's name."""
+
 
 class PluginLoaded(Payload):
-    """A plugin was loaded from `source`; `contributions` names what it registered, such as `tool:read_file`.
+    """A plugin was loaded from `source`, or an MCP server is ready (plugin `mcp:NAME`, source `mcp`); `contributions` names what it registered, such as `tool:read_file`.
 
     `while_running`: its files are new or changed, and the session was running already.
     """
@@ -15,7 +18,7 @@ class PluginLoaded(Payload):
     kind: Literal["plugin.loaded"] = "plugin.loaded"
     plugin: str
     version: str
-    source: Literal["bundled", "user", "project", "entry_point", "option"]
+    source: Literal["bundled", "user", "project", "entry_point", "option", "mcp"]
     contributions: tuple[str, ...]
     while_running: bool = False
 

@@ -10,7 +10,14 @@ from typing import NamedTuple
 
 from textual.strip import Strip
 
-from tui_agent.protocol.effects import Effect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
+from tui_agent.protocol.effects import (
+    Effect,
+    McpCallEffect,
+    NetworkEffect,
+    ReadEffect,
+    RunEffect,
+    WriteEffect,
+)
 from tui_agent.protocol.events.policy import CommandEffect, PermissionRequested
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import named, pad
@@ -62,6 +69,9 @@ def question_of(request: PermissionRequested) -> str:
     effects = request.effects
     if any(isinstance(effect, RunEffect) for effect in effects):
         return "Run a command?"
+    servers = [effect.server for effect in effects if isinstance(effect, McpCallEffect)]
+    if servers:
+        return f"Call a tool of {named(servers[0])[:40]}?"
     writes = [effect for effect in effects if isinstance(effect, WriteEffect)]
     if writes:
         if all(write.removes for write in writes):
@@ -78,7 +88,7 @@ def question_of(request: PermissionRequested) -> str:
 def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> list[tuple[str, str]]:
     """Return (label, sentence) for each effect of a tool call, except the effects drawn by `command_table`."""
     effects = request.effects
-    runs = any(isinstance(effect, RunEffect) for effect in effects)
+    runs = any(isinstance(effect, RunEffect | McpCallEffect) for effect in effects)
     unknown = runs or not effects or bool(request.commands)
     lines = [
         ("Undo", _undo(request, workspace, unknown)),

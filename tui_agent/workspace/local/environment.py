@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from tui_agent.workspace.local.containment import Containment, path_error
 from tui_agent.workspace.local.file_walk import next_batch, walk_files
 from tui_agent.workspace.local.local_files import LocalFiles
 from tui_agent.workspace.local.nofollow_open import OpenFolder
+from tui_agent.workspace.local.piped_program import PipedProcess, open_piped
 from tui_agent.workspace.local.reaper_client import ReaperClient
 from tui_agent.workspace.sandbox.confined_run import run_confined
 from tui_agent.workspace.sandbox.confinement import Confinement
@@ -63,7 +64,7 @@ FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 class LocalEnvironment:
     """Files and processes below `root` on this machine; implements `ports.environment.Environment`.
 
-    Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner` and `PrivateTempFinder` of that module.
+    Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner`, `PrivateTempFinder` and `ProcessOpener` of that module.
 
     `environ` is the base of the programs' environment (None: this process's own). `hidden` are variables that no
     program gets, such as API keys. `grace` is the seconds between SIGTERM and SIGKILL after a timeout. `reaper` starts
@@ -160,6 +161,26 @@ class LocalEnvironment:
         if self._confinement is None or spec.unsandboxed or not self.sandbox.kind:
             return await run(command, on_output)
         return await run_confined(self._confinement, command, spec, on_output, run)
+
+    async def open_process(self, argv: Sequence[str], env: Mapping[str, str], cwd: str = "") -> PipedProcess:
+        """Start a program beside the session, outside the sandbox; see `ports.environment.ProcessOpener`."""
+        if self._closed:
+            raise EnvironmentFault("The environment is closed; it cannot run more programs.")
+        return await to_thread.run_sync(self._open_process, argv, env, cwd)
+
+    def _open_process(self, argv: Sequence[str], extra: Mapping[str, str], cwd: str) -> PipedProcess:
+        folder = str(Path(self.root, Path(cwd).expanduser()))
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise EnvironmentFault(f"The folder {folder} cannot be opened: {error.strerror}.") from error
+        try:
+            self._count += 1
+            env = self._child_environment(folder, f"{self._token}-{self._count}", extra)
+            program = _find_executable(argv[0], env, Path(self.root))
+            return open_piped((program, *argv[1:]), descriptor, folder, env, self._reaper)
+        finally:
+            os.close(descriptor)
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
         if not names:

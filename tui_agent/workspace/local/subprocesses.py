@@ -21,7 +21,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.ports.environment import ExecResult, OutputSink, ProcessControl
-from tui_agent.workspace.local.reaper_client import Child, ReaperClient, ReaperError
+from tui_agent.workspace.local.reaper_client import Child, ReaperClient, ReaperError, StartFailure
 
 TERMINATE_GRACE_S = 2.0
 """Seconds between SIGTERM and SIGKILL after a timeout."""
@@ -187,15 +187,18 @@ def _start(command: Command, write_ends: Sequence[int], reaper: ReaperClient) ->
         return start_failure("failed", f"{program} could not be started: {error}")
     finally:
         os.close(stdin)
-    if isinstance(started, Child):
-        return started
+    return started if isinstance(started, Child) else explain_failure(started, program, command.cwd)
+
+
+def explain_failure(started: StartFailure, program: str, cwd: str) -> ExecResult:
+    """Return the result for a program that the reaper could not start in the folder `cwd`."""
     match started.errno:
         case errno.ENOENT | errno.ENOTDIR if started.where == "cwd":
-            return start_failure("not_found", f"The folder {command.cwd} does not exist.")
+            return start_failure("not_found", f"The folder {cwd} does not exist.")
         case errno.ENOENT:
             return start_failure("not_found", f"The program {program} was not found.")
         case errno.EACCES | errno.EPERM:
-            name = command.cwd if started.where == "cwd" else program
+            name = cwd if started.where == "cwd" else program
             return start_failure("failed", f"{name} cannot be executed (permission denied).")
         case number:
             return start_failure("failed", f"{program} could not be started: {os.strerror(number)}.")

@@ -1,0 +1,173 @@
+"""MCP servers: what they offer, how calls are answered, and what becomes of those that misbehave."""
+
+import re
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.stubs.memory_blobs import MemoryBlobs
+from tui_agent.errors import ToolError
+from tui_agent.mcp.server_runner import ServerRunner
+from tui_agent.mcp.server_settings import ServerSettings
+from tui_agent.mcp.servers import McpServers
+from tui_agent.ports.tool import ToolResult
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
+from tui_agent.protocol.parts import ImageContent, TextContent
+from tui_agent.workspace.local.environment import LocalEnvironment
+
+SERVER = Path(__file__).parents[2] / "stubs" / "mcp_server.py"
+
+
+def server(mode: str, file: Path | None = None, *, timeout: float = 20.0) -> ServerSettings:
+    more = () if file is None else (str(file),)
+    return ServerSettings(mode, sys.executable, (str(SERVER), mode, *more), timeout=timeout)
+
+
+class Changes:
+    """Wakes the test whenever a server changed."""
+
+    def __init__(self) -> None:
+        self._news = anyio.Event()
+
+    def tell(self) -> None:
+        news, self._news = self._news, anyio.Event()
+        news.set()
+
+    async def wait(self) -> None:
+        await self._news.wait()
+
+
+@asynccontextmanager
+async def running(
+    tmp_path: Path, settings: ServerSettings, delays: tuple[float, ...] = ()
+) -> AsyncIterator[tuple[ServerRunner, Changes]]:
+    env, changes = LocalEnvironment(tmp_path), Changes()
+    runner = ServerRunner(settings, env, str(tmp_path), changes.tell, delays)
+    async with anyio.create_task_group() as group:
+        with anyio.fail_after(60):
+            group.start_soon(runner.run)
+            await runner.settled.wait()
+            yield runner, changes
+        runner.close()
+    assert await env.aclose() == 0
+
+
+async def call(runner: ServerRunner, tool: str, name: str = "Ada") -> ToolResult:
+    return await runner.call(tool, {"name": name}, lambda text: None, MemoryBlobs())
+
+
+async def test_a_server_offers_its_tools_and_answers_calls(tmp_path: Path) -> None:
+    async with running(tmp_path, server("good")) as (runner, _):
+        assert [tool.name for tool in runner.tools] == ["greet", "fail", "slow", "look"]
+        assert [tool.read_only for tool in runner.tools] == [False, False, False, True]
+        greeted = await call(runner, "greet")
+        assert greeted.ok and greeted.content == (TextContent(text="Hello, Ada!"),)
+        assert greeted.data == {"structured": {"greeted": "Ada"}} and greeted.summary == "Hello, Ada!"
+        failed = await call(runner, "fail")
+        assert not failed.ok and failed.content == (TextContent(text="It is broken."),)
+        (image,) = (await call(runner, "look")).content
+        assert isinstance(image, ImageContent) and image.media_type == "image/png"
+
+
+async def test_progress_is_shown_and_a_cancelled_call_is_told_to_the_server(tmp_path: Path) -> None:
+    shown: list[str] = []
+    async with running(tmp_path, server("good", tmp_path / "cancelled")) as (runner, _):
+        async with anyio.create_task_group() as group:
+
+            def show(text: str) -> None:
+                shown.append(text)
+                if len(shown) == 3:
+                    group.cancel_scope.cancel()
+
+            group.start_soon(runner.call, "slow", {"name": "Ada"}, show, MemoryBlobs())
+        assert (await call(runner, "greet")).ok
+    assert shown == ["1/3 part 1\n", "2/3 part 2\n", "3/3 part 3\n"]
+    assert (tmp_path / "cancelled").read_text() == "cancelled"
+
+
+async def test_text_of_a_server_has_no_terminal_sequences(tmp_path: Path) -> None:
+    async with running(tmp_path, server("escapes")) as (runner, _):
+        assert [tool.description for tool in runner.tools] == ["Red text"]
+        assert (await call(runner, "greet")).content == (TextContent(text="Hello, Ada!Red text"),)
+
+
+async def test_changed_tools_are_listed_again_with_another_digest(tmp_path: Path) -> None:
+    async with running(tmp_path, server("changes", tmp_path / "changed")) as (runner, changes):
+        before = {tool.name: tool.digest for tool in runner.tools}
+        await call(runner, "greet")
+        while "new" not in {tool.name for tool in runner.tools}:
+            await changes.wait()
+        after = {tool.name: tool.digest for tool in runner.tools}
+    assert after["greet"] != before["greet"] and "fail" not in after
+
+
+@pytest.mark.parametrize(
+    ("mode", "fault"),
+    [
+        ("exits", "it ended with 1: no such option: --mcp. It is off for the rest of this session."),
+        ("dies", "it ended with 1: no database here. It is off for the rest of this session."),
+        ("floods", "it writes to standard output what is no MCP message: garbage …"),
+        ("long-line", "it wrote a line of more than 16 MB. It is off for the rest of this session."),
+        ("silent", "it did not answer within 1 s. It is off for the rest of this session."),
+    ],
+)
+async def test_a_server_that_fails_is_named_with_the_reason(tmp_path: Path, mode: str, fault: str) -> None:
+    timeout = 1.0 if mode == "silent" else 20.0
+    async with running(tmp_path, server(mode, timeout=timeout)) as (runner, changes):
+        while not runner.fault:
+            await changes.wait()
+        assert runner.tools == ()
+        assert re.sub("(garbage )+.*", "garbage …", runner.fault) == fault
+        with pytest.raises(ToolError, match=f"The MCP server {mode} is off"):
+            await call(runner, "greet")
+
+
+async def test_a_program_that_is_not_there_is_not_tried_again(tmp_path: Path) -> None:
+    settings = ServerSettings("gone", "no-such-program-at-all")
+    async with running(tmp_path, settings, (60.0,)) as (runner, _):
+        assert runner.fault == (
+            "The program no-such-program-at-all was not found. It is off for the rest of this session."
+        )
+
+
+async def test_lines_that_are_no_messages_are_skipped(tmp_path: Path) -> None:
+    async with running(tmp_path, server("chatty")) as (runner, _):
+        assert (await call(runner, "greet")).content == (TextContent(text="Hello, Ada!"),)
+
+
+async def test_a_server_that_dies_in_a_call_is_started_again(tmp_path: Path) -> None:
+    async with running(tmp_path, server("dies-in-call"), (0.0, 0.0)) as (runner, changes):
+        with pytest.raises(ToolError):
+            await call(runner, "greet")
+        while not runner.fault:
+            await changes.wait()
+        assert runner.fault == "it ended with 3. It is started again."
+        assert (await call(runner, "look")).ok
+        assert runner.fault == ""
+
+
+async def test_servers_start_side_by_side_and_tell_what_they_offer(tmp_path: Path) -> None:
+    env = LocalEnvironment(tmp_path)
+    settings = [server("good"), ServerSettings("gone", "no-such-program"), server("liar"), server("many")]
+    servers = McpServers(settings, env, str(tmp_path))
+    async with anyio.create_task_group() as group:
+        assert servers.offers().events == []
+        group.start_soon(servers.run)
+        with anyio.fail_after(60):
+            await servers.wait_until_settled()
+        offers = servers.offers()
+        assert servers.offers().events == []
+        await servers.aclose()
+    by_name = {event.plugin: event for event in offers.events}
+    assert sorted(by_name) == ["mcp:gone", "mcp:good", "mcp:liar", "mcp:many"]
+    good, gone = by_name["mcp:good"], by_name["mcp:gone"]
+    assert isinstance(good, PluginLoaded) and good.version == "1.0"
+    assert good.contributions[0] == "tool:mcp_good_fail"
+    assert isinstance(gone, PluginFailed) and "no-such-program" in gone.message
+    names = [tool.spec.name for _, tool in offers.tools]
+    assert names[:4] == ["mcp_good_greet", "mcp_good_fail", "mcp_good_slow", "mcp_good_look"]
+    assert await env.aclose() == 0

@@ -1,0 +1,114 @@
+"""The MCP servers of the user's configuration and of a trusted project's `.mcp.json`.
+
+Invariant: a project's server is known only while the project is trusted, and never replaces one of the user's.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
+
+from tui_agent.config.settings import Config, McpServerTable
+from tui_agent.errors import ConfigError
+
+PROJECT_FILE = ".mcp.json"
+MAX_SERVERS = 100
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})(?::-([^{}]{0,999}))?\}")
+_OF_OTHERS = frozenset({"type", "transport", "description", "disabled", "alwaysAllow", "autoApprove"})
+"""Fields that other programs write into `.mcp.json`. `disabled` is obeyed, the others have no meaning here."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """A server with its name and the file that names it. With a `fault`, it cannot be used."""
+
+    name: str
+    source: str
+    table: McpServerTable | None = None
+    fault: str = ""
+
+
+def load_mcp_servers(config: Config, variables: Mapping[str, str]) -> tuple[McpServer, ...]:
+    """Return all servers, the user's first, with `${VARIABLE}` replaced. Servers that are not enabled are among them."""
+    mine = [McpServer(name, config.origin(f"mcp.{name}"), table) for name, table in config.mcp.items()]
+    names = set(config.mcp)
+    theirs = [server for server in _of_project(config) if server.name not in names]
+    return tuple(_checked(server, variables) for server in [*mine, *theirs][:MAX_SERVERS])
+
+
+def _of_project(config: Config) -> Iterator[McpServer]:
+    project = config.project
+    if project is None:
+        return
+    source = str(project.folder / PROJECT_FILE)
+    try:
+        text = project.read_text(PROJECT_FILE)
+        tree = None if text is None else json.loads(text)
+    except ConfigError as error:
+        yield McpServer(PROJECT_FILE, source, fault=error.message)
+        return
+    except (ValueError, RecursionError) as error:
+        yield McpServer(PROJECT_FILE, source, fault=f"it is not valid JSON: {error}")
+        return
+    servers = tree.get("mcpServers", {}) if isinstance(tree, dict) else None
+    if tree is not None and not isinstance(servers, dict):
+        yield McpServer(PROJECT_FILE, source, fault="it has no object `mcpServers`")
+        return
+    for name, fields in (servers or {}).items():
+        yield _read_entry(str(name), source, fields)
+
+
+def _read_entry(name: str, source: str, fields: object) -> McpServer:
+    if not isinstance(fields, dict):
+        return McpServer(name, source, fault="its entry is not an object")
+    known = {key: value for key, value in fields.items() if key not in _OF_OTHERS}
+    if fields.get("disabled") is True:
+        known["enabled"] = False
+    try:
+        return McpServer(name, source, McpServerTable.model_validate(known))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        message = first["msg"].removeprefix("Value error, ")
+        return McpServer(name, source, fault=f"{place}: {message}" if place else message)
+
+
+def _checked(server: McpServer, variables: Mapping[str, str]) -> McpServer:
+    """Return the server with its variables in place, or with the fault that keeps it from being used."""
+    table = server.table
+    if not _NAME.fullmatch(server.name) and not server.fault:
+        return replace(server, fault="its name must have letters, digits, - and _ only, at most 40")
+    if table is None or not table.enabled:
+        return server
+    missing: list[str] = []
+
+    def fill(text: str) -> str:
+        return _VARIABLE.sub(_value(variables, missing), text)
+
+    filled = table.model_copy(
+        update={
+            "command": fill(table.command),
+            "args": tuple(map(fill, table.args)),
+            "env": {name: fill(value) for name, value in table.env.items()},
+            "cwd": fill(table.cwd),
+            "url": fill(table.url),
+            "headers": {name: fill(value) for name, value in table.headers.items()},
+        }
+    )
+    if missing:
+        names = ", ".join(dict.fromkeys(missing))
+        return replace(server, table=table, fault=f"the variable {names} is not set")
+    return replace(server, table=filled)
+
+
+def _value(variables: Mapping[str, str], missing: list[str]) -> Callable[[re.Match[str]], str]:
+    def value(match: re.Match[str]) -> str:
+        found = variables.get(match[1], "") or match[2]
+        if found is None:
+            missing.append(match[1])
+        return found or ""
+
+    return value

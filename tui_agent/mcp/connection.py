@@ -1,0 +1,184 @@
+"""A connection to one MCP server by the official SDK, in the terms of this program.
+
+Invariant: only this module, `stdio_transport` and `results` import the SDK; they are loaded when a server is started.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.client.client import Client
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from tui_agent import __version__
+from tui_agent.errors import ToolError
+from tui_agent.mcp.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text
+from tui_agent.mcp.remote_tool import RemoteTool, digest_tool
+from tui_agent.mcp.results import as_tool_result
+from tui_agent.mcp.schema_repair import repair_schema
+from tui_agent.mcp.server_settings import ServerSettings
+from tui_agent.mcp.stdio_transport import END_GRACE_S, StdioTransport
+from tui_agent.ports.environment import ProcessOpener
+from tui_agent.ports.log import Blobs
+from tui_agent.ports.tool import ToolResult
+from tui_agent.protocol.base import JsonMap
+
+MAX_TOOLS = 1_000
+_MAX_PAGES = 100
+_CHANGES: Mapping[type[object], str] = {
+    types.ToolListChangedNotification: "tools",
+    types.PromptListChangedNotification: "prompts",
+}
+
+
+class ServerGone(Exception):
+    """The server ended or cannot be reached. The message says why, and may hold text of the server, cleaned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An open connection to a server. `ended` is set when the server is gone; None for a server without a process."""
+
+    client: Client
+    root: str
+    ended: anyio.Event | None
+
+    @property
+    def version(self) -> str:
+        """The server's own version, as it tells it."""
+        info = self.client.server_info
+        return "" if info is None else clean_line(info.version, 40)
+
+    async def list_tools(self) -> tuple[RemoteTool, ...]:
+        """Return the tools that the server offers, at most `MAX_TOOLS`."""
+        if self.client.server_capabilities.tools is None:
+            return ()
+        found: list[RemoteTool] = []
+        cursor: str | None = None
+        for _ in range(_MAX_PAGES):
+            page = await self.client.list_tools(cursor=cursor)
+            found += map(_as_remote_tool, page.tools)
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= MAX_TOOLS:
+                break
+        return tuple(found[:MAX_TOOLS])
+
+    async def call_tool(
+        self, name: str, arguments: JsonMap, show: Callable[[str], None], blobs: Blobs
+    ) -> ToolResult:
+        """Call a tool. Raises `ToolError` with a message for the model. Cancelling tells the server so.
+
+        `show` gets the progress that the server reports, in lines.
+        """
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            of = f"/{total:g}" if total else ""
+            show(f"{progress:g}{of} {clean_line(message or '')}".rstrip() + "\n")
+
+        try:
+            result = await self.client.call_tool(name, arguments, progress_callback=report)
+        except MCPError as error:
+            raise ToolError(f"The server refused the call: {clean_line(error.error.message, 500)}") from error
+        except (ValidationError, RuntimeError, ValueError) as error:
+            raise ToolError(
+                f"The server sent an answer that is not valid: {clean_line(str(error))}"
+            ) from error
+        return as_tool_result(result, blobs)
+
+
+def _as_remote_tool(tool: types.Tool) -> RemoteTool:
+    repaired = repair_schema(tool.input_schema)
+    hints = tool.annotations
+    return RemoteTool(
+        tool.name,
+        clean_text(tool.description or "", MAX_DESCRIPTION_CHARS),
+        repaired.schema,
+        repaired.original_names,
+        read_only=hints is not None and bool(hints.read_only_hint),
+        digest=digest_tool(tool.name, tool.description, tool.input_schema, hints and hints.read_only_hint),
+    )
+
+
+@asynccontextmanager
+async def connect(
+    settings: ServerSettings, opener: ProcessOpener, root: str, on_change: Callable[[str], None]
+) -> AsyncIterator[Connection]:
+    """Start or reach a server, and yield the connection. `on_change` is told which list changed.
+
+    Raises `EnvironmentFault` if a program cannot be started, and errors of the SDK.
+    """
+    if settings.url:
+        async with create_mcp_http_client(headers=dict(settings.headers)) as http:
+            transport = streamable_http_client(settings.url, http_client=http)
+            async with _open_client(settings, transport, root, on_change) as client:
+                yield Connection(client, root, None)
+        return
+    process = await opener.open_process((settings.command, *settings.args), settings.env, settings.cwd)
+    pipes = StdioTransport(process)
+    exit_code: int | None = None
+    is_open = False
+    try:
+        try:
+            async with _open_client(settings, pipes.open(), root, on_change) as client:
+                is_open = True
+                yield Connection(client, root, pipes.ended)
+        finally:
+            exit_code = await process.end(END_GRACE_S if is_open and not pipes.ended.is_set() else 0.0)
+    except (MCPError, ExceptionGroup) as error:
+        if pipes.ended.is_set():
+            raise ServerGone(pipes.describe_end(exit_code)) from error
+        raise
+    if pipes.ended.is_set():
+        raise ServerGone(pipes.describe_end(exit_code))
+
+
+@asynccontextmanager
+async def _open_client(
+    settings: ServerSettings,
+    transport: AbstractAsyncContextManager[Any],
+    root: str,
+    on_change: Callable[[str], None],
+) -> AsyncIterator[Client]:
+    async def receive(message: IncomingMessage) -> None:
+        change = _CHANGES.get(type(message))
+        if change is not None:
+            on_change(change)
+
+    client = Client(
+        transport,
+        read_timeout_seconds=settings.timeout,
+        message_handler=receive,
+        list_roots_callback=partial(_list_roots, root),
+        client_info=types.Implementation(name="tui-agent", version=__version__),
+        cache=None,
+    )
+    async with client, anyio.create_task_group() as group:
+        if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            group.start_soon(_listen, client)
+        yield client
+        group.cancel_scope.cancel()
+
+
+async def _list_roots(root: str, context: ClientRequestContext) -> types.ListRootsResult:
+    return types.ListRootsResult(roots=[types.Root(uri=f"file://{root}")])
+
+
+async def _listen(client: Client) -> None:
+    """Ask a server of the newer protocol to tell of changed lists; `receive` gets what it tells."""
+    can = client.server_capabilities
+    tools = can.tools is not None and bool(can.tools.list_changed)
+    prompts = can.prompts is not None and bool(can.prompts.list_changed)
+    if not tools and not prompts:
+        return
+    async with client.listen(tools_list_changed=tools, prompts_list_changed=prompts) as events:
+        async for _ in events:
+            pass

@@ -1,0 +1,176 @@
+"""The life of one MCP server: started, asked for its tools, restarted when it ends, and given up when that does not help.
+
+Invariant: whatever a server does, its failure becomes a sentence that names it; nothing is raised.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio import to_thread
+
+from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.mcp.outside_text import clean_line
+from tui_agent.mcp.remote_tool import RemoteTool
+from tui_agent.mcp.server_settings import ServerSettings
+from tui_agent.ports.environment import ProcessOpener
+from tui_agent.ports.log import Blobs
+from tui_agent.ports.tool import ToolResult
+from tui_agent.protocol.base import JsonMap
+
+if TYPE_CHECKING:
+    from tui_agent.mcp.connection import Connection
+
+START_LIMIT_S = 30.0
+"""Maximum seconds until a server has told its tools."""
+RESTART_DELAYS_S = (1.0, 4.0, 15.0)
+"""Seconds before each restart of a server that ended. After the last one it is given up."""
+STEADY_S = 60.0
+"""A server that ran for so many seconds gets all its restarts again."""
+CHANGE_PAUSE_S = 0.3
+"""Seconds in which changes of lists are collected, so that a server cannot flood the session with them."""
+SDK_MODULE = "tui_agent.mcp.connection"
+
+
+class ServerRunner:
+    """Runs one server. `on_change` is called when its tools, or why it has none, changed."""
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        opener: ProcessOpener,
+        root: str,
+        on_change: Callable[[], None],
+        delays: tuple[float, ...] = RESTART_DELAYS_S,
+    ) -> None:
+        self.settings = settings
+        self.tools: tuple[RemoteTool, ...] = ()
+        self.version = ""
+        self.fault = ""
+        """Why the server cannot be used now; empty while it starts or runs."""
+        self.settled = anyio.Event()
+        """Set when the first attempt to start the server has ended."""
+        self._opener = opener
+        self._root = root
+        self._on_change = on_change
+        self._delays = delays
+        self._connection: Connection | None = None
+        self._news = anyio.Event()
+        self._lists_changed = False
+        self._is_closing = False
+        self._start: anyio.CancelScope | None = None
+        """The scope of an attempt to start the server; None while it runs."""
+        self._ready = anyio.Event()
+        """Set while calls need not wait: the server runs, or was given up."""
+
+    def close(self) -> None:
+        """End the server; it is not started again."""
+        self._is_closing = True
+        self._news.set()
+        if self._start is not None:
+            self._start.cancel()
+
+    def _must_stop(self) -> bool:
+        return self._is_closing
+
+    async def run(self) -> None:
+        """Keep the server running until `close`, or until it is given up."""
+        attempt = 0
+        while not self._is_closing:
+            started = anyio.current_time()
+            fault, is_final = await self._serve()
+            self._connection = None
+            if self._must_stop():
+                break
+            attempt = 0 if anyio.current_time() - started > STEADY_S else attempt
+            if is_final or attempt >= len(self._delays):
+                self._give_up(fault)
+                break
+            self._ready = anyio.Event()
+            self._tell(f"{fault}. It is started again.")
+            self.settled.set()
+            with anyio.move_on_after(self._delays[attempt]):
+                await self._news.wait()
+            attempt += 1
+        self._ready.set()
+        self.settled.set()
+
+    def _give_up(self, fault: str) -> None:
+        self.tools = ()
+        self._tell(f"{fault}. It is off for the rest of this session.")
+
+    def _tell(self, fault: str) -> None:
+        if fault != self.fault:
+            self.fault = fault
+            self._on_change()
+
+    async def _serve(self) -> tuple[str, bool]:
+        """Run the server once. Return why it ended, and True if a restart would not help."""
+        try:
+            with anyio.CancelScope() as start:
+                self._start = start
+                sdk: Any = await to_thread.run_sync(import_module, SDK_MODULE, abandon_on_cancel=True)
+                start.deadline = anyio.current_time() + min(START_LIMIT_S, self.settings.timeout)
+                async with sdk.connect(
+                    self.settings, self._opener, self._root, self._note_change
+                ) as connection:
+                    await self._list(connection)
+                    start.deadline, self._start = float("inf"), None
+                    self._connection, self.fault = connection, ""
+                    self._ready.set()
+                    self.settled.set()
+                    self._on_change()
+                    await self._follow(connection)
+            if start.cancelled_caught:
+                return f"it did not answer within {min(START_LIMIT_S, self.settings.timeout):g} s", False
+        except EnvironmentFault as fault:
+            return fault.message.rstrip("."), True
+        except Exception as error:  # noqa: BLE001 - a supervisor: whatever a server or the SDK raises is named
+            return _describe(error), False
+        return "it ended", False
+
+    async def _follow(self, connection: "Connection") -> None:
+        """List the tools again whenever they change. Return when the server is gone or the session closes."""
+        async with anyio.create_task_group() as group:
+            if connection.ended is not None:
+                group.start_soon(self._wake_at_end, connection.ended)
+            while not self._is_closing and not (connection.ended is not None and connection.ended.is_set()):
+                await self._news.wait()
+                self._news = anyio.Event()
+                if self._lists_changed and not self._is_closing:
+                    await anyio.sleep(CHANGE_PAUSE_S)
+                    self._lists_changed = False
+                    if await self._list(connection):
+                        self._on_change()
+            group.cancel_scope.cancel()
+
+    async def _wake_at_end(self, ended: anyio.Event) -> None:
+        await ended.wait()
+        self._news.set()
+
+    def _note_change(self, what: str) -> None:
+        self._lists_changed = True
+        self._news.set()
+
+    async def _list(self, connection: "Connection") -> bool:
+        before = self.tools, self.version
+        self.tools, self.version = await connection.list_tools(), connection.version
+        return (self.tools, self.version) != before
+
+    async def call(
+        self, name: str, arguments: JsonMap, progress: Callable[[str], None], blobs: Blobs
+    ) -> ToolResult:
+        """Call a tool of the server; while it restarts, wait for it. Raises `ToolError`."""
+        await self._ready.wait()
+        if self._connection is None:
+            raise ToolError(f"The MCP server {self.settings.name} is off: {self.fault}")
+        return await self._connection.call_tool(name, arguments, progress, blobs)
+
+
+def _describe(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    text = clean_line(str(error))
+    named = "ServerGone", "MCPError"
+    return text if text and type(error).__name__ in named else f"{type(error).__name__}: {text}".rstrip(": ")

@@ -1,0 +1,22 @@
+"""The settings of one MCP server, as the configuration gives them to the client."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """An MCP server: a program to start (`command`), or an address (`url`). Variables are already expanded.
+
+    `timeout` is the time limit of the start and of each call, in seconds. `source` is the file that names the server.
+    """
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout: float = 60.0
+    source: str = ""

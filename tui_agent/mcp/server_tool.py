@@ -1,0 +1,64 @@
+"""A tool of an MCP server as a tool of the agent."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from pydantic_core import to_json
+
+from tui_agent.mcp.remote_tool import RemoteTool
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.log import Blobs
+from tui_agent.ports.tool import JsonArguments, Preview, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.display import JsonBlock
+from tui_agent.protocol.effects import Effect, McpCallEffect
+from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
+
+CallRemote: TypeAlias = Callable[[str, JsonMap, Callable[[str], None], Blobs], Awaitable[ToolResult]]
+"""Calls a server's tool: (name, arguments, progress, blobs) to the result. Raises `ToolError`."""
+
+
+class ServerTool:
+    """A tool that runs in an MCP server. Its description is the server's, marked as such for the model."""
+
+    def __init__(self, name: str, server: str, remote: RemoteTool, call: CallRemote, timeout: float) -> None:
+        self._server = server
+        self._remote = remote
+        self._call = call
+        described = remote.description or f"The tool {remote.name} of {server}."
+        self.spec = ToolSpec(
+            name,
+            f"[MCP server {server}] {described}",
+            JsonArguments,
+            "call",
+            timeout=timeout,
+            parameters=remote.schema,
+        )
+
+    def target(self, args: JsonArguments) -> str:
+        """Return the server, the tool and the arguments, in short."""
+        values = ", ".join(f"{name}={_plain(value)}" for name, value in args.values.items())
+        return clip_line(reveal_invisible(f"{self._server} {self._remote.name} {values}"), 120)
+
+    def effects(self, args: JsonArguments) -> tuple[Effect, ...]:
+        """Return the call of the server's tool as the only effect."""
+        remote = self._remote
+        return (
+            McpCallEffect(
+                server=self._server, tool=remote.name, digest=remote.digest, read_only=remote.read_only
+            ),
+        )
+
+    async def preview(self, args: JsonArguments, env: Environment) -> Preview:
+        """Show the arguments as they are sent."""
+        return Preview((JsonBlock(data=args.values),), content=to_json(args.values).decode())
+
+    async def run(self, args: JsonArguments, ctx: ToolContext) -> ToolResult:
+        """Call the tool, and wait for its answer."""
+        originals = self._remote.original_names
+        values = {originals.get(name, name): value for name, value in args.values.items()}
+        return await self._call(self._remote.name, values, ctx.progress, ctx.blobs)
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else to_json(value).decode()

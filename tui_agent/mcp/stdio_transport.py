@@ -1,0 +1,111 @@
+"""The connection to a server that runs as a program: one JSON message on each line of its pipes.
+
+Invariant: what a server writes never raises here and never fills the memory: a line that is no message is skipped, and
+too many of them, or one that is too long, end the connection with a reason.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from tui_agent.errors import EnvironmentFault
+from tui_agent.mcp.outside_text import clean_line
+from tui_agent.ports.environment import PipedProcess
+
+MAX_LINE_BYTES = 16_000_000
+MAX_SKIPPED_BYTES = 1_000_000
+"""How much a server may write that is no message, such as log lines, before it is given up."""
+END_GRACE_S = 1.0
+"""Seconds that a server has to end after its input is closed."""
+_ERROR_TAIL_BYTES = 4_000
+
+Incoming = SessionMessage | Exception
+
+
+class StdioTransport:
+    """The pipes of one server as streams of messages. `ended` is set when the server writes no more."""
+
+    def __init__(self, process: PipedProcess) -> None:
+        self._process = process
+        self._errors = b""
+        self._skipped = 0
+        self._sample = ""
+        self.ended = anyio.Event()
+        self.fault = ""
+        """The reason why the connection ended; empty if the server ended."""
+
+    def describe_end(self, exit_code: int | None) -> str:
+        """Return why the server ended, with the last line that it wrote to standard error."""
+        lines = self._errors.decode("utf-8", "replace").strip().splitlines()
+        last = clean_line(lines[-1]) if lines else self._sample
+        reason = self.fault or f"it ended with {exit_code}"
+        return f"{reason}: {last}" if last else reason
+
+    @asynccontextmanager
+    async def open(
+        self,
+    ) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]]:
+        """Yield the streams from and to the server. The process itself is ended by the caller."""
+        incoming_end, incoming = anyio.create_memory_object_stream[Incoming](0)
+        outgoing, outgoing_end = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._read, incoming_end)
+            group.start_soon(self._write, outgoing_end)
+            group.start_soon(self._read_errors)
+            try:
+                yield incoming, outgoing
+            finally:
+                incoming.close()
+                outgoing.close()
+                group.cancel_scope.cancel()
+
+    async def _read(self, incoming: MemoryObjectSendStream[Incoming]) -> None:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async with incoming:
+                await self._read_messages(incoming)
+                self.ended.set()  # before `incoming` is closed, which fails the calls
+
+    async def _read_messages(self, incoming: MemoryObjectSendStream[Incoming]) -> None:
+        buffer = bytearray()
+        while data := await self._process.read_output():
+            searched = len(buffer)
+            buffer += data
+            while (at := buffer.find(b"\n", searched)) >= 0:
+                line, searched = bytes(buffer[:at]), 0
+                del buffer[: at + 1]
+                message = self._parse(line)
+                if message is not None:
+                    await incoming.send(message)
+            if len(buffer) > MAX_LINE_BYTES:
+                self.fault = f"it wrote a line of more than {MAX_LINE_BYTES // 1_000_000} MB"
+            if self.fault:
+                return
+
+    def _parse(self, line: bytes) -> SessionMessage | None:
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except (ValueError, RecursionError):
+            self._skipped += len(line)
+        if line.strip():
+            self._sample = clean_line(line[:400].decode("utf-8", "replace"))
+        if self._skipped > MAX_SKIPPED_BYTES:
+            self.fault = "it writes to standard output what is no MCP message"
+        return None
+
+    async def _write(self, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        async with outgoing:
+            async for message in outgoing:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                try:
+                    await self._process.write(text.encode() + b"\n")
+                except EnvironmentFault:
+                    self.ended.set()
+                    return
+
+    async def _read_errors(self) -> None:
+        while data := await self._process.read_errors():
+            self._errors = (self._errors + data)[-_ERROR_TAIL_BYTES:]

@@ -1,0 +1,22 @@
+"""Names of MCP servers' tools as the model sees them: `mcp_SERVER_TOOL`."""
+
+import hashlib
+import re
+from collections.abc import Collection
+
+MAX_CHARS = 64
+_DIGEST_CHARS = 8
+_ODD = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def tool_name(server: str, tool: str, taken: Collection[str] = ()) -> str:
+    """Return the name of a server's tool: at most 64 letters, digits, `_` and `-`, and none of `taken`.
+
+    A name that is too long or taken ends with a digest of the real one. An `_` in the server's name becomes `-`, so
+    that a rule for one server never fits the tools of another.
+    """
+    name = f"mcp_{_ODD.sub('-', server).replace('_', '-')}_{_ODD.sub('_', tool)}"
+    if len(name) <= MAX_CHARS and name not in taken:
+        return name
+    digest = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "replace")).hexdigest()[:_DIGEST_CHARS]
+    return f"{name[: MAX_CHARS - _DIGEST_CHARS - 1]}_{digest}"

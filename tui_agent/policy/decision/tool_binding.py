@@ -1,0 +1,11 @@
+"""The name by which a rule allows an MCP server's tool only as long as its description and schema stay the same."""
+
+from tui_agent.protocol.effects import McpCallEffect
+
+BINDING = "#"
+"""Separates a tool's name in a rule from the digest of its description and schema."""
+
+
+def bound_name(tool: str, effect: McpCallEffect) -> str:
+    """Return the tool's name with its digest, such as `mcp_time_convert_time#1a2b3c4d5e6f`."""
+    return f"{tool}{BINDING}{effect.digest}"

@@ -1,0 +1,49 @@
+"""Composition of the MCP servers of a session."""
+
+import os
+
+from tui_agent.config.layers import merge_environment
+from tui_agent.config.mcp_servers import McpServer, load_mcp_servers
+from tui_agent.mcp.server_settings import ServerSettings
+from tui_agent.mcp.servers import McpServers
+from tui_agent.ports.environment import ProcessOpener
+from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed
+from tui_agent.wiring.startup_context import StartupContext
+
+
+def configured_servers(base: StartupContext) -> tuple[McpServer, ...]:
+    """Return the servers of the configuration and of a trusted project, with the keys that are stored here."""
+    variables = merge_environment(base.options, os.environ)
+    return load_mcp_servers(base.config, {**base.keys.collect_secrets(), **variables})
+
+
+def server_settings(server: McpServer) -> ServerSettings | None:
+    """Return what the client needs to start a server, or None if it is off or faulty."""
+    table = server.table
+    if table is None or not table.enabled or server.fault:
+        return None
+    return ServerSettings(
+        server.name,
+        command=table.command,
+        args=table.args,
+        env=table.env,
+        cwd=table.cwd,
+        url=table.url,
+        headers=table.headers,
+        timeout=table.timeout,
+        source=server.source,
+    )
+
+
+def build_servers(
+    base: StartupContext, opener: ProcessOpener, root: str
+) -> tuple[McpServers, list[PluginFailed]]:
+    """Return the servers of a session, not started yet, and an event for each entry that cannot be used."""
+    known = () if base.options.no_plugins else configured_servers(base)
+    settings = [found for found in map(server_settings, known) if found is not None]
+    failed = [
+        PluginFailed(plugin=f"{MCP_OWNER}{server.name}", message=f"{server.fault}.", where=server.source)
+        for server in known
+        if server.fault
+    ]
+    return McpServers(settings, opener, root), failed

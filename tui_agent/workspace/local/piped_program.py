@@ -1,0 +1,89 @@
+"""Programs that run beside the session and are talked to through pipes, such as MCP servers.
+
+Invariant: like a command, such a program is a child of the reaper: it ends with this process, even if that is killed.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import anyio
+
+from tui_agent.errors import EnvironmentFault
+from tui_agent.workspace.local.reaper_client import Child, ReaperClient, ReaperError
+from tui_agent.workspace.local.subprocesses import explain_failure
+
+_CHUNK = 1 << 16
+_KILL_GRACE_S = 0.5
+"""Seconds between SIGTERM and SIGKILL."""
+
+
+class PipedProcess:
+    """A running program with a pipe to its input and from its output and errors; see `ports.environment`."""
+
+    def __init__(self, child: Child, stdin: int, stdout: int, stderr: int) -> None:
+        self._child = child
+        self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
+        for descriptor in (stdin, stdout, stderr):
+            os.set_blocking(descriptor, False)
+
+    async def read_output(self) -> bytes:
+        """Return the next bytes of standard output; empty at its end."""
+        return await _read(self._stdout)
+
+    async def read_errors(self) -> bytes:
+        """Return the next bytes of standard error; empty at its end."""
+        return await _read(self._stderr)
+
+    async def write(self, data: bytes) -> None:
+        """Write to the program's standard input. Raises `EnvironmentFault` if it no longer reads."""
+        rest = memoryview(data)
+        while rest:
+            await anyio.wait_writable(self._stdin)
+            try:
+                rest = rest[os.write(self._stdin, rest[:_CHUNK]) :]
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise EnvironmentFault(f"The program does not read its input: {error.strerror}.") from error
+
+    async def end(self, grace_s: float) -> int | None:
+        """Close the program's input, wait `grace_s` seconds for its end, then end it with all its processes.
+
+        Return its exit code, negative for a signal. Nothing else may use the process any more.
+        """
+        with anyio.CancelScope(shield=True):
+            os.close(self._stdin)
+            with anyio.move_on_after(grace_s):
+                await self._child.wait()
+            await self._child.end(_KILL_GRACE_S)
+        self._child.close()
+        os.close(self._stdout)
+        os.close(self._stderr)
+        return self._child.code
+
+
+async def _read(descriptor: int) -> bytes:
+    while True:
+        await anyio.wait_readable(descriptor)
+        with suppress(BlockingIOError):
+            return os.read(descriptor, _CHUNK)
+
+
+def open_piped(
+    argv: Sequence[str], folder: int, cwd: str, env: Mapping[str, str], reaper: ReaperClient
+) -> PipedProcess:
+    """Start a program in the folder of the descriptor `folder`. Blocking. Raises `EnvironmentFault`."""
+    (stdin, own_in), (own_out, stdout), (own_err, stderr) = os.pipe(), os.pipe(), os.pipe()
+    started = None
+    try:
+        started = reaper.launch(argv, folder, env, {0: stdin, 1: stdout, 2: stderr})
+    except (ReaperError, OSError) as error:
+        raise EnvironmentFault(f"{argv[0]} could not be started: {error}") from error
+    finally:
+        own = () if isinstance(started, Child) else (own_in, own_out, own_err)
+        for descriptor in (stdin, stdout, stderr, *own):
+            os.close(descriptor)
+    if not isinstance(started, Child):
+        raise EnvironmentFault(explain_failure(started, argv[0], cwd).message)
+    return PipedProcess(started, own_in, own_out, own_err)
