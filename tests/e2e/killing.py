@@ -166,7 +166,7 @@ class Chain:
             assert running.process.wait(PATIENCE) == 0
         self._check(printed)
         assert printed[-1]["payload"]["kind"] == "run.finished"
-        done = self.program.ask("sessions", "verify", SESSION)
+        done = self.program.run_in_process("sessions", "verify", SESSION)
         assert done.returncode == 0, done.stdout
         self.figures.events += len(self.known)
         ends = (each.payload for each in self.known if isinstance(each, Envelope))

@@ -13,7 +13,6 @@ from tests.e2e.terminal import Terminal
 pytestmark = pytest.mark.e2e
 
 Start = Callable[..., Terminal]
-SIZES = [(120, 40), (80, 24)]
 LEAVING = ("\x1b[?1049l", "\x1b[?25h", "\x1b[?2004l", "\x1b[?1006l")
 """Back to the normal screen, the cursor shown, pasting and the mouse as they were."""
 
@@ -47,11 +46,10 @@ def leave(terminal: Terminal) -> int:
     return terminal.until_end()
 
 
-@pytest.mark.parametrize("size", SIZES)
 def test_a_message_is_answered_and_leaving_tells_how_to_come_back(
-    start: Start, mock: tuple[str, ...], program: Program, size: tuple[int, int]
+    start: Start, mock: tuple[str, ...], program: Program
 ) -> None:
-    with start(*mock, size=size) as terminal:
+    with start(*mock, size=(80, 24)) as terminal:
         terminal.until_text("Ask for a change")
         terminal.send("hello\r")
         terminal.until_text("Hello from the mock.")
@@ -63,7 +61,7 @@ def test_a_message_is_answered_and_leaving_tells_how_to_come_back(
             "the line may be broken where the screen ends"
         )
         assert "Ask for a change" not in terminal.text
-    assert '"title": "Hello from the mock"' in program.ask("sessions", "list", "--json").stdout
+    assert '"title": "Hello from the mock"' in program.run_in_process("sessions", "list", "--json").stdout
 
 
 @pytest.mark.smoke
@@ -128,7 +126,7 @@ def test_a_killed_app_is_taken_up_with_what_was_said(
         assert "Ask for a change" in shown
         terminal.send("go scenario-default\r")
         terminal.until_text("Hello from the mock.")
-    kinds = program.ask("sessions", "show", "latest").stdout
+    kinds = program.run_in_process("sessions", "show", "latest").stdout
     assert "run.resumed" in kinds
 
 
@@ -150,13 +148,11 @@ def test_without_a_model_the_app_opens_and_says_what_can_be_done(start: Start) -
         assert "Traceback" not in shown
 
 
-@pytest.mark.parametrize("size", [(60, 20), (40, 8), (20, 5)])
-def test_small_terminals_are_survived_and_may_grow(
-    start: Start, mock: tuple[str, ...], size: tuple[int, int]
-) -> None:
-    with start(*mock, size=size) as terminal:
-        terminal.until(lambda screen: bool(screen.strip()), "anything")
-        terminal.resize(120, 40)
+def test_small_terminals_are_survived_and_may_grow(start: Start, mock: tuple[str, ...]) -> None:
+    with start(*mock, size=(20, 5)) as terminal:
+        for size in ((40, 8), (60, 20), (120, 40)):
+            terminal.until(lambda screen: bool(screen.strip()), "anything")
+            terminal.resize(*size)
         terminal.until_text("Ask for a change")
         terminal.send("hello\r")
         terminal.until_text("Hello from the mock.")

@@ -82,7 +82,7 @@ def test_the_tree_leads_back_to_a_message_and_forward_to_the_branch_that_was_lef
         assert content(program.workspace) == "two\n"
 
 
-def test_a_fork_works_in_a_folder_of_its_own_and_the_tree_of_each_shows_the_other(program: Program) -> None:
+def test_fork_and_what_if_work_in_folders_of_their_own_and_the_tree_shows_them(program: Program) -> None:
     with talked(program) as terminal:
         two_turns(terminal)
         terminal.send("/fork\r")
@@ -94,27 +94,27 @@ def test_a_fork_works_in_a_folder_of_its_own_and_the_tree_of_each_shows_the_othe
         assert "fork at" in here and "main" in shown
         terminal.send("\x1b[H\r")
         terminal.until(lambda screen: "Tree" not in screen and "Second done." in screen, "the parent")
-    (own,) = program.workspace.parent.glob("work-fork-*")
-    assert content(own) == "two\n"
+        (own,) = program.workspace.parent.glob("work-fork-*")
+        assert content(own) == "two\n"
+        answer_with_another_model(terminal, program)
     sessions = [
-        json.loads(line) for line in program.ask("sessions", "list", "--all", "--json").stdout.splitlines()
+        json.loads(line)
+        for line in program.run_in_process("sessions", "list", "--all", "--json").stdout.splitlines()
     ]
-    assert len(sessions) == 2 and any(row["parent"] for row in sessions)
+    assert len(sessions) == 3 and len([row for row in sessions if row["parent"]]) == 2
 
 
-def test_a_what_if_answers_the_message_again_with_another_model_in_its_own_folder(program: Program) -> None:
-    with talked(program) as terminal:
-        two_turns(terminal)
-        terminal.send("/what-if\r")
-        terminal.until_text("What if")
-        terminal.send("\r")
-        terminal.until_text("type to filter")
-        terminal.send(f"scripted:{program.home}/other.yaml\r")
-        terminal.until(lambda screen: "To         scripted:" in screen, "the chosen model")
-        terminal.send("\r")
-        terminal.until_text("Done in another way.")
-        assert content(program.workspace) == "two\n", "the original is as it was"
-        (own,) = program.workspace.parent.glob("work-what-if-*")
-        assert content(own) == "something else\n"
-        shown = open_tree(terminal)
-        assert "model scripted:" in shown and "again: write two" in shown
+def answer_with_another_model(terminal: Terminal, program: Program) -> None:
+    terminal.send("/what-if\r")
+    terminal.until_text("What if")
+    terminal.send("\r")
+    terminal.until_text("type to filter")
+    terminal.send(f"scripted:{program.home}/other.yaml\r")
+    terminal.until(lambda screen: "To         scripted:" in screen, "the chosen model")
+    terminal.send("\r")
+    terminal.until_text("Done in another way.")
+    assert content(program.workspace) == "two\n", "the original is as it was"
+    (own,) = program.workspace.parent.glob("work-what-if-*")
+    assert content(own) == "something else\n"
+    shown = open_tree(terminal)
+    assert "model scripted:" in shown and "again: write two" in shown

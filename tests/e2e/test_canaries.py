@@ -42,10 +42,17 @@ command = "cat notes.txt >&2; exit 1"
 """
 
 
+SECRETS = {"MY_LOGIN_TOKEN": CANARY}
+
+
 def call(program: Program, *words: str) -> "subprocess.CompletedProcess[str]":
+    return program.run_in_process(*words, environ=SECRETS)
+
+
+def call_process(program: Program, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         program.line(*words),
-        env={**program.environment, "MY_LOGIN_TOKEN": CANARY},
+        env={**program.environment, **SECRETS},
         cwd=program.workspace,
         capture_output=True,
         text=True,
@@ -70,7 +77,7 @@ def recorded(program: Program, tmp_path: Path) -> "subprocess.CompletedProcess[s
     config.mkdir(parents=True)
     (config / "config.toml").write_text(CONFIG)
     model = ("--model", f"scripted:{tmp_path / 'script.yaml'}", "--policy", "bypass")
-    return call(program, "run", f"Use {CANARY} and {ISSUED}.", "--json", *model)
+    return call_process(program, "run", f"Use {CANARY} and {ISSUED}.", "--json", *model)
 
 
 def test_no_secret_stands_in_any_file_or_output(program: Program, tmp_path: Path) -> None:
@@ -130,21 +137,19 @@ def content_of(export: Path, folder: Path) -> bytes:
     return b"".join((*texts, objects.stdout))
 
 
-@pytest.mark.parametrize("form", ["archive", "bundle"])
-def test_exports_of_files_warn_or_are_redacted(program: Program, tmp_path: Path, form: str) -> None:
+def test_exports_of_files_warn_or_are_redacted(program: Program, tmp_path: Path) -> None:
     assert recorded(program, tmp_path).returncode == 0
-    names = {"archive": "x.tar.gz", "bundle": "x.bundle"}
-    plain, redacted = program.home / names[form], program.home / f"clean-{names[form]}"
-    export = ("sessions", "export", "latest", "--format", form)
-    assert call(program, *export, "-o", str(plain)).stderr == WARNING
-    assert call(program, *export, "--redact", "-o", str(redacted)).stderr == ""
-    assert set(found(content_of(plain, tmp_path / "plain"))) >= {CANARY, ISSUED}
-    assert found(content_of(redacted, tmp_path / "redacted")) == []
-    if form == "archive":
-        imported = call(program, "sessions", "import", str(redacted))
-        assert (imported.returncode, imported.stderr) == (0, "")
-        session = imported.stdout.split(":")[0].split()[0]
-        assert call(program, "sessions", "verify", session).returncode == 0
-        out = tmp_path / "out"
-        assert call(program, "checkout-part", session, "-1", str(out)).returncode == 0
-        assert (out / "notes.txt").read_text() == "[redacted: MY_LOGIN_TOKEN] [redacted: github token]\n"
+    for form, name in (("bundle", "x.bundle"), ("archive", "x.tar.gz")):
+        plain, redacted = program.home / name, program.home / f"clean-{name}"
+        export = ("sessions", "export", "latest", "--format", form)
+        assert call(program, *export, "-o", str(plain)).stderr == WARNING, form
+        assert call(program, *export, "--redact", "-o", str(redacted)).stderr == "", form
+        assert set(found(content_of(plain, tmp_path / f"{form}-plain"))) >= {CANARY, ISSUED}, form
+        assert found(content_of(redacted, tmp_path / f"{form}-redacted")) == [], form
+    imported = call(program, "sessions", "import", str(redacted))
+    assert (imported.returncode, imported.stderr) == (0, "")
+    session = imported.stdout.split(":")[0].split()[0]
+    assert call(program, "sessions", "verify", session).returncode == 0
+    out = tmp_path / "out"
+    assert call(program, "checkout-part", session, "-1", str(out)).returncode == 0
+    assert (out / "notes.txt").read_text() == "[redacted: MY_LOGIN_TOKEN] [redacted: github token]\n"

@@ -40,9 +40,9 @@ def test_a_session_killed_in_a_subtask_closes_it_and_goes_on(program: Program) -
     running.kill()
     running.communicate()
     assert (program.workspace / "one.txt").read_text() == "1"
-    done = program.run("run", "what now?", "--session", "ses_killed", "--json", *model)
+    done = program.run_in_process("run", "what now?", "--session", "ses_killed", "--json", *model)
     assert done.returncode == 0, done.stderr
-    events = parsed(program.ask("sessions", "show", "ses_killed", "--json").stdout)
+    events = parsed(program.run_in_process("sessions", "show", "ses_killed", "--json").stdout)
     ended = [event for event in events if event["payload"]["kind"] == "agent.finished"]
     assert [(event["agent"], event["payload"]["reason"]) for event in ended] == [("subtask-1", "interrupted")]
     assert ended[0]["payload"]["files_created"] == ["one.txt"]
@@ -52,4 +52,4 @@ def test_a_session_killed_in_a_subtask_closes_it_and_goes_on(program: Program) -
         if event["payload"]["kind"] == "tool.finished" and event["payload"]["name"] == "spawn_subtask"
     )
     assert told["status"] == "lost" and "one.txt" in str(told["content"])
-    assert program.ask("sessions", "verify", "ses_killed").returncode == 0
+    assert program.run_in_process("sessions", "verify", "ses_killed").returncode == 0

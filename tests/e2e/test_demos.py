@@ -92,20 +92,20 @@ def test_a_demo_ends_with_its_turn_taken_back_and_brought_forward_again(played: 
     commits = [each["commit"] for each in payloads if each["kind"].startswith("checkpoint.ta")]
     restored = [each["commit"] for each in payloads if each["kind"] == "checkpoint.restored"]
     assert restored[0] != commits[-1]
-    told = json.loads(played.program.run("trace", "latest", "--json").stdout)
+    told = json.loads(played.program.run_in_process("trace", "latest", "--json").stdout)
     spent = [each["cost_usd"] for each in payloads if each["kind"] == "model.responded"]
     assert spent and set(spent) == {None} and told["cost_usd"] is None  # nobody pays for a scripted model
 
 
 def test_a_demo_leaves_nothing_behind_but_its_session(program: Program) -> None:
-    done = program.run("demo", "bugfix", "--headless")
+    done = program.run_in_process("demo", "bugfix", "--headless")
     assert done.returncode == 0, done.stderr
     assert "status: success" in done.stdout
-    listed = json.loads(program.ask("sessions", "list", "--all", "--json").stdout)
+    listed = json.loads(program.run_in_process("sessions", "list", "--all", "--json").stdout)
     assert not Path(listed["workspace"]).exists()
 
 
 def test_a_demo_overwrites_nothing(program: Program) -> None:
-    done = program.run("demo", "bugfix", "--headless", "--cwd", str(program.workspace))
+    done = program.run_in_process("demo", "bugfix", "--headless", "--cwd", str(program.workspace))
     assert done.returncode == 2
     assert "not empty" in done.stderr

@@ -64,7 +64,7 @@ def script(program: Program, text: str) -> tuple[str, ...]:
 
 def whole(program: Program) -> None:
     """All sessions are as they should be."""
-    done = program.ask("sessions", "verify", "--all")
+    done = program.run_in_process("sessions", "verify", "--all")
     assert done.returncode == 0, done.stdout
 
 
@@ -75,14 +75,14 @@ def test_a_run_that_cannot_record_its_prompt_says_so_and_runs_nothing(
     on_disk: Program, disk: SmallDisk
 ) -> None:
     words = script(on_disk, f"{HELLO}  - calls: [{{run_command: {{command: touch ran}}}}]\n  - text: Done.\n")
-    assert on_disk.run("run", "one", *words).returncode == 0
+    assert on_disk.run_in_process("run", "one", *words).returncode == 0
     disk.fill()
     done = on_disk.run("run", "two", "--continue", *words)
     assert done.returncode != 0
     assert "space" in done.stderr and "Traceback" not in done.stderr
     assert not (on_disk.workspace / "ran").exists()
     disk.free()
-    assert on_disk.run("run", "two", "--continue", *words).returncode == 0
+    assert on_disk.run_in_process("run", "two", "--continue", *words).returncode == 0
     assert (on_disk.workspace / "ran").exists()
     whole(on_disk)
 
@@ -109,29 +109,29 @@ def test_a_disk_that_fills_up_in_a_turn_stops_before_the_next_call(
     assert not (on_disk.workspace / "second").exists()
     assert told - float((on_disk.workspace / "full").read_text()) < 5
     disk.free()
-    assert on_disk.run("run", "again", "--session", "ses_filled", *mock).returncode == 0
+    assert on_disk.run_in_process("run", "again", "--session", "ses_filled", *mock).returncode == 0
     whole(on_disk)
-    shown = on_disk.ask("sessions", "show", "ses_filled", "--json").stdout
+    shown = on_disk.run_in_process("sessions", "show", "ses_filled", "--json").stdout
     kinds = [json.loads(line)["payload"]["kind"] for line in shown.splitlines()]
     assert kinds.count("tool.started") == 1 and kinds.count("tool.finished") == kinds.count("tool.called")
 
 
 def test_an_export_to_a_full_disk_says_so_and_leaves_no_half_file(program: Program, disk: SmallDisk) -> None:
     write = "answers:\n  - calls: [{write_file: {path: new.txt, content: new}}]\n  - text: Done.\n"
-    assert program.run("run", "one", *script(program, write)).returncode == 0
+    assert program.run_in_process("run", "one", *script(program, write)).returncode == 0
     out = disk.place / "exports"
     out.mkdir()
     forms = ("html", "archive", "bundle", "jsonl")
     exports = [("sessions", "export", "latest", "--format", form, "-o", str(out / form)) for form in forms]
     disk.fill()
     for words in exports:
-        done = program.ask(*words)
+        done = program.run_in_process(*words)
         assert done.returncode != 0, (words, done.stdout, done.stderr)
         assert "space" in done.stderr and "Traceback" not in done.stderr, (words, done.stderr)
         assert list(out.iterdir()) == [], words
     disk.free()
     for words in exports:
-        done = program.ask(*words)
+        done = program.run_in_process(*words)
         assert done.returncode == 0, (words, done.stderr)
 
 
@@ -139,23 +139,27 @@ def test_an_import_or_a_fork_on_a_full_disk_says_so_and_leaves_no_half_session(
     program: Program, on_disk: Program, disk: SmallDisk
 ) -> None:
     long = "answers:\n  - calls: [{write_file: {path: new.txt, content: new}}]\n  - text: Done.\n"
-    assert on_disk.run("run", "one", "--session", "ses_one", *script(on_disk, long)).returncode == 0
+    assert (
+        on_disk.run_in_process("run", "one", "--session", "ses_one", *script(on_disk, long)).returncode == 0
+    )
     archive = program.workspace / "one.tar.gz"
     assert (
-        on_disk.run("sessions", "export", "ses_one", "--format", "archive", "-o", str(archive)).returncode
+        on_disk.run_in_process(
+            "sessions", "export", "ses_one", "--format", "archive", "-o", str(archive)
+        ).returncode
         == 0
     )
     disk.fill()
     for words in (("import", str(archive)), ("fork", "ses_one", "--at", "5")):
-        done = on_disk.run("sessions", *words)
+        done = on_disk.run_in_process("sessions", *words)
         assert done.returncode != 0, words
         assert "space" in done.stderr and "Traceback" not in done.stderr, done.stderr
-        listed = on_disk.ask("sessions", "list", "--json")
+        listed = on_disk.run_in_process("sessions", "list", "--json")
         assert listed.returncode == 0, listed.stderr
         assert [json.loads(line)["id"] for line in listed.stdout.splitlines()] == ["ses_one"]
     disk.free()
     for words in (("import", str(archive)), ("fork", "ses_one", "--at", "5")):
-        done = on_disk.run("sessions", *words)
+        done = on_disk.run_in_process("sessions", *words)
         assert done.returncode == 0, done.stderr
     whole(on_disk)
 
@@ -181,7 +185,7 @@ def test_a_draft_that_cannot_be_kept_is_told_in_the_app(on_disk: Program, disk: 
 
 
 def kinds_of(program: Program, session: str) -> list[dict[str, object]]:
-    shown = program.ask("sessions", "show", session, "--json").stdout
+    shown = program.run_in_process("sessions", "show", session, "--json").stdout
     return [json.loads(line)["payload"] for line in shown.splitlines()]
 
 
@@ -207,18 +211,18 @@ def test_a_revert_that_has_no_room_says_so_and_changes_no_file(on_disk: Program,
         "  - text: Gone.\n"
     )
     words = ("--session", "ses_r", "-m", f"scripted:{path}", "--policy", "bypass")
-    assert program.run("run", "one", *words).returncode == 0
+    assert program.run_in_process("run", "one", *words).returncode == 0
     content = (place / "big").read_bytes()
-    assert program.run("run", "two", *words).returncode == 0
+    assert program.run_in_process("run", "two", *words).returncode == 0
     revert = ("sessions", "revert", "ses_r", "--to", str(seq_before(program, "ses_r", "two")))
     for left in (0, 400_000):  # bytes that the log still finds, and the file does not
         disk.fill(but=left)
-        done = program.run(*revert)
+        done = program.run_in_process(*revert)
         assert done.returncode != 0, left
         assert "space" in done.stderr and "Traceback" not in done.stderr, done.stderr
         assert {each.name for each in place.iterdir()} == {"small"}
         disk.free()
-    done = program.run(*revert)
+    done = program.run_in_process(*revert)
     assert done.returncode == 0, done.stderr
     assert (place / "big").read_bytes() == content and not (place / "small").exists()
     whole(program)
@@ -233,16 +237,16 @@ def test_a_checkpoint_that_has_no_room_is_told_and_taken_once_there_is_some(
         f"{HELLO}  - calls: [{{run_command: {{command: '{big}'}}}}]\n  - text: Made.\n"
         "  - calls: [{run_command: {command: echo more > more}}]\n  - text: More.\n",
     )
-    assert on_disk.run("run", "one", "--session", "ses_c", *words).returncode == 0
+    assert on_disk.run_in_process("run", "one", "--session", "ses_c", *words).returncode == 0
     disk.fill(but=1_500_000)
-    done = on_disk.run("run", "two", "--session", "ses_c", *words)
+    done = on_disk.run_in_process("run", "two", "--session", "ses_c", *words)
     assert (done.returncode, (on_disk.workspace / "big").stat().st_size) == (0, 3_000_000), done.stderr
     told = [one for one in kinds_of(on_disk, "ses_c") if one["kind"] == "error.raised"]
     assert told and all("space" in f"{one['message']} {one['hint']}" for one in told), told
     disk.free()
-    assert on_disk.run("run", "three", "--session", "ses_c", *words).returncode == 0
+    assert on_disk.run_in_process("run", "three", "--session", "ses_c", *words).returncode == 0
     to = str(seq_before(on_disk, "ses_c", "three"))
-    assert on_disk.run("sessions", "revert", "ses_c", "--to", to).returncode == 0
+    assert on_disk.run_in_process("sessions", "revert", "ses_c", "--to", to).returncode == 0
     assert not (on_disk.workspace / "more").exists()
     whole(on_disk)
 
@@ -250,12 +254,12 @@ def test_a_checkpoint_that_has_no_room_is_told_and_taken_once_there_is_some(
 def test_a_setting_that_cannot_be_written_is_told_and_the_old_one_stays(
     on_disk: Program, disk: SmallDisk
 ) -> None:
-    assert on_disk.run("plugins", "disable", "todo").returncode == 0
-    before = on_disk.run("plugins", "list", "--json").stdout
+    assert on_disk.run_in_process("plugins", "disable", "todo").returncode == 0
+    before = on_disk.run_in_process("plugins", "list", "--json").stdout
     disk.fill()
-    done = on_disk.run("plugins", "disable", "search")
+    done = on_disk.run_in_process("plugins", "disable", "search")
     assert done.returncode != 0
     assert "space" in done.stderr and "Traceback" not in done.stderr, done.stderr
-    assert on_disk.run("plugins", "list", "--json").stdout == before
+    assert on_disk.run_in_process("plugins", "list", "--json").stdout == before
     disk.free()
-    assert on_disk.run("plugins", "disable", "search").returncode == 0
+    assert on_disk.run_in_process("plugins", "disable", "search").returncode == 0

@@ -64,7 +64,7 @@ def test_json_prints_every_event_as_it_stands_in_the_log(program: Program, mock:
     assert kinds(printed)[:2] == ["session.started", "run.started"]
     assert kinds(printed)[-1] == "run.finished"
     assert kinds(printed).count("tool.finished") == 30
-    shown = program.run("sessions", "show", "latest", "--json")
+    shown = program.run_in_process("sessions", "show", "latest", "--json")
     assert events(shown.stdout) == printed
 
 
@@ -72,7 +72,7 @@ def test_the_log_has_model_and_effort_as_asked_and_as_sent_and_never_the_key(
     program: Program, model_url: str
 ) -> None:
     words = ["-m", "openai-responses/gpt-x", "--base-url", model_url, "--reasoning-effort", "minimal"]
-    done = program.run("run", "hello", "--json", *words)
+    done = program.run_in_process("run", "hello", "--json", *words)
     assert done.returncode == 0, done.stderr
     [started] = [one["payload"] for one in events(done.stdout) if one["payload"]["kind"] == "run.started"]
     assert {name: started["model"][name] for name in ("provider", "model", "effort", "effective_effort")} == {
@@ -96,7 +96,7 @@ def test_a_run_uses_the_model_that_the_app_remembers_where_nothing_else_names_on
     (program.data / FILE_NAME).write_text(chosen.to_json())
     models = []
     for words in ((), ("-m", "openai-chat/given", "--base-url", model_url)):
-        done = program.run("run", "hello", "--json", *words)
+        done = program.run_in_process("run", "hello", "--json", *words)
         assert (done.returncode, done.stderr) == (0, "")
         models += [
             event["payload"]["model"]["model"]
@@ -114,26 +114,25 @@ def test_a_prompt_comes_from_standard_input(program: Program, mock: tuple[str, .
 
 
 def test_a_prompt_may_look_like_an_option(program: Program, mock: tuple[str, ...]) -> None:
-    done = program.run("run", "--json", *mock, "--", "--version")
+    done = program.run_in_process("run", "--json", *mock, "--", "--version")
     assert '"text":"--version"' in done.stdout
 
 
 def test_continue_goes_on_with_the_newest_session(program: Program, mock: tuple[str, ...]) -> None:
-    first = program.run("run", "one", *mock).stdout.splitlines()[-1]
-    again = program.run("run", "two", "--continue", *mock).stdout.splitlines()[-1]
-    other = program.run("run", "three", *mock).stdout.splitlines()[-1]
+    first = program.run_in_process("run", "one", *mock).stdout.splitlines()[-1]
+    again = program.run_in_process("run", "two", "--continue", *mock).stdout.splitlines()[-1]
+    other = program.run_in_process("run", "three", *mock).stdout.splitlines()[-1]
     assert first == again != other
-    listed = events(program.ask("sessions", "list", "--json").stdout)
+    listed = events(program.run_in_process("sessions", "list", "--json").stdout)
     assert len(listed) == 2
     assert f"session: {listed[1]['id']}" == first
 
 
 def test_nothing_coloured_goes_into_a_pipe(program: Program, mock: tuple[str, ...]) -> None:
-    outputs = [program.run("run", "hello", *mock)]
+    outputs = [program.run("run", "hello", *mock), program.run("sessions", "list")]
     outputs += [
-        program.run(*words)
+        program.run_in_process(*words)
         for words in (
-            ["sessions", "list"],
             ["sessions", "show", "latest"],
             ["trace", "latest", "--spans"],
             ["themes", "preview", "night"],
@@ -158,7 +157,7 @@ def test_nothing_coloured_goes_into_a_pipe(program: Program, mock: tuple[str, ..
 def test_what_cannot_start_says_so_in_one_line(
     program: Program, words: list[str], status: int, says: str
 ) -> None:
-    done = program.run("run", *words)
+    done = program.run_in_process("run", *words)
     assert (done.returncode, done.stdout) == (status, "")
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
@@ -166,14 +165,14 @@ def test_what_cannot_start_says_so_in_one_line(
 
 def test_a_provider_that_refuses_the_key_is_a_models_failure(program: Program) -> None:
     text = "answers:\n  - faults: [{kind: auth, message: bad key, status: 401}]\n    text: x\n"
-    done = program.run("run", "hello", "-m", script(program.home, text))
+    done = program.run_in_process("run", "hello", "-m", script(program.home, text))
     assert done.returncode == 5
     assert "bad key" in done.stderr
     assert "status: model_error" in done.stdout
 
 
 def test_a_budget_ends_the_run_with_its_status(program: Program, mock: tuple[str, ...]) -> None:
-    done = program.run("run", "go scenario-tools", "--max-parts", "4", *mock)
+    done = program.run_in_process("run", "go scenario-tools", "--max-parts", "4", *mock)
     assert done.returncode == 3
     assert "status: part_limit" in done.stdout
     assert "4" in done.stderr
@@ -185,7 +184,7 @@ answers:
   - calls: [{write_file: {path: new.txt, content: x}}]
   - text: I may not write.
 """
-    done = program.run("run", "write it", "-m", script(program.home, text), "--policy", "plan")
+    done = program.run_in_process("run", "write it", "-m", script(program.home, text), "--policy", "plan")
     assert done.returncode == 4
     assert done.stdout.startswith("I may not write.\nstatus: denied\n")
     assert not (program.workspace / "new.txt").exists()
@@ -214,14 +213,14 @@ def test_a_killed_run_is_taken_up_again(program: Program, mock: tuple[str, ...])
     assert found[0]["session"] == seen[0]["session"]
     resumed = next(event["payload"] for event in found if event["payload"]["kind"] == "run.resumed")
     assert resumed["clean"] is False
-    whole = events(program.ask("sessions", "show", "latest", "--json").stdout)
+    whole = events(program.run_in_process("sessions", "show", "latest", "--json").stdout)
     assert [event["seq"] for event in whole] == list(range(len(whole)))
     assert whole[: len(seen)] == seen
 
 
 def test_the_trace_tells_what_a_session_did(program: Program, mock: tuple[str, ...]) -> None:
-    program.run("run", "go scenario-tools", *mock)
-    told = json.loads(program.run("trace", "latest", "--json").stdout)
+    program.run_in_process("run", "go scenario-tools", *mock)
+    told = json.loads(program.run_in_process("trace", "latest", "--json").stdout)
     assert told["tools"] == {"read_file": 30}
     assert told["model_calls"] == 31
     assert told["final_answer"].startswith("All read.")
@@ -231,7 +230,7 @@ def test_the_trace_tells_what_a_session_did(program: Program, mock: tuple[str, .
 def test_two_runs_of_one_session_cannot_hold_it_at_once(program: Program, mock: tuple[str, ...]) -> None:
     with program.start("run", "go scenario-slow", "--json", "--session", "shared", *mock) as running:
         wait_for(running, "model.delta")
-        second = program.run("run", "hello", "--session", "shared", *mock)
+        second = program.run_in_process("run", "hello", "--session", "shared", *mock)
         running.send_signal(signal.SIGTERM)
         running.communicate(timeout=30)
     assert second.returncode == 2
@@ -240,9 +239,9 @@ def test_two_runs_of_one_session_cannot_hold_it_at_once(program: Program, mock: 
 
 def test_models_check_asks_the_model(program: Program, mock: tuple[str, ...]) -> None:
     name, base, url = mock[1:]
-    done = program.run("models", "check", name, base, url, "--json")
+    done = program.run_in_process("models", "check", name, base, url, "--json")
     assert json.loads(done.stdout)["answer"] == "Hello from the mock."
-    wrong = program.run("models", "check", "mock", "--base-url", "http://127.0.0.1:9/v1")
+    wrong = program.run_in_process("models", "check", "mock", "--base-url", "http://127.0.0.1:9/v1")
     assert wrong.returncode == 5
     assert "127.0.0.1:9" in wrong.stderr
 
@@ -268,8 +267,8 @@ def test_what_plugins_print_stays_out_of_the_output_and_a_broken_one_is_told(
 def test_a_session_that_had_its_turns_ends_with_the_status_of_a_budget(
     program: Program, mock: tuple[str, ...]
 ) -> None:
-    assert program.run("run", "one", "--max-turns", "1", *mock).returncode == 0
-    done = program.run("run", "two", "--continue", "--max-turns", "1", *mock)
+    assert program.run_in_process("run", "one", "--max-turns", "1", *mock).returncode == 0
+    done = program.run_in_process("run", "two", "--continue", "--max-turns", "1", *mock)
     assert done.returncode == 3
     assert "This session has reached its limit of one turn." in done.stderr
 
@@ -277,7 +276,7 @@ def test_a_session_that_had_its_turns_ends_with_the_status_of_a_budget(
 def test_a_cost_limit_over_a_model_without_a_known_price_is_told(
     program: Program, mock: tuple[str, ...]
 ) -> None:
-    done = program.run("run", "hello", "--max-cost", "1", *mock)
+    done = program.run_in_process("run", "hello", "--max-cost", "1", *mock)
     assert done.returncode == 0
     assert done.stderr == (
         "tui-agent: The price of mock is unknown, so the cost limit of $1.00 cannot be enforced. "
@@ -331,7 +330,7 @@ def test_a_person_at_a_terminal_sees_what_the_agent_does_and_a_pipe_only_the_ans
 def test_without_a_prompt_the_task_is_read_from_a_pipe(program: Program, mock: tuple[str, ...]) -> None:
     done = program.run("run", *mock, stdin="hello\n")
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, "Hello from the mock.")
-    empty = program.run("run", *mock)
+    empty = program.run_in_process("run", *mock)
     assert (empty.returncode, empty.stderr) == (
         2,
         'tui-agent: The prompt is empty. Describe the task: tui-agent run "…"\n',

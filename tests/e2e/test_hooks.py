@@ -40,7 +40,7 @@ def hook(program: Program, script: str) -> None:
 
 
 def run(program: Program, *more: str) -> tuple[int, list[dict[str, Any]]]:
-    done = program.run(
+    done = program.run_in_process(
         "run", "go", "--json", "--model", "scripted:script.yaml", "--policy", "accept-edits", *more
     )
     return done.returncode, [json.loads(line)["payload"] for line in done.stdout.splitlines()]
@@ -115,13 +115,13 @@ def test_a_projects_hook_runs_only_when_it_is_trusted_and_as_it_was(program: Pro
     (own / "h.sh").write_text("touch ran; echo mine >&2; exit 2\n")
     status, _ = run(program)
     assert status != 0 and not (program.workspace / "ran").exists()
-    assert program.run("trust", "--yes").returncode == 0
+    assert program.run_in_process("trust", "--yes").returncode == 0
     _, events = run(program)
     assert (program.workspace / "ran").exists()
     assert [(one["source"], one["reason"]) for one in ran(events)] == [("project", "mine")]
 
 
 def test_hooks_are_listed(program: Program, asked: Path) -> None:
-    shown = program.run("config", "show").stdout
+    shown = program.run_in_process("config", "show").stdout
     assert "hook.0" in shown and "bash ~/hook.sh" in shown
-    assert "before_tool bash ~/hook.sh" in program.run("doctor").stdout
+    assert "before_tool bash ~/hook.sh" in program.run_in_process("doctor").stdout

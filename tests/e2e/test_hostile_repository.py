@@ -138,9 +138,8 @@ def test_a_run_that_trusts_them_uses_them_so_the_traps_are_real(opened: Opened) 
     opened.nothing_happened()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_questions_to_the_command_line_run_nothing(opened: Opened) -> None:
+    for words in (
         ("doctor",),
         ("config", "show"),
         ("models", "list"),
@@ -150,27 +149,22 @@ def test_a_run_that_trusts_them_uses_them_so_the_traps_are_real(opened: Opened) 
         ("sessions", "list"),
         ("trust",),
         ("policy", "check", "--", "git", "status"),
-    ],
-)
-def test_questions_to_the_command_line_run_nothing(opened: Opened, words: tuple[str, ...]) -> None:
-    subprocess.run(
-        opened.program.line(*words),
-        capture_output=True,
-        env=opened.environment,
-        cwd=opened.hostile.folder,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    opened.nothing_happened()
+    ):
+        subprocess.run(
+            opened.program.line(*words),
+            capture_output=True,
+            env=opened.environment,
+            cwd=opened.hostile.folder,
+            timeout=60,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        assert (opened.hostile.fired(), opened.asked()) == ([], False), words
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
-def test_the_app_asks_first_and_nothing_happens_without_trust(
-    opened: Opened, mock: tuple[str, ...], size: tuple[int, int]
-) -> None:
+def test_the_app_asks_first_and_nothing_happens_without_trust(opened: Opened, mock: tuple[str, ...]) -> None:
     line = opened.program.line(*mock, "--policy", "accept-edits")
-    with Terminal(line, size=size, cwd=opened.hostile.folder, environment=opened.environment) as terminal:
+    with Terminal(line, size=(80, 24), cwd=opened.hostile.folder, environment=opened.environment) as terminal:
         terminal.until_text("Trust this folder's configuration?")
         terminal.press_until("\x1b[A", lambda screen: "› Q  Quit" not in screen, "another row")
         terminal.press_until("v", lambda screen: "scroll" in screen, "a file's content")

@@ -128,4 +128,4 @@ def test_a_summary_cut_by_a_kill_is_made_by_the_next_run(
         assert said[-1] in ("user", "tool") and ("tools" not in body or TASK in json.dumps(body["messages"]))
     history = fold(ModelMessages(), current_branch(records))
     assert not faults_in(history) and "All done." in str(history[-1])
-    assert program.ask("sessions", "verify", SESSION).returncode == 0
+    assert program.run_in_process("sessions", "verify", SESSION).returncode == 0

@@ -192,7 +192,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
         done = program.run("run", TASK, "--model", "small", "--policy", "bypass", "--json")
         assert done.returncode == 0, done.stderr
         first = len(provider.of())
-        again = program.run("run", LATER, "--continue", "--model", "small", "--policy", "bypass")
+        again = program.run_in_process("run", LATER, "--continue", "--model", "small", "--policy", "bypass")
         assert again.returncode == 0, again.stderr
     assert "round(" in (program.workspace / "src" / "cart.py").read_text()
     return Played(provider, [json.loads(line) for line in done.stdout.splitlines()], first)

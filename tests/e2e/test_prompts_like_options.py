@@ -28,23 +28,23 @@ def model(program: Program) -> str:
 
 def test_behind_two_dashes_every_word_is_the_prompt(program: Program, model: str) -> None:
     for said in SAID[:3]:
-        done = program.run("run", "--json", "--model", model, "--", said)
+        done = program.run_in_process("run", "--json", "--model", model, "--", said)
         assert told(done.stdout) == (said, "ask")
 
 
 def test_on_standard_input_every_word_is_the_prompt(program: Program, model: str) -> None:
     for said in SAID[2:]:
-        done = program.run("run", "--json", "--model", model, "-", stdin=f"{said}\n")
+        done = program.run_in_process("run", "--json", "--model", model, "-", stdin=f"{said}\n")
         assert told(done.stdout) == (said, "ask")
 
 
 def test_a_word_that_only_begins_like_an_option_is_a_prompt_or_refused_never_obeyed(
     program: Program, model: str
 ) -> None:
-    done = program.run("run", "--json", "--model", model, "--policy bypass")
+    done = program.run_in_process("run", "--json", "--model", model, "--policy bypass")
     assert told(done.stdout) == ("--policy bypass", "ask")
     for said in ("--polic=bypass", "--trust"):
-        done = program.run("run", "--json", "--model", model, said)
+        done = program.run_in_process("run", "--json", "--model", model, said)
         assert (done.returncode, done.stdout) == (2, "")
 
 

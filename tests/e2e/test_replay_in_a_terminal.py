@@ -1,6 +1,5 @@
 """A replay in a pseudo terminal: real keys, a recorded log, nothing written."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,16 +21,10 @@ def folder(program: Program) -> Path:
     return found
 
 
-def begun(program: Program, size: tuple[int, int]) -> Callable[..., Terminal]:
+@pytest.mark.smoke
+def test_a_replay_moves_plays_and_leaves_and_writes_nothing(program: Program, folder: Path) -> None:
     line = program.line("replay", SESSION, "--to", "150", "--speed", "4")
-    return lambda: Terminal(line, size=size, cwd=program.workspace, environment=program.environment)
-
-
-@pytest.mark.parametrize("size", [pytest.param((120, 40), marks=pytest.mark.smoke), (80, 24)])
-def test_a_replay_moves_plays_and_leaves_and_writes_nothing(
-    program: Program, folder: Path, size: tuple[int, int]
-) -> None:
-    with begun(program, size)() as terminal:
+    with Terminal(line, size=(120, 40), cwd=program.workspace, environment=program.environment) as terminal:
         for words in ("event 150 of 196", "REPLAY", "FAILED tests/test_report.py", "$0.086 of $0.097"):
             terminal.until_text(words)
         terminal.send("\x1b[D\x1b[D")

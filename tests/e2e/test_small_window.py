@@ -76,5 +76,7 @@ def test_the_task_stays_whole_with_a_handful_of_summaries_and_a_later_run_is_ref
         told = done.stderr.splitlines()
         assert len(told) == len(set(told)) <= 3 and any("context_window" in line for line in told), told
         before = provider.refused
-        again = program.run("run", "Go on.", "--continue", "--model", "small", "--policy", "bypass")
+        again = program.run_in_process(
+            "run", "Go on.", "--continue", "--model", "small", "--policy", "bypass"
+        )
         assert again.returncode == 0 and provider.refused == before, again.stderr

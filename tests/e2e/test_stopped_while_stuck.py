@@ -59,9 +59,9 @@ def test_sigterm_ends_a_run_whatever_it_computes(program: Program, tmp_path: Pat
     )
     with (program.workspace / "held").open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)  # the job is gone; otherwise the test's time limit ends this
-    shown = program.run("sessions", "show", "latest", "--json").stdout.splitlines()
+    shown = program.run_in_process("sessions", "show", "latest", "--json").stdout.splitlines()
     assert [json.loads(line)["seq"] for line in shown] == list(range(len(shown)))
-    assert program.run("sessions", "verify", "latest").returncode == 0
+    assert program.run_in_process("sessions", "verify", "latest").returncode == 0
 
 
 @only_where(hasattr(os, "pidfd_open"), "watches processes by descriptors, which this system has not")

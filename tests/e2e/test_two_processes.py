@@ -18,7 +18,7 @@ pytestmark = pytest.mark.e2e
 def test_twenty_openers_and_every_verb_at_once_leave_the_session_whole(
     program: Program, mock: tuple[str, ...], tmp_path: Path
 ) -> None:
-    assert program.run("run", "hello", "--session", "s1", *mock).returncode == 0
+    assert program.run_in_process("run", "hello", "--session", "s1", *mock).returncode == 0
     with program.start("run", "go scenario-slow", "--json", "--session", "s1", *mock) as holder:
         seen = wait_for(holder, "model.delta")
         context, openers = processes(), []
@@ -54,14 +54,14 @@ def test_twenty_openers_and_every_verb_at_once_leave_the_session_whole(
     assert all("Traceback" not in err for _, err in ended.values()), ended
     assert codes["rm"] != 0 and codes["revert"] != 0, codes
     assert {name for name, code in codes.items() if code} == {"rm", "revert"}, ended
-    whole = events(program.ask("sessions", "show", "s1", "--json").stdout)
+    whole = events(program.run_in_process("sessions", "show", "s1", "--json").stdout)
     printed = [*seen, *events(rest)]
     assert [event["seq"] for event in whole] == list(range(len(whole)))
     kinds = {event["seq"]: event["payload"]["kind"] for event in whole}
     assert all(kinds[event["seq"]] == event["payload"]["kind"] for event in printed)
     fork = json.loads(ended["fork"][0])["id"]
     for name in ("s1", fork):
-        verified = program.ask("sessions", "verify", name)
+        verified = program.run_in_process("sessions", "verify", name)
         assert verified.returncode == 0, verified.stdout
 
 
@@ -73,7 +73,7 @@ def test_a_session_whose_workspace_is_gone_is_still_read_everywhere(
     write = program.home / "script.yaml"
     write.write_text("answers:\n  - calls: [{write_file: {path: new.txt, content: new}}]\n  - text: Done.\n")
     words = ("-m", f"scripted:{write}", "--policy", "bypass", "-C", str(place))
-    assert program.run("run", "one", "--session", "ses_gone", *words).returncode == 0
+    assert program.run_in_process("run", "one", "--session", "ses_gone", *words).returncode == 0
     subprocess.run(["rm", "-r", str(place)], check=True)
     for verb in (
         ("sessions", "list"),
@@ -85,9 +85,9 @@ def test_a_session_whose_workspace_is_gone_is_still_read_everywhere(
         ("trace", "ses_gone"),
         ("replay", "ses_gone", "--headless"),
     ):
-        done = program.ask(*verb)
+        done = program.run_in_process(*verb)
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), (verb, done.stderr)
-    opened = program.run("run", "two", "--session", "ses_gone", *mock)
+    opened = program.run_in_process("run", "two", "--session", "ses_gone", *mock)
     assert opened.returncode == 2
     assert str(place) in opened.stderr and "was not found" in opened.stderr and opened.stderr.count("\n") == 1
 
@@ -102,7 +102,7 @@ def test_without_its_texts_a_session_is_still_read_and_says_what_is_missing(
     script.write_text(LONG)
     words = ("-m", f"scripted:{script}", "--policy", "bypass")
     prompt = "a long prompt " * 2_000
-    assert program.run("run", prompt, "--session", "ses_poor", *words).returncode == 0
+    assert program.run_in_process("run", prompt, "--session", "ses_poor", *words).returncode == 0
     blobs = list((program.data / "sessions" / "ses_poor" / "blobs").iterdir())
     assert len(blobs) >= 2
     for blob in blobs:
@@ -115,16 +115,16 @@ def test_without_its_texts_a_session_is_still_read_and_says_what_is_missing(
         ("trace", "ses_poor"),
         ("replay", "ses_poor", "--headless"),
     ):
-        done = program.ask(*verb)
+        done = program.run_in_process(*verb)
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), (verb, done.stderr)
     for form in ("html", "markdown", "jsonl", "archive"):
         out = tmp_path / f"poor.{form}"
-        done = program.ask("sessions", "export", "ses_poor", "--format", form, "-o", str(out))
+        done = program.run_in_process("sessions", "export", "ses_poor", "--format", form, "-o", str(out))
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), (form, done.stderr)
         if form in ("html", "markdown"):
             assert "missing" in out.read_text() or "not there" in out.read_text(), form
-    verified = program.ask("sessions", "verify", "ses_poor")
+    verified = program.run_in_process("sessions", "verify", "ses_poor")
     assert verified.returncode == 1 and "missing or damaged" in verified.stdout
-    again = program.run("run", "hello", "--session", "ses_poor", *mock)
+    again = program.run_in_process("run", "hello", "--session", "ses_poor", *mock)
     assert "Traceback" not in again.stderr
     assert again.returncode == 0 or "missing" in again.stderr, again.stderr
