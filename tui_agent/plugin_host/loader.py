@@ -18,6 +18,7 @@ from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_api import API_VERSION
 from tui_agent.plugin_functions import DECORATED
 from tui_agent.plugin_host.api import OwnedApi
+from tui_agent.plugin_host.crash_marks import CrashMarks
 from tui_agent.plugin_host.discover import FoundPlugin, PluginPlaces, discover
 from tui_agent.plugin_host.modules import (
     files_state,
@@ -32,6 +33,7 @@ from tui_agent.plugin_host.side_by_side import Outcome, TimeLimitReached, run_si
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 
 LOAD_LIMIT_S = 10.0
+ENDED_THE_PROGRAM = "It ended the program while it was loaded, so it is left out until its files change."
 STAYS_IN_USE = "The version before stays in use."
 
 
@@ -75,13 +77,20 @@ class PluginHost:
     """Loads the plugins of one process.
 
     `disabled` plugins are listed but not imported; `limit` is the load time of all plugins together in seconds. The
-    bundled plugins have no limit; all others are loaded side by side.
+    bundled plugins have no limit; all others are loaded side by side. `marks` is a folder that remembers which plugin
+    ended the program: it is left out until its files change.
     """
 
     def __init__(
-        self, places: PluginPlaces, disabled: Collection[str] = (), *, limit: float = LOAD_LIMIT_S
+        self,
+        places: PluginPlaces,
+        disabled: Collection[str] = (),
+        *,
+        limit: float = LOAD_LIMIT_S,
+        marks: Path | None = None,
     ) -> None:
         self._places = places
+        self._marks = CrashMarks(marks)
         self._disabled = frozenset(disabled)
         self._limit = limit
         self._attempts: dict[str, _Attempt] = {}
@@ -202,7 +211,7 @@ class PluginHost:
             outcomes = [Outcome(self._register(found)) for found, _ in bundled]
             sys.dont_write_bytecode = True  # no files of ours in the user's folders
             try:
-                functions = [partial(self._register, found) for found, _ in external]
+                functions = [partial(self._register_marked, found, files) for found, files in external]
                 outcomes += run_side_by_side(functions, self._limit)
             finally:
                 sys.dont_write_bytecode = writes_bytecode
@@ -215,6 +224,12 @@ class PluginHost:
         new = {_location(attempt.found): attempt for attempt in attempts}
         self._attempts |= new
         return set(new)
+
+    def _register_marked(self, found: FoundPlugin, files: str) -> _Registration:
+        if self._marks.has_crashed(found.name, files):
+            raise PluginError(ENDED_THE_PROGRAM)
+        with self._marks.mark(found.name, files):
+            return self._register(found)
 
     def _register(self, found: FoundPlugin) -> _Registration:
         _check_version(found.api)

@@ -57,7 +57,8 @@ def load_external_plugins(base: StartupContext) -> LoadedPlugins:
 
 def plugin_host(base: StartupContext) -> PluginHost:
     """Return the host of all plugins that are not disabled. Nothing is loaded yet."""
-    return PluginHost(plugin_places(base), base.config.plugins_disabled)
+    marks = base.config.paths.cache_dir / "plugins_loading"
+    return PluginHost(plugin_places(base), base.config.plugins_disabled, marks=marks)
 
 
 def build_tool_registry(

@@ -1,0 +1,58 @@
+"""A plugin that ends the program while it is loaded is left out at the next start, until its files change."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.unit.plugin_host.test_plugin_loading import NOTHING, failure, write
+from tui_agent.plugin_host.discover import PluginPlaces
+from tui_agent.plugin_host.loader import ENDED_THE_PROGRAM, LoadedPlugins, PluginHost
+
+LOAD = """
+import sys
+from pathlib import Path
+from tui_agent.plugin_host.discover import PluginPlaces
+from tui_agent.plugin_host.loader import PluginHost
+PluginHost(PluginPlaces(user=Path(sys.argv[1]), entry_points=False), marks=Path(sys.argv[2])).load()
+"""
+
+
+def load(plugins: Path, marks: Path) -> LoadedPlugins:
+    return PluginHost(PluginPlaces(user=plugins, entry_points=False), marks=marks).load()
+
+
+def test_the_plugin_that_crashed_is_named_and_the_others_load(tmp_path: Path) -> None:
+    plugins, marks = tmp_path / "plugins", tmp_path / "marks"
+    write(plugins, "fine", NOTHING)
+    crasher = write(plugins, "crasher", "import os\nos._exit(7)\n")
+    died = subprocess.run([sys.executable, "-c", LOAD, str(plugins), str(marks)], check=False, timeout=60)
+    assert died.returncode == 7
+    for _ in range(2):  # also at the start after that
+        loaded = load(plugins, marks)
+        assert loaded.loaded == ["fine"] and failure(loaded, "crasher") == ENDED_THE_PROGRAM
+    (crasher / "__init__.py").write_text(NOTHING, encoding="utf-8")
+    assert load(plugins, marks).loaded == ["crasher", "fine"]
+    assert list(marks.iterdir()) == []
+
+
+def test_a_plugin_that_another_running_process_loads_is_not_suspected(tmp_path: Path) -> None:
+    plugins, marks = tmp_path / "plugins", tmp_path / "marks"
+    write(plugins, "fine", NOTHING)
+    load(plugins, marks)
+    host = PluginHost(PluginPlaces(user=plugins, entry_points=False), marks=marks)
+    with host._marks.mark("fine", "state"):
+        mark = marks / "fine"
+        mark.write_text(mark.read_text().replace(str(os.getpid()), str(os.getppid())))
+        assert not host._marks.has_crashed("fine", "state")
+
+
+def test_a_cut_mark_and_a_folder_that_cannot_be_written_stop_nothing(tmp_path: Path) -> None:
+    plugins, marks = tmp_path / "plugins", tmp_path / "marks"
+    write(plugins, "fine", NOTHING)
+    marks.mkdir()
+    (marks / "fine").write_text("{")
+    assert load(plugins, marks).loaded == ["fine"]
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert load(plugins, blocked).loaded == ["fine"]
