@@ -52,6 +52,7 @@ VERBS: dict[str, Verb] = {
     "models": Verb("tui_agent.cli.models", "list the models, or test one"),
     "agents": Verb("tui_agent.cli.agents", "list the agents"),
     "plugins": Verb("tui_agent.cli.plugins", "list, create, check or disable plugins"),
+    "mcp": Verb("tui_agent.cli.mcp", "list the MCP servers, or start one to see its tools"),
     "themes": Verb("tui_agent.cli.themes", "list or preview themes"),
     "config": Verb("tui_agent.cli.config", "show settings and where they come from"),
     "trust": Verb("tui_agent.cli.trust", "trust or ignore a folder's own config, hooks and instructions"),

@@ -13,6 +13,7 @@ from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.display import DisplayBlock, ImageBlock, TextBlock
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, image_type
+from tui_agent.protocol.unicode_text import format_count
 
 MAX_DATA_BYTES = 256_000
 """A larger structured result is not kept as `data`; its text is."""
@@ -30,8 +31,9 @@ def as_tool_result(result: types.CallToolResult, blobs: Blobs) -> ToolResult:
     data: JsonMap = {"structured": structured} if encoded and len(encoded) <= MAX_DATA_BYTES else {}
     if not content:
         content.append(TextContent(text="(no content)"))
-    first = next((part.text for part in content if isinstance(part, TextContent)), "")
-    summary = clean_line(str(first), 60)
+    text = str(next((part.text for part in content if isinstance(part, TextContent)), "")).strip()
+    lines = text.count("\n") + 1
+    summary = clean_line(text, 60) if lines == 1 else format_count(lines, "line")
     return ToolResult(
         ok=not result.is_error,
         content=tuple(content),

@@ -167,7 +167,7 @@ _COMMANDS: Final[tuple[Action, ...]] = (
     _a("cost", "show spending; an amount sets the limit", "Commands", slash="/cost", args="[USD]", aliases=("/usage",), synonyms="budget dollars price tokens"),
     _a("policy", "show or set what the agent may do without asking", "Commands", slash="/policy", args="[NAME]", aliases=("/permissions", "/plan plan", "/accept-edits accept-edits"), synonyms="approvals allow deny rules bypass mode"),
     _a("sessions", "find, open, compare, rename or delete sessions", "Commands", slash="/sessions", args="[ID|rename TITLE]", aliases=("/history", "/session", "/rename rename"), synonyms="continue open title"),
-    _a("status", "show model, policy, sandbox, context, cost and settings", "Commands", slash="/status", args="[tools|plugins]", aliases=("/config", "/tools tools", "/plugins plugins"), synonyms="settings vim mouse symbols motion options preferences"),
+    _a("status", "show model, policy, sandbox, context, cost and settings", "Commands", slash="/status", args="[tools|plugins|mcp]", aliases=("/config", "/tools tools", "/plugins plugins", "/mcp mcp"), synonyms="settings vim mouse symbols motion options preferences"),
     _a("help", "search keys and commands", "Commands", slash="/help", aliases=("/keys",), keys=("f1",), footer="help", synonyms="shortcuts"),
     _a("find", "find text in the transcript", "Commands", slash="/find", args="TEXT", keys=("ctrl+f3",), synonyms="search"),
     _a("copy", "copy the last answer", "Commands", slash="/copy", synonyms="clipboard yank"),

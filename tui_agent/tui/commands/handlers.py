@@ -60,7 +60,9 @@ def _needs_argument(hint: str, handler: Handler) -> Handler:
 
 HANDLERS: Final[Mapping[str, Handler]] = {
     "help": info.show_help,
-    "status": _with_options(stats.show_status, tools=info.show_tools, plugins=info.show_plugins),
+    "status": _with_options(
+        stats.show_status, tools=info.show_tools, plugins=info.show_plugins, mcp=info.show_servers
+    ),
     "todo": info.show_todo,
     "trace": session.show_trace,
     "context": lambda context, _: context.app.push_screen(ContextSheet(context)),

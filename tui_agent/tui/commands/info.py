@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action
 from tui_agent.tui.commands.sheets import open_picker, show_answer
@@ -111,6 +111,28 @@ def show_plugins(context: AppContext, argument: str) -> None:
                 facts.pair(name, f"{plugin.version}, {plugin.source}: {names}", names=16)
 
     show(context, "Plugins", draw, empty="No plugins loaded.")
+
+
+def show_servers(context: AppContext, argument: str) -> None:
+    """Show the MCP servers of the session: ready with their tools, or the reason why not."""
+
+    def draw(facts: Facts) -> None:
+        for plugin in context.views.plugins.values():
+            name = plugin.plugin.removeprefix(MCP_OWNER)
+            if name == plugin.plugin:
+                continue
+            if isinstance(plugin, PluginFailed):
+                facts.pair(name, f"failed: {plugin.message} {plugin.where}".rstrip(), "error", names=16)
+            else:
+                names = ", ".join(offer.partition(":")[2] for offer in plugin.contributions) or "nothing"
+                facts.pair(name, f"ready, version {plugin.version or 'unknown'}: {names}", names=16)
+
+    show(
+        context,
+        "MCP servers",
+        draw,
+        empty="No MCP server has answered yet. docs/mcp.md tells how to add one.",
+    )
 
 
 def show_command_output(context: AppContext, title: str, *words: str) -> None:

@@ -1,0 +1,100 @@
+"""MCP servers of the real program: a real one from PyPI, calls judged by the policy, and none left after a kill."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import Program
+
+pytestmark = pytest.mark.e2e
+
+STUB = Path(__file__).parents[1] / "stubs" / "mcp_server.py"
+SCRIPT = """
+answers:
+  - calls:
+      - {tool}: {arguments}
+  - text: Done.
+"""
+
+
+def configure(program: Program, name: str, *arguments: str) -> None:
+    folder = program.home / ".config" / "tui-agent"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "config.toml").open("a") as config:
+        config.write(f"[mcp.{name}]\ncommand = '{sys.executable}'\nargs = {list(arguments)!r}\n")
+
+
+def script(program: Program, tool: str, arguments: dict[str, object]) -> None:
+    text = SCRIPT.format(tool=tool, arguments=json.dumps(arguments))
+    (program.workspace / "script.yaml").write_text(text)
+
+
+def run(program: Program, *more: str) -> list[dict[str, Any]]:
+    done = program.run("run", "go", "--json", "--model", "scripted:script.yaml", *more)
+    return [json.loads(line)["payload"] for line in done.stdout.splitlines()]
+
+
+def of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [event for event in events if event["kind"] == kind]
+
+
+def test_a_real_server_answers_and_the_first_request_offers_its_tools(program: Program) -> None:
+    configure(program, "time", "-m", "mcp_server_time", "--local-timezone", "Europe/Berlin")
+    script(
+        program,
+        "mcp_time_convert_time",
+        {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"},
+    )
+    events = run(program, "--policy", "bypass")
+    assert "mcp_time_convert_time" in of(events, "model.requested")[0]["tools"]
+    (end,) = of(events, "tool.finished")
+    assert end["status"] == "ok" and "T21:00:00+09:00" in end["data"]["structured"]["target"]["datetime"]
+    assert of(events, "env.stopped")[0]["leftovers"] == 0
+
+
+def test_a_call_is_denied_without_a_rule_and_allowed_by_one(program: Program) -> None:
+    configure(program, "stub", str(STUB), "good")
+    script(program, "mcp_stub_greet", {"name": "Ada"})
+    (denied,) = of(run(program), "tool.finished")
+    assert denied["status"] == "denied"
+    (program.home / ".config" / "tui-agent" / "policy.toml").write_text(
+        '[[rule]]\nallow = "tool mcp_stub_*"\n'
+    )
+    (allowed,) = of(run(program), "tool.finished")
+    assert allowed["content"][0]["text"] == "Hello, Ada!"
+
+
+def test_a_killed_program_leaves_no_server_behind(program: Program, tmp_path: Path) -> None:
+    mark = tmp_path / "cancelled-mark"
+    configure(program, "stub", str(STUB), "good", str(mark))
+    script(program, "mcp_stub_slow", {"name": "Ada"})
+    words = program.line("run", "go", "--json", "--model", "scripted:script.yaml", "--policy", "bypass")
+    child = subprocess.Popen(words, cwd=program.workspace, env=program.environment, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    for line in child.stdout:
+        if b'"tool.progress"' in line:
+            break
+    assert servers(mark) == 1
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    end = time.monotonic() + 20
+    while servers(mark) and time.monotonic() < end:
+        pass
+    assert servers(mark) == 0
+
+
+def servers(mark: Path) -> int:
+    """The number of running stub servers with this file in their arguments."""
+    found = 0
+    for entry in Path("/proc").iterdir():
+        try:
+            found += str(mark).encode() in (entry / "cmdline").read_bytes() if entry.name.isdigit() else 0
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,77 @@
+"""`mcp list` and `mcp check`: which servers are configured, and what one offers."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.main import main
+
+SERVER = Path(__file__).parents[2] / "stubs" / "mcp_server.py"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    folder = tmp_path / "config" / "tui-agent"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text(
+        f"""
+[mcp.good]
+command = "{sys.executable}"
+args = ["{SERVER}", "good"]
+[mcp.bad]
+command = "{sys.executable}"
+args = ["{SERVER}", "exits"]
+[mcp.keyless]
+url = "https://example.org/mcp"
+headers = {{ Authorization = "Bearer ${{NO_SUCH_TOKEN}}" }}
+[mcp.resting]
+command = "x"
+enabled = false
+"""
+    )
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    (workspace / ".mcp.json").write_text(
+        json.dumps({"mcpServers": {"good": {"command": "evil"}, "theirs": {"command": "y", "type": "stdio"}}})
+    )
+    return workspace
+
+
+def shown(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_list_has_a_projects_servers_only_if_it_is_trusted(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["mcp", "list", "--json", "-C", str(place)]) == 0
+    found = shown(capsys)
+    assert [(each["name"], each["state"]) for each in found] == [
+        ("good", "on"),
+        ("bad", "on"),
+        ("keyless", "faulty"),
+        ("resting", "off"),
+    ]
+    assert found[2]["fault"] == "the variable NO_SUCH_TOKEN is not set"
+    assert main(["mcp", "list", "--json", "--trust-project", "-C", str(place)]) == 0
+    assert [(each["name"], each["starts"]) for each in shown(capsys)][::4] == [
+        ("good", f"{sys.executable} {SERVER} good"),
+        ("theirs", "y"),
+    ]
+
+
+def test_a_check_starts_the_server(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mcp", "check", "good", "--json", "-C", str(place)]) == 0
+    (good,) = shown(capsys)
+    assert good["ok"] and [tool["name"] for tool in good["tools"]] == [  # type: ignore[attr-defined]
+        "mcp_good_greet",
+        "mcp_good_fail",
+        "mcp_good_slow",
+        "mcp_good_look",
+    ]
+    assert main(["mcp", "check", "bad", "-C", str(place)]) == 1
+    assert "it ended with 1: no such option: --mcp" in capsys.readouterr().out
