@@ -46,6 +46,26 @@ def leave(terminal: Terminal) -> int:
     return terminal.until_end()
 
 
+PAPER = b"48;2;251;250;247"
+"""The background of the theme `day`."""
+
+
+def test_a_light_terminal_gets_the_light_theme_and_its_report_is_no_text(
+    start: Start, mock: tuple[str, ...]
+) -> None:
+    with start(*mock) as terminal:
+        terminal.screen.osc = lambda text: (  # type: ignore[attr-defined]
+            "\x1b]11;rgb:ffff/ffff/ffff\x1b\\" if text == "11;?" else None
+        )
+        terminal.until_text("Ask for a change")
+        terminal.until(lambda _: PAPER in terminal.output, "the light theme")
+        asked = terminal.output.index(b"\x1b]11;?")
+        assert terminal.output.index(b"48;2;21;24;28") < asked < terminal.output.index(PAPER)
+        terminal.send("\x1b]11;rgb:0000/0000/0000\x07hello")
+        terminal.until_text("hello")
+        assert "rgb" not in terminal.text
+
+
 def test_a_message_is_answered_and_leaving_tells_how_to_come_back(
     start: Start, mock: tuple[str, ...], program: Program
 ) -> None:

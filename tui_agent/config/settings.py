@@ -323,7 +323,7 @@ class Config(Table):
     sandbox: SandboxSettings = Field(
         default_factory=SandboxSettings, description="Limits of the commands that an agent runs."
     )
-    theme: str = Field("", description="A theme's name; empty: chosen by the terminal's background.")
+    theme: str = Field("", description="A theme's name; empty: night or day, by the terminal's background.")
     symbols: Symbols = Field(
         "auto",
         description="unicode, ascii, or auto: ascii if LC_ALL, LC_CTYPE or LANG is not UTF-8 (such as LANG=C) or TERM is linux or dumb.",

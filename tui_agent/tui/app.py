@@ -87,6 +87,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
     def _painted(self) -> None:
         if self.handle is not None:
             self.handle.release()
+        self.ask_background()
         self.run_worker(self._start_controller(), name="controller", exit_on_error=False)
 
     async def _start_controller(self) -> None:

@@ -31,11 +31,11 @@ from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status import Status, StatusView
 from tui_agent.tui.prompt.box import Prompt
-from tui_agent.tui.terminal.keyboard import KeyboardDriver
+from tui_agent.tui.terminal.keyboard import BackgroundReported, KeyboardDriver
 from tui_agent.tui.terminal.terminal import Terminal, edit_text
 from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.startup import FirstLook, find_plugin_themes, first_look, named_theme
-from tui_agent.tui.theme.theme import textual_theme
+from tui_agent.tui.theme.theme import DEFAULT_THEME, LIGHT_THEME, textual_theme
 from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.line_pane import Intent
 
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 Spawn = Callable[[SessionOptions], "AppSession"]
 
 NOTE_S = 8.0
+BACKGROUND_S = 2.0
+"""Seconds after the question in which the terminal's report of its background may change the theme."""
 KEY_S = 0.04
 """Seconds after a key press during which changes are painted at once."""
 BURST_S = 0.01
@@ -118,6 +120,7 @@ class Frame(App[int]):
         self._shaped: tuple[Shape, bool] | None = None
         self.terminal = Terminal(self._write, self.environ)
         self._note_timer: Timer | None = None
+        self.background_asked_at = 0.0
 
     def get_default_screen(self) -> Screen[None]:
         return MainScreen(id="main-screen")
@@ -238,7 +241,7 @@ class Frame(App[int]):
             self.say(str(fault), "warning")
             return
         self.looks = self.looks._replace(palette=Palette(file, self.first.mode))
-        self.first = self.first._replace(theme=file, looks=self.looks)
+        self.first = self.first._replace(theme=file, looks=self.looks, is_theme_guessed=False)
         theme = textual_theme(file, self.first.mode)
         self.register_theme(theme)
         if self.theme == theme.name:
@@ -248,6 +251,18 @@ class Frame(App[int]):
             for widget in screen.walk_children():
                 widget.refresh()
         self.looks_changed()
+
+    def ask_background(self) -> None:
+        """Ask the terminal for its background if the user has chosen no theme."""
+        if self.first.is_theme_guessed and self.first.mode == "full":
+            self.background_asked_at = time.monotonic()
+            self.terminal.ask_background()
+
+    def on_background_reported(self, event: BackgroundReported) -> None:
+        """Use the theme for the terminal's background, unless the user has chosen one or the report is late."""
+        event.stop()
+        if self.first.is_theme_guessed and time.monotonic() < self.background_asked_at + BACKGROUND_S:
+            self.use_theme(DEFAULT_THEME if event.is_dark else LIGHT_THEME)
 
     # -- notices -----------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """Themes, colours and symbols: chosen before the first frame, changed live, never in the way."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from rich.color import ColorSystem, ColorType
 from tests.tui.app.driving import ENVIRON, NOWHERE, golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.tui.modals.picker import Picker
+from tui_agent.tui.terminal.keyboard import BackgroundReported
 from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.startup import colour_mode, first_look, guess_theme, has_256_colours, may_blink
 from tui_agent.tui.theme.theme import BUNDLED, Role, bundled_folder, load_theme
@@ -90,6 +92,32 @@ def test_colours_follow_the_terminal() -> None:
         and not may_blink("auto", {"SSH_CONNECTION": "x"})
         and not may_blink("off", {})
     )
+
+
+@pytest.mark.parametrize(
+    ("environ", "is_dark", "late", "theme"),
+    [
+        ({}, False, 0.0, "day"),
+        ({}, True, 0.0, "night"),
+        ({"COLORFGBG": "0;15"}, True, 0.0, "night"),
+        ({"TUI_AGENT_THEME": "ember"}, False, 0.0, "ember"),
+        ({}, False, 2.0, "night"),
+        ({"NO_COLOR": "1"}, False, 0.0, "night"),
+    ],
+)
+async def test_the_terminals_background_chooses_the_theme_if_the_user_has_chosen_none(
+    environ: dict[str, str], is_dark: bool, late: float, theme: str
+) -> None:
+    async with open_app(golden("night_shift"), environ=environ) as driven:
+        if driven.app.background_asked_at:
+            driven.app.background_asked_at = time.monotonic() - late
+        driven.app.post_message(BackgroundReported(is_dark=is_dark))
+        await driven.pilot.pause()
+        assert driven.app.looks.palette.theme.name == theme
+        driven.app.use_theme("ink")
+        driven.app.post_message(BackgroundReported(is_dark=is_dark))
+        await driven.pilot.pause()
+        assert driven.app.looks.palette.theme.name == "ink"
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

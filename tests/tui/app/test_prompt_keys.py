@@ -24,7 +24,7 @@ from tui_agent.protocol.commands import (
 from tui_agent.protocol.events.session import WorkspaceMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued
 from tui_agent.protocol.ids import RequestId
-from tui_agent.tui.terminal.keyboard import Keyboard
+from tui_agent.tui.terminal.keyboard import BackgroundReported, Keyboard
 
 PASTE = "\n".join(f"line {number}" for number in range(312))
 
@@ -161,6 +161,38 @@ def keys_of(*reads: str, patient: bool = False) -> list[str]:
 def test_esc_and_enter_in_one_go_are_alt_enter_and_one_after_the_other_two_keys() -> None:
     assert keys_of("a\x1b\rb") == ["a", "alt+enter", "b"]
     assert keys_of("\x1b", "\r") == ["escape", "enter"]
+
+
+WHITE = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
+
+
+def reports_of(*reads: str) -> list[bool]:
+    """The reports in the terminal's bytes: True for a dark background."""
+    parser = Keyboard()
+    found = [message for read in reads for message in parser.feed(read)]
+    return [message.is_dark for message in found if isinstance(message, BackgroundReported)]
+
+
+def test_the_report_of_the_background_is_never_a_key_however_it_is_read() -> None:
+    black = "\x1b]11;rgb:0000/0000/0000\x07"
+    assert keys_of(f"a{WHITE}b{black}c") == ["a", "b", "c"]
+    assert reports_of(f"a{WHITE}b{black}c") == [False, True]
+    for cut in range(1, len(WHITE)):
+        assert keys_of("a", WHITE[:cut], f"{WHITE[cut:]}b", patient=True) == ["a", "b"], cut
+        assert reports_of("a", WHITE[:cut], f"{WHITE[cut:]}b") == [False], cut
+    assert keys_of("\x1b]11;nonsense\x07") != []
+    assert (keys_of("\x1b]11;rgb:fff\x07"), reports_of("\x1b]11;rgb:fff\x07")) == ([], [])
+    assert reports_of("\x1b]11;#10203f\x07", "\x1b]11;rgba:f/f/f/f\x07") == [True, False]
+    assert keys_of(f"\x1b[200~{WHITE}\x1b[201~") == [WHITE]
+    assert keys_of("\x1b]", "a") == ["right_square_bracket", "a"]
+
+
+def test_a_report_that_never_ends_keeps_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    parser, now = Keyboard(), [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    assert list(parser.feed("\x1b]11;rgb:ff")) == []
+    now[0] += 1
+    assert [message.key for message in parser.feed("a") if isinstance(message, events.Key)] == ["a"]
 
 
 def test_esc_before_other_keys_that_came_in_one_go_is_esc() -> None:

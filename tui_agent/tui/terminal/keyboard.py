@@ -1,11 +1,12 @@
 """Parsing of the terminal's input where Textual's own parser is wrong about keys and pastes.
 
 Invariant: everything between the two marks of a bracketed paste is text, never a key. Esc typed before other keys
-stays Esc, even if one read returns all of them.
+stays Esc, even if one read returns all of them. The terminal's report of its background is never a key, however late.
 """
 
 import re
 import selectors
+import time
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -22,6 +23,12 @@ from textual.message import Message
 ALT_ENTER: Final = "alt+enter"
 ESC: Final = "\x1b"
 POLL_S: Final = 0.1
+REPLY_S: Final = 0.5
+"""Seconds within which the rest of a report must follow its beginning."""
+_REPORT: Final = "\x1b]11;"
+_COLOUR: Final = "[rgba:#/0-9A-Fa-f]{0,60}"
+_FULL_REPORT: Final = re.compile(f"\x1b\\]11;({_COLOUR})(?:\x07|\x1b\\\\)")
+_BEGUN_REPORT: Final = re.compile(f"\x1b\\]1(?:1(?:;{_COLOUR}\x1b?)?)?\\Z")
 _OVERLAP: Final = len(BRACKETED_PASTE_START) - 1
 
 
@@ -38,6 +45,26 @@ def register_alt_enter() -> None:
         ANSI_SEQUENCES_KEYS[sequence] = (_Keys.ALT_ENTER,)  # type: ignore[index]
 
 
+class BackgroundReported(Message):
+    """The terminal reported its background colour (OSC 11)."""
+
+    def __init__(self, *, is_dark: bool) -> None:
+        super().__init__()
+        self.is_dark = is_dark
+
+
+def is_dark_colour(colour: str) -> bool | None:
+    """Return True if a colour such as `rgb:1c1c/1c1c/1c1c` or `#1c1c1c` is dark; None if it is not a colour."""
+    match = re.fullmatch(r"rgba?:(\w{1,4})/(\w{1,4})/(\w{1,4})(?:/\w{1,4})?|#(\w\w)(\w\w)(\w\w)", colour)
+    parts = [part for part in match.groups() if part] if match is not None else []
+    try:
+        red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in parts)
+    except ValueError:
+        return None
+    luma: float = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return luma < 0.5
+
+
 class Keyboard(XTermParser):
     """Textual's parser with another handling of pastes and of Esc.
 
@@ -51,6 +78,8 @@ class Keyboard(XTermParser):
         self._alone = re.compile(f"(?<={ESC})(?=[^{re.escape(''.join(sorted(begins)))}])")
         """Pattern that matches directly after an Esc that does not begin a sequence."""
         self._pasted: list[str] | None = None
+        self._begun_report = ""
+        self._begun_at = 0.0
         self._tail = ""
         """The last characters read, because the mark at the start or end of a paste may be split over two reads."""
 
@@ -67,7 +96,7 @@ class Keyboard(XTermParser):
             part, data = data[:end], data[end:]
             self._tail = "" if has_mark else (tail + part)[-_OVERLAP:]
             if self._pasted is None:
-                yield from self._typed(part, after_esc=tail.endswith(ESC) and self._timeout_time is not None)
+                yield from self._unquoted(part, tail if self._timeout_time is not None else "")
                 self._pasted = [] if has_mark else None
                 continue
             self._pasted.append(part)
@@ -78,11 +107,37 @@ class Keyboard(XTermParser):
                     pass
                 yield Paste(text.replace("\x00", ""))
 
+    def _unquoted(self, data: str, pending: str) -> Iterator[Message]:
+        """Yield keys and reports for characters outside a paste.
+
+        The base class waits for what follows `pending`, the end of the last read.
+        """
+        for start in ("\x1b]", ESC):
+            if pending.endswith(start) and (start + data).startswith(_REPORT):
+                for _ in self._esc_alone():
+                    pass  # Not a key: it began the report.
+                data, pending = start + data, ""
+        if self._begun_report and time.monotonic() < self._begun_at + REPLY_S:
+            data = self._begun_report + data
+        self._begun_report, position = "", 0
+        for report in _FULL_REPORT.finditer(data):
+            yield from self._typed(data[position : report.start()], after_esc=pending.endswith(ESC))
+            position, pending = report.end(), ""
+            if (is_dark := is_dark_colour(report[1])) is not None:
+                yield BackgroundReported(is_dark=is_dark)
+        data = data[position:]
+        if begun := _BEGUN_REPORT.search(data):
+            self._begun_report, self._begun_at = begun[0], time.monotonic()
+            data = data[: begun.start()]
+        yield from self._typed(data, after_esc=pending.endswith(ESC))
+
     def _typed(self, data: str, *, after_esc: bool) -> Iterator[Message]:
         """Yield keys for characters outside a paste.
 
         If one read returned exactly `ESC x`, it is Alt+x; otherwise it is Esc, then x.
         """
+        if not data:
+            return
         if len(data) == 2 and not after_esc:
             yield from super().feed(data)
             return

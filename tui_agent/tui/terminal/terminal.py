@@ -50,6 +50,11 @@ class Terminal:
         self._titled = text
         self._write(f"\x1b]2;{text}\x07")
 
+    def ask_background(self) -> None:
+        """Ask for the background colour; a terminal that knows the question answers with `BackgroundReported`."""
+        if not self._plain:
+            self._write("\x1b]11;?\x07")
+
     def restore(self) -> None:
         """Restore the title that the window had before the first call of `title`."""
         if self._titled:

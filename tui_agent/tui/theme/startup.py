@@ -20,7 +20,14 @@ from tui_agent.config.user_choices import UserChoices, load_choices
 from tui_agent.errors import ConfigError
 from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.symbols import SymbolSet, choose_symbols
-from tui_agent.tui.theme.theme import DEFAULT_THEME, ColourMode, ThemeFile, bundled_folder, load_theme
+from tui_agent.tui.theme.theme import (
+    DEFAULT_THEME,
+    LIGHT_THEME,
+    ColourMode,
+    ThemeFile,
+    bundled_folder,
+    load_theme,
+)
 
 PluginThemes: TypeAlias = Callable[[], Sequence[tuple[str, Path]]]
 """Function that returns the theme files of plugins, each with its plugin's name."""
@@ -36,6 +43,8 @@ class FirstLook(NamedTuple):
     mouse: bool = True
     bare: bool = False
     """True if no model and no session is configured, as far as is known this early."""
+    is_theme_guessed: bool = False
+    """True if the user has chosen no theme."""
     sidebar: bool = True
     """False if the user hid the side panes."""
 
@@ -68,17 +77,13 @@ def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook
     settings = _user_file(environ)
     choices = _choices(options, environ, settings)
     name = (
-        options.theme
-        or environ.get("TUI_AGENT_THEME")
-        or str(settings.get("theme") or "")
-        or choices.theme
-        or guess_theme(environ)
+        options.theme or environ.get("TUI_AGENT_THEME") or str(settings.get("theme") or "") or choices.theme
     )
     wanted = environ.get("TUI_AGENT_SYMBOLS") or settings.get("symbols") or "auto"
     symbols: SymbolSet = "ascii" if wanted == "ascii" else "unicode" if wanted == "unicode" else "auto"
     motion = str(environ.get("TUI_AGENT_MOTION") or settings.get("motion") or "auto")
     mode = colour_mode(environ)
-    theme = find_theme(name, environ, partial(find_plugin_themes, options, environ))
+    theme = find_theme(name or guess_theme(environ), environ, partial(find_plugin_themes, options, environ))
     looks = Looks(Palette(theme, mode), choose_symbols(symbols, environ), may_blink(motion, environ))
     return FirstLook(
         looks,
@@ -86,6 +91,7 @@ def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook
         mode,
         mouse=settings.get("mouse") is not False,
         bare=not choices.model and has_no_model_or_session(options, environ, settings),
+        is_theme_guessed=not name,
         sidebar=choices.sidebar,
     )
 
@@ -130,9 +136,9 @@ def has_256_colours(environ: Mapping[str, str]) -> bool:
 
 
 def guess_theme(environ: Mapping[str, str]) -> str:
-    """Return `day` if the terminal reports a light background; otherwise the default theme."""
+    """Return the light theme if COLORFGBG names a light background; otherwise the default theme."""
     ground = environ.get("COLORFGBG", "").rpartition(";")[2]
-    return "day" if ground in ("7", "15") else DEFAULT_THEME
+    return LIGHT_THEME if ground in ("7", "15") else DEFAULT_THEME
 
 
 def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:

@@ -29,6 +29,7 @@ ColourMode: TypeAlias = Literal["full", "16", "none"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 BUNDLED: Final = ("night", "day", "ember", "frost", "beacon", "ink", "harbour", "terminal")
 DEFAULT_THEME: Final = "night"
+LIGHT_THEME: Final = "day"
 MIN_CONTRAST: Final = 4.5
 
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
