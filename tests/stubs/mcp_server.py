@@ -79,7 +79,7 @@ def handle(message: dict[str, Any]) -> None:
     if method == "initialize":
         send({"id": number, "result": {
             "protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {"listChanged": True}},
+            "capabilities": {"tools": {"listChanged": True}, **({"prompts": {}} if MODE == "good" else {})},
             "serverInfo": {"name": "stub", "version": "1.0"},
         }})  # fmt: skip
     elif method == "tools/list":
@@ -95,6 +95,22 @@ def handle(message: dict[str, Any]) -> None:
         if MODE == "changes" and FILE is not None and not FILE.exists():
             FILE.touch()
             send({"method": "notifications/tools/list_changed"})
+    elif method == "prompts/list":
+        wanted = [{"name": "day", "required": True}, {"name": "tone"}]
+        send(
+            {
+                "id": number,
+                "result": {"prompts": [{"name": "stand up", "description": "Report.", "arguments": wanted}]},
+            }
+        )
+    elif method == "prompts/get":
+        text = f"Report on {json.dumps(params['arguments'], sort_keys=True)}."
+        send(
+            {
+                "id": number,
+                "result": {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]},
+            }
+        )
     elif method == "notifications/cancelled" and FILE is not None:
         FILE.write_text("cancelled")
     elif number is not None:

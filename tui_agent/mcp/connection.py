@@ -20,8 +20,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from tui_agent import __version__
-from tui_agent.errors import ToolError
+from tui_agent.errors import ConfigError, ToolError
 from tui_agent.mcp.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text
+from tui_agent.mcp.prompts import RemotePrompt
 from tui_agent.mcp.remote_tool import RemoteTool, digest_tool
 from tui_agent.mcp.results import as_tool_result
 from tui_agent.mcp.schema_repair import repair_schema
@@ -33,6 +34,8 @@ from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap
 
 MAX_TOOLS = 1_000
+MAX_PROMPTS = 100
+MAX_PROMPT_CHARS = 100_000
 _MAX_PAGES = 100
 _CHANGES: Mapping[type[object], str] = {
     types.ToolListChangedNotification: "tools",
@@ -93,6 +96,33 @@ class Connection:
                 f"The server sent an answer that is not valid: {clean_line(str(error))}"
             ) from error
         return as_tool_result(result, blobs)
+
+    async def list_prompts(self) -> tuple[RemotePrompt, ...]:
+        """Return the prompts that the server offers, at most `MAX_PROMPTS`."""
+        if self.client.server_capabilities.prompts is None:
+            return ()
+        page = await self.client.list_prompts()
+        return tuple(map(_as_remote_prompt, page.prompts[:MAX_PROMPTS]))
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        """Return the text of a prompt. Raises `ConfigError`."""
+        try:
+            result = await self.client.get_prompt(name, dict(arguments))
+        except MCPError as error:
+            raise ConfigError(
+                f"The MCP server refused the prompt: {clean_line(error.error.message)}."
+            ) from error
+        texts = [
+            message.content.text
+            for message in result.messages
+            if isinstance(message.content, types.TextContent)
+        ]
+        return clean_text("\n\n".join(texts), MAX_PROMPT_CHARS)
+
+
+def _as_remote_prompt(prompt: types.Prompt) -> RemotePrompt:
+    arguments = {argument.name: bool(argument.required) for argument in prompt.arguments or ()}
+    return RemotePrompt(prompt.name, clean_line(prompt.description or prompt.title or ""), arguments)
 
 
 def _as_remote_tool(tool: types.Tool) -> RemoteTool:

@@ -3,15 +3,16 @@
 Invariant: whatever a server does, its failure becomes a sentence that names it; nothing is raised.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import to_thread
 
-from tui_agent.errors import EnvironmentFault, ToolError
+from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
 from tui_agent.mcp.outside_text import clean_line
+from tui_agent.mcp.prompts import RemotePrompt
 from tui_agent.mcp.remote_tool import RemoteTool
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.ports.environment import ProcessOpener
@@ -46,6 +47,9 @@ class ServerRunner:
     ) -> None:
         self.settings = settings
         self.tools: tuple[RemoteTool, ...] = ()
+        self.prompts: tuple[RemotePrompt, ...] = ()
+        self.revealed: frozenset[str] = frozenset()
+        """The names of tools that a search found, if the server has too many to list all."""
         self.version = ""
         self.fault = ""
         """Why the server cannot be used now; empty while it starts or runs."""
@@ -97,7 +101,7 @@ class ServerRunner:
         self.settled.set()
 
     def _give_up(self, fault: str) -> None:
-        self.tools = ()
+        self.tools, self.prompts = (), ()
         self._tell(f"{fault}. It is off for the rest of this session.")
 
     def _tell(self, fault: str) -> None:
@@ -154,9 +158,24 @@ class ServerRunner:
         self._news.set()
 
     async def _list(self, connection: "Connection") -> bool:
-        before = self.tools, self.version
-        self.tools, self.version = await connection.list_tools(), connection.version
-        return (self.tools, self.version) != before
+        before = self.tools, self.prompts
+        self.tools, self.prompts = await connection.list_tools(), await connection.list_prompts()
+        self.version = connection.version
+        return (self.tools, self.prompts) != before
+
+    def reveal(self, names: Iterable[str]) -> None:
+        """List tools that a search found from the next request on."""
+        revealed = self.revealed | frozenset(names)
+        if revealed != self.revealed:
+            self.revealed = revealed
+            self._on_change()
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        """Return the text of a prompt of the server. Raises `ConfigError`."""
+        await self._ready.wait()
+        if self._connection is None:
+            raise ConfigError(f"The MCP server {self.settings.name} is off: {self.fault}")
+        return await self._connection.get_prompt(name, arguments)
 
     async def call(
         self, name: str, arguments: JsonMap, progress: Callable[[str], None], blobs: Blobs

@@ -21,7 +21,16 @@ CallRemote: TypeAlias = Callable[[str, JsonMap, Callable[[str], None], Blobs], A
 class ServerTool:
     """A tool that runs in an MCP server. Its description is the server's, marked as such for the model."""
 
-    def __init__(self, name: str, server: str, remote: RemoteTool, call: CallRemote, timeout: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        server: str,
+        remote: RemoteTool,
+        call: CallRemote,
+        timeout: float,
+        *,
+        listed: bool = True,
+    ) -> None:
         self._server = server
         self._remote = remote
         self._call = call
@@ -33,6 +42,7 @@ class ServerTool:
             "call",
             timeout=timeout,
             parameters=remote.schema,
+            listed=listed,
         )
 
     def target(self, args: JsonArguments) -> str:

@@ -5,14 +5,19 @@ Invariant: what `offers` returns belongs together; it changes only between two c
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 
+from tui_agent.mcp.prompts import PromptCommand
+from tui_agent.mcp.remote_tool import RemoteTool
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.server_tool import ServerTool
 from tui_agent.mcp.tool_names import tool_name
+from tui_agent.mcp.tool_search import SEARCH, ToolSearch, is_too_large
 from tui_agent.ports.environment import ProcessOpener
+from tui_agent.ports.tool import Tool
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded
 
 CLOSE_LIMIT_S = 3.0
@@ -20,9 +25,10 @@ CLOSE_LIMIT_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class ServerOffers:
-    """The tools of all servers, each with its owner, and an event for each server that changed since the last time."""
+    """The tools and commands of all servers, each with its owner, and an event for each server that changed since the last time."""
 
-    tools: Sequence[tuple[str, ServerTool]] = ()
+    tools: Sequence[tuple[str, Tool[Any]]] = ()
+    commands: Sequence[tuple[str, PromptCommand]] = ()
     events: Sequence[PluginLoaded | PluginFailed] = ()
 
 
@@ -70,33 +76,48 @@ class McpServers:
 
     def offers(self) -> ServerOffers:
         """Return what the servers offer now."""
-        tools: list[tuple[str, ServerTool]] = []
+        tools: list[tuple[str, Tool[Any]]] = []
+        commands: list[tuple[str, PromptCommand]] = []
         events = []
         for runner in self._runners:
             name = runner.settings.name
-            owner, names = f"{MCP_OWNER}{name}", set[str]()
-            for remote in runner.tools:
-                shown = tool_name(name, remote.name, names)
-                if shown not in names:
-                    names.add(shown)
-                    tools.append(
-                        (owner, ServerTool(shown, name, remote, runner.call, runner.settings.timeout))
-                    )
-            event = _event(runner, owner, sorted(names))
+            owner = f"{MCP_OWNER}{name}"
+            offered = _tools_of(runner)
+            tools += [(owner, tool) for tool in offered]
+            prompts = [PromptCommand(name, prompt, runner.get_prompt) for prompt in runner.prompts]
+            commands += [(owner, prompt) for prompt in prompts]
+            contributions = [f"tool:{tool.spec.name}" for tool in offered if tool.spec.listed]
+            contributions += [f"command:{prompt.offer.name}" for prompt in prompts]
+            event = _event(runner, owner, contributions)
             if event is not None and event != self._told.get(name):
                 self._told[name] = event
                 events.append(event)
-        return ServerOffers(tools, events)
+        return ServerOffers(tools, commands, events)
 
 
-def _event(runner: ServerRunner, owner: str, names: Sequence[str]) -> PluginLoaded | PluginFailed | None:
+def _tools_of(runner: ServerRunner) -> list[Tool[Any]]:
+    """Return a server's tools. If they are too many to list all, a search comes first and only what it found is listed."""
+    server, names = runner.settings.name, dict[str, RemoteTool]()
+    for remote in runner.tools:
+        name = tool_name(server, remote.name, names)
+        names.setdefault(name, remote)
+    is_large = is_too_large(runner.tools)
+    tools: list[Tool[Any]] = []
+    if is_large:
+        tools.append(ToolSearch(tool_name(server, SEARCH, names), server, names, runner.reveal))
+    for name, remote in names.items():
+        listed = not is_large or name in runner.revealed
+        tools.append(ServerTool(name, server, remote, runner.call, runner.settings.timeout, listed=listed))
+    return tools
+
+
+def _event(
+    runner: ServerRunner, owner: str, contributions: Sequence[str]
+) -> PluginLoaded | PluginFailed | None:
     if runner.fault:
         return PluginFailed(plugin=owner, message=runner.fault, where=runner.settings.source)
     if not runner.settled.is_set():
         return None
     return PluginLoaded(
-        plugin=owner,
-        version=runner.version,
-        source="mcp",
-        contributions=tuple(f"tool:{name}" for name in names),
+        plugin=owner, version=runner.version, source="mcp", contributions=tuple(sorted(contributions))
     )

@@ -40,7 +40,8 @@ class ToolSpec:
     `policy` (None: any). `started_jobs` is missing until the session's first background job.
 
     `parameters` is a ready JSON schema of type object for tools that are described elsewhere (None: that of `args`).
-    Then `args` is `JsonArguments`, with the values that fit the schema.
+    Then `args` is `JsonArguments`, with the values that fit the schema. A tool that is not `listed` can be called, but
+    the model is not told of it.
     """
 
     name: str
@@ -53,6 +54,7 @@ class ToolSpec:
     needs: frozenset[Service] = frozenset()
     policy: PolicyName | None = None
     parameters: JsonMap | None = None
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from tui_agent.config.command_files import FOLDER, CommandFiles, load_command_files
 from tui_agent.engine.extensions import ChangedExtensions, Extensions
 from tui_agent.engine.recorder import Recorder
-from tui_agent.mcp.servers import McpServers
+from tui_agent.mcp.servers import McpServers, ServerOffers
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.command import SlashCommand
 from tui_agent.ports.environment import Environment
@@ -42,7 +42,7 @@ class ExtensionBuilder:
         """Return the extensions, and the events that tell of refused tools and of changed slash commands."""
         served = self._servers.offers()
         tools, failed = build_tool_registry(loaded, served.tools)
-        commands, events = self._load_commands(loaded)
+        commands, events = self._load_commands(loaded, served)
         extensions = Extensions(
             tools,
             self._context.middlewares(tools, loaded),
@@ -64,7 +64,9 @@ class ExtensionBuilder:
             return None
         return ChangedExtensions(extensions, (*loaded.events, *events))
 
-    def _load_commands(self, loaded: LoadedPlugins) -> tuple[Mapping[str, SlashCommand], list[Payload]]:
+    def _load_commands(
+        self, loaded: LoadedPlugins, served: ServerOffers
+    ) -> tuple[Mapping[str, SlashCommand], list[Payload]]:
         """Return the slash commands by name, with events for what changed. A file replaces a plugin's command."""
         config = self._base.config
         before, self._files = (
@@ -75,6 +77,8 @@ class ExtensionBuilder:
         commands: dict[str, SlashCommand] = {}
         for offered in loaded.commands:
             owners[offered.offer.name], commands[offered.offer.name] = offered.owner, offered
+        for owner, prompt in served.commands:
+            owners[prompt.offer.name], commands[prompt.offer.name] = owner, prompt
         for files in self._files:
             for command in files.commands:
                 owners[command.offer.name], commands[command.offer.name] = files.owner, command

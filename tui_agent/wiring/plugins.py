@@ -13,7 +13,6 @@ from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.plugin_wrappers import GuardedAgent
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.errors import ConfigError, PluginError
-from tui_agent.mcp.server_tool import ServerTool
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.copies import copy_plugins
 from tui_agent.plugin_host.discover import PluginPlaces
@@ -62,7 +61,7 @@ def plugin_host(base: StartupContext) -> PluginHost:
 
 
 def build_tool_registry(
-    loaded: LoadedPlugins, more: Iterable[tuple[str, ServerTool]] = ()
+    loaded: LoadedPlugins, more: Iterable[tuple[str, Tool[Any]]] = ()
 ) -> tuple[ToolRegistry, list[PluginFailed]]:
     """Return a registry with the plugins' tools and `more` of MCP servers, and an event for each refused tool."""
     registry = ToolRegistry()

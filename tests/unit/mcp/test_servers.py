@@ -1,5 +1,6 @@
 """MCP servers: what they offer, how calls are answered, and what becomes of those that misbehave."""
 
+import json
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -10,7 +11,9 @@ import anyio
 import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
-from tui_agent.errors import ToolError
+from tui_agent.errors import ConfigError, ToolError
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.mcp.prompts import PromptCommand
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.servers import McpServers
@@ -166,8 +169,46 @@ async def test_servers_start_side_by_side_and_tell_what_they_offer(tmp_path: Pat
     assert sorted(by_name) == ["mcp:gone", "mcp:good", "mcp:liar", "mcp:many"]
     good, gone = by_name["mcp:good"], by_name["mcp:gone"]
     assert isinstance(good, PluginLoaded) and good.version == "1.0"
-    assert good.contributions[0] == "tool:mcp_good_fail"
+    assert good.contributions[:2] == ("command:good:stand-up", "tool:mcp_good_fail")
     assert isinstance(gone, PluginFailed) and "no-such-program" in gone.message
+    assert [command.offer.name for _, command in offers.commands] == ["good:stand-up"]
     names = [tool.spec.name for _, tool in offers.tools]
     assert names[:4] == ["mcp_good_greet", "mcp_good_fail", "mcp_good_slow", "mcp_good_look"]
     assert await env.aclose() == 0
+
+
+async def test_of_very_many_tools_those_that_a_search_found_are_listed(tmp_path: Path) -> None:
+    env = LocalEnvironment(tmp_path)
+    servers, changed = McpServers([server("many")], env, str(tmp_path)), []
+
+    def listed() -> list[str]:
+        return [tool.spec.name for _, tool in servers.offers().tools if tool.spec.listed]
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(servers.run)
+        with anyio.fail_after(60):
+            await servers.wait_until_settled()
+        servers.on_change = lambda: changed.append(listed())
+        assert listed() == ["mcp_many_search_tools"] and len(servers.offers().tools) == 1_001
+        _, search = servers.offers().tools[0]
+        result = await search.run(search.spec.args(query="do thing 7 please"), None)  # type: ignore[arg-type]
+        assert "mcp_many_tool_7: Does thing number 7." in str(result.content)
+        assert len(changed) == 1 and len(changed[0]) == 11 and "mcp_many_tool_7" in changed[0]
+        await servers.aclose()
+    await env.aclose()
+
+
+async def test_a_prompt_is_a_slash_command(tmp_path: Path) -> None:
+    async with running(tmp_path, server("good")) as (runner, _):
+        (prompt,) = runner.prompts
+        command, state = PromptCommand("good", prompt, runner.get_prompt), SessionStateView()
+        assert command.offer.arguments == "day [tone]" and command.offer.help == "Report."
+        for typed, given in [
+            ("monday very dry", {"day": "monday", "tone": "very dry"}),
+            ("tone=dry 'next monday'", {"day": "next monday", "tone": "dry"}),
+            ("monday", {"day": "monday"}),
+        ]:
+            answer = await command.answer(typed, state)
+            assert answer.prompt == f"Report on {json.dumps(given, sort_keys=True)}."
+        with pytest.raises(ConfigError, match="/good:stand-up needs day"):
+            await command.answer("tone=dry", state)

@@ -113,6 +113,7 @@ class ToolRegistry:
             schema
             for name, schema in self._schemas.items()
             if (chosen is None or name in chosen)
+            and self._tools[name].spec.listed
             and self._tools[name].spec.policy in (None, policy)
             and self._tools[name].spec.needs.isdisjoint(missing)
         )
@@ -131,6 +132,5 @@ class ToolRegistry:
         similar = similar_names(name, self._tools)
         if similar:
             return InvalidArguments(f"There is no tool {name!r}. Did you mean {' or '.join(similar)}?")
-        return InvalidArguments(
-            f"There is no tool {name!r}. The tools are: {', '.join(self._tools) or 'none'}."
-        )
+        listed = ", ".join(known for known, tool in self._tools.items() if tool.spec.listed)
+        return InvalidArguments(f"There is no tool {name!r}. The tools are: {listed or 'none'}.")

@@ -1,0 +1,93 @@
+"""The search in the tools of a server that has too many of them to describe all in every request."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pydantic import BaseModel, Field
+from pydantic_core import to_json
+
+from tui_agent.mcp.remote_tool import RemoteTool
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.effects import Effect, InternalEffect
+from tui_agent.protocol.parts import TextContent
+from tui_agent.protocol.unicode_text import clip_line, format_count
+
+MAX_LISTED_TOOLS = 30
+MAX_LISTED_BYTES = 8_000
+"""A server with more tools, or whose descriptions and schemas are longer, offers a search instead of its tools."""
+MAX_FOUND = 10
+SEARCH = "search_tools"
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+class SearchArguments(BaseModel):
+    """The arguments of a search."""
+
+    query: str = Field(description="Words for what the tool should do.")
+
+
+class ToolSearch:
+    """A tool that finds tools of one server. What it finds is listed from the next request on, by `reveal`."""
+
+    def __init__(
+        self,
+        name: str,
+        server: str,
+        tools: Mapping[str, RemoteTool],
+        reveal: Callable[[Iterable[str]], None],
+    ) -> None:
+        self._server = server
+        self._tools = tools
+        self._reveal = reveal
+        self.spec = ToolSpec(
+            name,
+            f"Find tools of the MCP server {server}, which has {format_count(len(tools), 'tool')}. Then call what it found.",
+            SearchArguments,
+            "find",
+            timeout=10.0,
+        )
+
+    def target(self, args: SearchArguments) -> str:
+        """Return what is searched for."""
+        return clip_line(args.query, 100)
+
+    def effects(self, args: SearchArguments) -> tuple[Effect, ...]:
+        """Return that only the session's list of tools changes."""
+        return (InternalEffect(subject=f"the tools of {self._server}"),)
+
+    async def preview(self, args: SearchArguments, env: Environment) -> Preview:
+        """Show nothing: a search needs no approval."""
+        return Preview(())
+
+    async def run(self, args: SearchArguments, ctx: ToolContext) -> ToolResult:
+        """Return the tools that fit best, with their arguments."""
+        found = find_tools(args.query, self._tools)
+        self._reveal(found)
+        lines = [
+            f"{name}: {self._tools[name].description}\narguments: {to_json(self._tools[name].schema).decode()}"
+            for name in found
+        ]
+        text = "\n\n".join(lines) or "No tool fits. Use other words."
+        return ToolResult(
+            ok=True, content=(TextContent(text=text),), summary=format_count(len(found), "tool")
+        )
+
+
+def find_tools(query: str, tools: Mapping[str, RemoteTool]) -> Sequence[str]:
+    """Return the names of the tools with most words of the query, at most `MAX_FOUND`. A word in the name counts more."""
+    words = set(_WORD.findall(query.lower()))
+    scores: dict[str, int] = {}
+    for name, tool in tools.items():
+        in_name = words & set(_WORD.findall(tool.name.lower()))
+        in_text = words & set(_WORD.findall(tool.description.lower()))
+        score = 3 * len(in_name) + len(in_text)
+        if score:
+            scores[name] = score
+    return sorted(scores, key=lambda name: -scores[name])[:MAX_FOUND]
+
+
+def is_too_large(tools: Sequence[RemoteTool]) -> bool:
+    """Return True if these tools are too many, or too long, to be described in every request."""
+    size = sum(len(tool.description) + len(to_json(tool.schema)) for tool in tools)
+    return len(tools) > MAX_LISTED_TOOLS or size > MAX_LISTED_BYTES
