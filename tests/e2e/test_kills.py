@@ -38,15 +38,10 @@ def test_a_run_killed_at_any_moment_is_taken_up_again(program: Program, killing_
     chain.finish()
 
 
-def test_a_killed_app_comes_back_with_its_draft_and_its_queue(program: Program, killing_url: str) -> None:
+def test_a_killed_app_and_one_whose_engine_is_killed_come_back_with_draft_and_queue(
+    program: Program, killing_url: str
+) -> None:
     chain = Chain(program, killing_url, random.Random(3), Figures())
-    for _ in range(2):
-        chain.kill_the_app()
-    chain.finish()
-
-
-def test_an_app_whose_engine_is_killed_says_so_and_comes_back(program: Program, killing_url: str) -> None:
-    chain = Chain(program, killing_url, random.Random(4), Figures())
-    for _ in range(2):
-        chain.kill_the_app(engine_only=True)
+    chain.kill_the_app()
+    chain.kill_the_app(engine_only=True)
     chain.finish()

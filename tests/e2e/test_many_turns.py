@@ -1,4 +1,4 @@
-"""A hundred turns in one process: descriptors, threads, tasks and processes do not grow (5,000 in `make soak`)."""
+"""Fifty turns in one process: descriptors, threads, tasks and processes do not grow (5,000 in `make soak`)."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.e2e.conftest import Program
 from tests.soak.many_turns import play
 from tests.stubs.left_out import linux_only
 
-TURNS = 100
+TURNS = 50
 
 
 @pytest.mark.e2e

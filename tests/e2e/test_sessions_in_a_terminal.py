@@ -144,7 +144,7 @@ def outcome_of(program: Program) -> tuple[object, object]:
     return shown["outcome"], shown["waiting"]["approval"]
 
 
-@pytest.mark.parametrize("whom", ["app", "engine", "both"])
+@pytest.mark.parametrize("whom", ["app", "engine", pytest.param("both", marks=pytest.mark.soak)])
 def test_what_is_asked_at_a_kill_is_asked_again_until_it_is_answered_and_runs_once(
     start: Start, program: Program, whom: str
 ) -> None:

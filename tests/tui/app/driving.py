@@ -65,11 +65,11 @@ class Driven:
         """Text, letter by letter."""
         await self.press(*("space" if char == " " else char for char in text))
 
-    async def until(self, done: Callable[[], object]) -> None:
-        """Wait until it is so. Fails with the screen as it is where that does not come about."""
+    async def until(self, done: Callable[[], object], case: str = "") -> None:
+        """Wait until it is so. Fails with the case and the screen as it is where that does not come about."""
         end = time.monotonic() + PATIENCE
         while not done():
-            assert time.monotonic() < end, self.text()
+            assert time.monotonic() < end, f"{case}\n{self.text()}"
             await self.pilot.pause(0.01)
 
     def rows(self) -> list[str]:

@@ -96,7 +96,7 @@ async def test_every_sheet_and_screen_is_harmless(name: str, size: tuple[int, in
                 if len(driven.app.screen_stack) > 1:
                     await driven.press("escape")
         for line in LINES:
-            await driven.type(line)
+            driven.app.prompt.editor.put_text(line)
             await driven.press("enter")
             harmless(driven)
             await driven.press("down", "down")

@@ -43,8 +43,14 @@ async def test_it_opens_at_the_last_event_and_at_the_event_that_is_asked_for() -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(160, 45), (120, 40), (80, 24)])
-@pytest.mark.parametrize("log", ["night_shift", "streaming", "approval"])
+@pytest.mark.parametrize(
+    ("log", "size"),
+    [
+        *(("night_shift", size) for size in ((160, 45), (120, 40), (80, 24))),
+        ("streaming", (120, 40)),
+        ("approval", (80, 24)),
+    ],
+)
 async def test_the_screen_depends_on_the_event_alone_whichever_way_led_there(
     log: str, size: tuple[int, int]
 ) -> None:

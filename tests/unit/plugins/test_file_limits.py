@@ -18,6 +18,8 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 
 GIGABYTE = 1_000_000_000
 LINE = 10_000_000
+DEEPEST = 2_100
+"""Folders below each other, whose path is longer than the 4,096 characters that Linux takes."""
 
 
 class Counting(LocalEnvironment):
@@ -129,14 +131,14 @@ async def test_many_entries_are_cut_with_a_note(bench: Bench) -> None:
 
 @pytest.fixture
 def deep(tmp_path: Path) -> Iterator[Path]:
-    """4,000 folders below each other, with a file in some of them."""
+    """`DEEPEST` folders below each other, with a file in some of them."""
     at = os.open(tmp_path, os.O_RDONLY)
-    for number in range(1, 4001):
+    for number in range(1, DEEPEST + 1):
         os.mkdir("d", dir_fd=at)
         below = os.open("d", os.O_RDONLY, dir_fd=at)
         os.close(at)
         at = below
-        if number in (5, MAX_DEPTH - 1, MAX_DEPTH + 1, 4000):
+        if number in (5, MAX_DEPTH - 1, MAX_DEPTH + 1, DEEPEST):
             os.close(os.open("leaf", os.O_CREAT | os.O_WRONLY, dir_fd=at))
     os.close(at)
     yield tmp_path
@@ -148,7 +150,7 @@ async def test_what_lies_too_deep_is_left_out_and_refused(bench: Bench, deep: Pa
     found = text(await bench.run("glob", pattern="leaf")).split("\n")
     assert sorted(path.count("/") for path in found) == [5, MAX_DEPTH - 1]
     assert text(await bench.run("grep", pattern="x")) == "No match for x."
-    for depth in (MAX_DEPTH + 1, 4000):
+    for depth in (MAX_DEPTH + 1, DEEPEST):
         path = "d/" * depth + "leaf"
         assert "folders" in await refused(bench, "read_file", path=path)
         await refused(bench, "write_file", path=path, content="x", overwrite=True)
