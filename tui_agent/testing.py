@@ -7,7 +7,7 @@ Invariant: a session reads and writes nothing of the user's: home, configuration
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,19 +15,17 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tui_agent.cli.run.headless import run_turn
-from tui_agent.config.options import SessionOptions
+from tui_agent.api import open_session
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_host.discover import plugins_at
 from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.display import DisplayBlock
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import PolicyName
-from tui_agent.wiring.session import open_session
 
 TIME_LIMIT_S = 60.0
 
@@ -73,31 +71,26 @@ class PluginSession:
         """
         script = self._folder / "answers.yaml"
         script.write_text(json.dumps({"answers": list(answers)}), encoding="utf-8")  # JSON is YAML
-        options = SessionOptions(
-            cwd=self.workspace,
-            client="headless",
-            data_dir=self._folder / "data",
-            model=f"scripted:{script}",
-            policy=policy,
-            plugin_dirs=(self.plugin,),
-        )
-        events: list[Payload] = []
-
-        def keep(record: Record) -> None:
-            if isinstance(record, Envelope):
-                events.append(record.payload)
-
-        anyio.run(partial(_run, options, prompt, keep))
+        events = anyio.run(partial(self._play, script, prompt, policy))
         for event in events:
             if isinstance(event, PluginFailed):
                 raise PluginError(f"{event.plugin}: {event.message} ({event.where})")
         return events
 
-
-async def _run(options: SessionOptions, prompt: str, keep: Callable[[Record], None]) -> None:
-    with anyio.fail_after(TIME_LIMIT_S):
-        async with open_session(options) as session:
-            await run_turn(session, prompt, keep)
+    async def _play(self, script: Path, prompt: str, policy: PolicyName) -> list[Payload]:
+        opened = open_session(
+            self.workspace,
+            model=f"scripted:{script}",
+            policy=policy,
+            plugin_dirs=(self.plugin,),
+            data_dir=self._folder / "data",
+        )
+        with anyio.fail_after(TIME_LIMIT_S):
+            async with opened as session:
+                async for _ in session.run(prompt):
+                    pass
+                records = await session.follow().next_batch()
+        return [record.payload for record in records if isinstance(record, Envelope)]
 
 
 def find_plugin(test: Path) -> Path:

@@ -8,6 +8,7 @@ from importlib import import_module
 from tui_agent import __version__
 from tui_agent.cli.main import APP, VERBS, parser_for
 from tui_agent.cli.options import Parser
+from tui_agent.cli.output import say
 
 EXAMPLES = """\
 examples:
@@ -43,7 +44,7 @@ def configure(parser: Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script or the page."""
-    print(WRITERS[arguments.format](places()))
+    say(WRITERS[arguments.format](places()))
     return 0
 
 

@@ -52,7 +52,7 @@ class CommandFile:
 
 @dataclass(frozen=True, slots=True)
 class CommandFiles:
-    """The commands of one owner, and a sentence for each file that is no command."""
+    """The commands of one owner, and a sentence for each file that cannot be used."""
 
     owner: str
     commands: tuple[CommandFile, ...] = ()
@@ -72,9 +72,9 @@ def _parse(owner: str, files: Iterator[tuple[str, str, str | ConfigError]]) -> C
         if isinstance(text, ConfigError):
             fault = text.message
         elif not _NAME.fullmatch(name):
-            fault = f"{source} is no command: name it with letters, digits, - and _."
+            fault = f"{source} is not used: name a command with letters, digits, - and _."
         elif len(text) > MAX_CHARS:
-            fault = f"{source} is no command: it has more than {MAX_CHARS:,} characters."
+            fault = f"{source} is not used: it has more than {MAX_CHARS:,} characters."
         elif len(commands) == MAX_COMMANDS:
             fault = f"{source} is left out: there are more than {MAX_COMMANDS} commands."
         if fault:

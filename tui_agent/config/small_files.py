@@ -5,7 +5,6 @@ even for a moment, and is replaced atomically.
 """
 
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -62,7 +61,7 @@ def read_regular(
 
 def replace_private(path: Path, text: str) -> None:
     """Atomically replace a private file (mode 0600, folder 0700). Raises `OSError` and keeps the old file."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:

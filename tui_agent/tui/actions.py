@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from tui_agent.protocol.events.command import OfferedCommand
-
 When: TypeAlias = Literal["always", "idle", "running"]
 Scope: TypeAlias = Literal[
     "app", "prompt", "menu", "transcript", "chat", "find", "start",
@@ -411,16 +409,6 @@ TYPED: Final[Mapping[str, tuple[Action, str]]] = {
 """Every word that can be typed as a command, with its action and the argument that the word stands for."""
 WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
 """Actions that close something. The user's key settings cannot remove all keys of such an action."""
-
-
-def offered_actions(commands: Mapping[str, Sequence[OfferedCommand]]) -> tuple[Action, ...]:
-    """Return an action for each slash command of the engine whose name no command of the app has."""
-    return tuple(
-        _a(f"offered:{item.name}", item.help or f"a command of {owner}", "Commands", slash=f"/{item.name}", args=item.arguments)
-        for owner, items in sorted(commands.items())
-        for item in items
-        if f"/{item.name}" not in TYPED
-    )  # fmt: skip
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -12,9 +12,9 @@ from tui_agent.config.git_query import locate_repository
 from tui_agent.folds.views import ALL_VIEWS, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.command import OfferedCommand
-from tui_agent.tui.actions import offered_actions
 from tui_agent.tui.controller.faults import REPORT
 from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.offered_commands import offered_actions
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.panes.status_text import status_of
 from tui_agent.tui.prompt.box import PLACEHOLDER

@@ -9,6 +9,7 @@ DESCRIPTIONS: dict[str, str] = {
     "accept-edits": "edits, runs sandboxed commands",
     "bypass": "asks only when unsure or by a rule",
 }
+"""The policies from the strictest to the loosest."""
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
 COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
 """The columns of the table of policies: kinds of actions in the workspace.

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.actions import TYPED, Action
+from tui_agent.tui.panes.policy import DESCRIPTIONS
 from tui_agent.tui.prompt.files import PathIndex, name_of
 from tui_agent.tui.prompt.symbols import Symbol
 
@@ -94,10 +94,11 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
 def _loosens(command: str, policy: str) -> bool:
     """Return True if a command, such as `/policy bypass`, sets a looser policy than the current one, `policy`."""
     name, _, value = command.partition(" ")
+    order = list(DESCRIPTIONS)
     return (
         name == "/policy"
-        and value in POLICIES
-        and (policy not in POLICIES or list(POLICIES).index(value) > list(POLICIES).index(policy))
+        and value in DESCRIPTIONS
+        and (policy not in DESCRIPTIONS or order.index(value) > order.index(policy))
     )
 
 
