@@ -173,6 +173,22 @@ def configuration_page() -> str:
     )
     lines.append("`.env`, or the system's key ring. An unknown key is an error that names its line.")
     lines.append(
+        "\n**In the app.** `/settings` lists every setting with its value and where that comes from; type to search, and press"
+    )
+    lines.append(
+        "Enter to change one in your `config.toml`. `/keys` gives an action another key, names the conflicts before you save, and"
+    )
+    lines.append(
+        "shows what your terminal sends for a key. The comments in the file stay, and a value that is not valid is not written."
+    )
+    lines.append(
+        "`/theme` shows each theme while you choose. Without a choice it is `day` if the terminal reports a light background,"
+    )
+    lines.append(
+        "else `night`; `beacon` and `ink` have a high contrast, `harbour` is for colour-blind eyes, and `terminal` uses the"
+    )
+    lines.append("terminal's own colours and background.")
+    lines.append(
         "\n**Remembered choices.** The app remembers the theme, the model and the side panes (F6) that you choose in it, and"
     )
     lines.append(

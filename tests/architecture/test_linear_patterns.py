@@ -43,7 +43,6 @@ DYNAMIC = {
     r"plugins.shell.counts: f'(?<!\\d)(\\d++) ({words})\\b'": "below, with its reader",
     "plugins.shell.counts: failure": "below, with its reader",
     "plugins.shell.counts: pattern": "below, with its reader",
-    r"tui_agent.config.user_file: f'{key}\\s*='": A_TEXT,
     r"tui_agent.context.init_guide: f'(?<![\\w-]){re.escape(core)}(?![\\w-])'": A_TEXT,
     "tui_agent.context.repomap.query: re.escape(sought) + b'(?![0-9])'": A_TEXT,
     r'''tui_agent.policy.catalog.fault_lines: f"""(?:^|[\\[.{{,\\s])["']?{re.escape(key)}["']?\\s*[\\].=]"""''': A_TEXT,

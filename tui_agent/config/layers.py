@@ -161,7 +161,7 @@ def _hook_tables(tree: Tree) -> list[Any]:
 
 def _project_layer(project: Project, path: Path) -> Tree:
     text = project.files.read_own("config.toml") if project.is_trusted else None
-    tree = {} if text is None else _parse_toml(text, path)
+    tree = {} if text is None else parse_config(text, path)
     if refused := refusal_of_settings(tree):
         raise ConfigError(f"{path}: {refused}.", hint="Set it in your own configuration file.")
     return tree
@@ -209,10 +209,11 @@ def _flatten(files: Mapping[Path, Mapping[str, str]]) -> dict[str, str]:
 def read_toml(path: Path) -> Tree:
     """Read and validate one configuration file, so that an error is reported with its file and line."""
     text = read_small(path)
-    return {} if text is None else _parse_toml(text, path)
+    return {} if text is None else parse_config(text, path)
 
 
-def _parse_toml(text: str, path: Path) -> Tree:
+def parse_config(text: str, path: Path) -> Tree:
+    """Parse and validate the text of a configuration file. Raises `ConfigError` with the line of the error."""
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

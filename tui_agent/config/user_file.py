@@ -1,38 +1,66 @@
-"""Edits of the user's configuration file: disabled plugins and readable secret files.
+"""Edits of the user's configuration file.
 
-Invariant: only the lines of the changed keys change; comments and order stay. If that is not possible, the file is left
-unchanged, and the error says what to write by hand.
+Invariant: only the changed keys change; comments and order stay. If the result would not be a valid configuration, the
+file is left unchanged.
 """
 
-import json
 import os
-import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from glob import escape
+from importlib import import_module
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 
-_TABLE = re.compile(r"\s*\[")
+Value: TypeAlias = str | bool | int | float | list[str]
 
 
-def save_disabled_plugins(path: Path, names: tuple[str, ...]) -> None:
-    """Set the plugins that are not loaded. On failure raises `ConfigError` and leaves the file unchanged."""
-    target, key = path.resolve(), "plugins_disabled"
+def save_value(
+    path: Path, key: tuple[str, ...], value: Value | None, check: Callable[[str, Path], object] | None = None
+) -> None:
+    """Set a key of the user's file, such as `("sandbox", "mode")`; with None, remove the key.
+
+    `check` is called with the new text and the path, and raises `ConfigError` if the text is not a valid configuration.
+    On failure raises `ConfigError` and leaves the file unchanged.
+    """
+    # Imported by name, because it is slow and rarely needed.
+    tomlkit = import_module("tomlkit")
+    broken: type[Exception] = import_module("tomlkit.exceptions").TOMLKitError
+    target = path.resolve()
     before = read_small(target) or ""
-    line = f"{key} = {json.dumps(list(names), ensure_ascii=False)}"  # JSON's lists are valid TOML.
-    after = _set_top_line(before, key, f"{line}\n" if names else "")
-    fault = ConfigError(f"{path} could not be changed safely.", hint=f"Write it yourself: {line}")
     try:
-        edited, expected = tomllib.loads(after), tomllib.loads(before)
-    except tomllib.TOMLDecodeError as error:
-        raise fault from error
-    expected.pop(key, None)
-    if edited != expected | ({key: list(names)} if names else {}):
-        raise fault
-    _replace_file(target, after)
+        document = tomlkit.parse(before)
+        table = document
+        for name in key[:-1]:
+            inner = table.setdefault(name, tomlkit.table()) if value is not None else table.get(name, {})
+            if not isinstance(inner, dict):
+                raise TypeError
+            table = inner
+        if value is None:
+            table.pop(key[-1], None)
+        else:
+            table[key[-1]] = value
+        after = document.as_string()
+        expected = tomllib.loads(before)
+        _set(expected, key, value)
+        if tomllib.loads(after) != expected:
+            raise TypeError
+    except (broken, tomllib.TOMLDecodeError, TypeError, RecursionError) as error:
+        line = ".".join(key) + ("" if value is None else f" = {tomlkit.item(value).as_string()}")
+        hint = f"Remove it yourself: {line}" if value is None else f"Write it yourself: {line}"
+        raise ConfigError(f"{path} could not be changed safely.", hint=hint) from error
+    if check is not None:
+        check(after, path)
+    if after != before:
+        _replace_file(target, after)
+
+
+def save_disabled_plugins(path: Path, names: Sequence[str]) -> None:
+    """Set the plugins that are not loaded. On failure raises `ConfigError` and leaves the file unchanged."""
+    save_value(path, ("plugins_disabled",), list(names) or None)
 
 
 def save_readable_files(path: Path, files: Sequence[str]) -> None:
@@ -40,58 +68,21 @@ def save_readable_files(path: Path, files: Sequence[str]) -> None:
 
     On failure raises `ConfigError` and leaves the user's file unchanged.
     """
-    target = path.resolve()
-    before = read_small(target) or ""
-    fault = ConfigError(
-        f"{path} could not be changed safely.",
-        hint=f"Write it yourself: [sandbox] readable = {json.dumps([escape(file) for file in files])}",
-    )
     try:
-        tree = tomllib.loads(before)
-        table = tree.setdefault("sandbox", {})
-        table["readable"] = list(dict.fromkeys((*table.get("readable", ()), *map(escape, files))))
-        after = _set_readable(before, f"readable = {json.dumps(table['readable'])}\n")
-        if tomllib.loads(after) != tree:
-            raise fault
-    except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
-        raise fault from error
-    _replace_file(target, after)
+        before = tomllib.loads(read_small(path.resolve()) or "").get("sandbox", {}).get("readable", [])
+        readable = list(dict.fromkeys([*before, *map(escape, files)]))
+    except (tomllib.TOMLDecodeError, AttributeError, TypeError):
+        readable = list(map(escape, files))  # What is wrong with the file is reported below.
+    save_value(path, ("sandbox", "readable"), readable)
 
 
-def _set_readable(text: str, line: str) -> str:
-    lines = text.splitlines(keepends=True)
-    header = re.compile(r"\s*\[\s*sandbox\s*\]\s*(?:#.*)?$")
-    start = next((index for index, current in enumerate(lines) if header.match(current)), -1)
-    if start < 0:
-        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        return f"{text}{gap}[sandbox]\n{line}"
-    end = next((index for index in range(start + 1, len(lines)) if _TABLE.match(lines[index])), len(lines))
-    existing = next(
-        (index for index in range(start + 1, end) if re.match(r"\s*readable\s*=", lines[index])), -1
-    )
-    if existing >= 0:
-        lines[existing] = line
+def _set(tree: dict[str, Any], key: tuple[str, ...], value: Value | None) -> None:
+    for name in key[:-1]:
+        tree = tree.setdefault(name, {}) if value is not None else tree.get(name, {})
+    if value is None:
+        tree.pop(key[-1], None)
     else:
-        lines[start] = lines[start].rstrip("\n") + "\n"
-        lines[start + 1 : start + 1] = [line]
-    return "".join(lines)
-
-
-def _set_top_line(text: str, key: str, line: str) -> str:
-    """Replace or add the line of a top-level key in a TOML text. If `line` is empty, remove the key."""
-    lines = text.splitlines(keepends=True)
-    end = next((index for index, line in enumerate(lines) if _TABLE.match(line)), len(lines))
-    existing = [index for index in range(end) if re.match(rf"{key}\s*=", lines[index])]
-    replacement = [line] if line else []
-    if existing:
-        lines[existing[0] : existing[0] + 1] = replacement
-    elif replacement:
-        while end and not lines[end - 1].strip():
-            end -= 1
-        if end and not lines[end - 1].endswith("\n"):
-            lines[end - 1] += "\n"
-        lines[end:end] = replacement
-    return "".join(lines)
+        tree[key[-1]] = value
 
 
 def _replace_file(path: Path, text: str) -> None:

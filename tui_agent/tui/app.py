@@ -30,6 +30,7 @@ from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
 from tui_agent.tui.terminal.terminal import catch_signals, farewell, last_words, release_signals
+from tui_agent.tui.widgets.keymap import KeyScreen
 from tui_agent.tui.widgets.line_pane import Intent
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
         While another screen is open, only the keys for copying, quitting and replacing that screen work.
         """
+        if isinstance(self.screen, KeyScreen) and self.screen.takes_every_key:
+            return False
         for action, choice in self.key_map.find(key, ("app", "transcript")):
             name = action.name
             is_covered = len(self.screen_stack) > 1

@@ -19,6 +19,7 @@ from tui_agent.tui.widgets.sheet import Sheet
 SCREENS = [
     *("/status", "/diff", "/context", "/policy", "/model", "/theme", "/provider openai", "/help", "/todo"),
     *("/trace", "/replay", "/tree", "/checkpoints", "/jobs", "/map", "/sessions", "/export html"),
+    *("/settings", "/settings mouse", "/settings context.keep", "/keys", "/keys palette"),
     *("approval", "reason", "rule", "whole change", "question", "plan", "confirm"),
 ]
 QUIET = {"view_scroll", "map_refresh", "checkpoint_author"}

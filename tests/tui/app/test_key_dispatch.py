@@ -11,6 +11,7 @@ from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.diff import DiffSheet
 from tui_agent.tui.modals.fork_form import ForkForm
+from tui_agent.tui.modals.key_capture import KeyCapture
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.policy import PolicySheet
 from tui_agent.tui.modals.provider import ProviderForm
@@ -61,6 +62,7 @@ TAKERS: dict[Scope, tuple[type[KeyActions], ...]] = {
     "policy": (PolicySheet,),
     "provider": (ProviderForm,),
     "confirm": (Confirm,),
+    "keys": (KeyCapture,),
     "field": (SessionsScreen, ReplayScreen),
     "sheet": (Viewer, Question, Approval, ForkForm, TrustSheet, PolicySheet, ProviderForm, Confirm),
     "page": (TreeScreen, CheckpointsScreen, JobsScreen, MapScreen, SessionsScreen),

@@ -120,9 +120,9 @@ FOLDED = [
 """Commands that are listed no more. `/reasoning` too, which has its own rows in the test below."""
 
 
-def test_thirty_two_commands_are_listed_and_the_folded_ones_can_still_be_typed() -> None:
+def test_thirty_three_commands_are_listed_and_the_folded_ones_can_still_be_typed() -> None:
     listed = [action.slash for action in ACTIONS if action.slash]
-    assert len(listed) == 32
+    assert len(listed) == 33
     assert listed[:6] == ["/new", "/model", "/undo", "/redo", "/diff", "/compact"]
     assert not {f"/{name}" for name in FOLDED} & set(listed)
     assert {f"/{name}" for name in FOLDED} <= set(TYPED)
@@ -134,7 +134,7 @@ def test_thirty_two_commands_are_listed_and_the_folded_ones_can_still_be_typed()
         ("/clear", "new", ""),
         ("/exit", "quit", ""),
         ("/q", "quit", ""),
-        ("/config", "status", ""),
+        ("/config", "settings", ""),
         ("/usage", "cost", ""),
         ("/login", "provider", ""),
         ("/review", "diff", ""),
@@ -170,7 +170,7 @@ async def test_help_lists_every_command_and_the_keys_of_the_prompt_first() -> No
         ("ctrl+p", "clear", "/new"),
         ("ctrl+p", "exit", "/quit"),
         ("ctrl+p", "vim", "/vim"),
-        ("ctrl+p", "mouse", "/status"),
+        ("ctrl+p", "mouse", "/settings"),
         ("ctrl+p", "usage", "/cost"),
         ("f1", "/login", "/provider"),
         ("f1", "clear", "/new"),

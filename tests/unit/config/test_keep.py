@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.user_file import save_disabled_plugins, save_readable_files
+from tui_agent.config.layers import parse_config
+from tui_agent.config.user_file import save_disabled_plugins, save_readable_files, save_value
 from tui_agent.errors import ConfigError
 
 HELD = """\
@@ -49,7 +50,7 @@ def test_a_file_behind_a_link_is_changed_where_it_lies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["model = \n", 'plugins_disabled = [\n"long"]\n', '"plugins_disabled" = []\n']
+    "text", ["model = \n", "a = 1\na = 2\n", "[plugins_disabled]\nx = 1\n[plugins_disabled]\n"]
 )
 def test_what_cannot_be_changed_safely_is_left_alone(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.toml"
@@ -67,12 +68,14 @@ def test_what_cannot_be_changed_safely_is_left_alone(tmp_path: Path, text: str) 
         (HELD, f'{HELD}\n[sandbox]\nreadable = ["/w/.env"]\n'),
         (
             '[sandbox] # mine\nmode = "auto"\n[context]\nkeep = 0.3\n',
-            '[sandbox] # mine\nreadable = ["/w/.env"]\nmode = "auto"\n[context]\nkeep = 0.3\n',
+            '[sandbox] # mine\nmode = "auto"\nreadable = ["/w/.env"]\n[context]\nkeep = 0.3\n',
         ),
         (
             '[sandbox]\nreadable = [".env.test"]\nmode = "auto"',
             '[sandbox]\nreadable = [".env.test", "/w/.env"]\nmode = "auto"',
         ),
+        ('sandbox.mode = "off" # x\n', 'sandbox.mode = "off" # x\nsandbox.readable = ["/w/.env"]\n'),
+        ('[sandbox]\nreadable = [\n".a"]\n', '[sandbox]\nreadable = [".a", "/w/.env"]\n'),
         ('[sandbox]\nreadable = ["/w/.env"]\n', '[sandbox]\nreadable = ["/w/.env"]\n'),
     ],
 )
@@ -90,12 +93,36 @@ def test_a_path_is_kept_as_itself_and_not_as_a_pattern(tmp_path: Path) -> None:
     assert (tmp_path / "config.toml").read_text() == '[sandbox]\nreadable = ["/w [[]1]/.env"]\n'
 
 
-@pytest.mark.parametrize(
-    "text", ["sandbox = 3\n", '[sandbox]\nreadable = [\n".a"]\n', 'sandbox.mode = "off"\n']
-)
-def test_files_are_not_added_where_that_cannot_be_done_safely(tmp_path: Path, text: str) -> None:
+def test_files_are_not_added_where_that_cannot_be_done_safely(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    path.write_text(text)
+    path.write_text("sandbox = 3\n")
     with pytest.raises(ConfigError, match="could not be changed safely"):
         save_readable_files(path, ["/w/.env"])
-    assert path.read_text() == text
+    assert path.read_text() == "sandbox = 3\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "before", "after"),
+    [
+        (("theme",), "day", "# a\ntheme = 'night' # b\nvim = true\n", '# a\ntheme = "day" # b\nvim = true\n'),
+        (("vim",), True, "[keys]\nstop = 'f9' # c\n", "vim = true\n\n[keys]\nstop = 'f9' # c\n"),
+        (("context", "keep"), 0.3, "[context] # d\nkeep = 0.2 # e\n", "[context] # d\nkeep = 0.3 # e\n"),
+        (("context", "keep"), None, "[context] # d\nkeep = 0.2 # e\n", "[context] # d\n"),
+        (("context", "keep"), None, "vim = true\n", "vim = true\n"),
+    ],
+)
+def test_a_setting_is_changed_and_every_comment_stays(
+    tmp_path: Path, key: tuple[str, ...], value: str | bool | float | None, before: str, after: str
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(before)
+    save_value(path, key, value, parse_config)
+    assert path.read_text() == after
+
+
+def test_a_value_that_is_not_valid_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("[context]\nkeep = 0.2\n")
+    with pytest.raises(ConfigError, match=r"config.toml, line 2: 'context.keep' is 7"):
+        save_value(path, ("context", "keep"), 7, parse_config)
+    assert path.read_text() == "[context]\nkeep = 0.2\n"

@@ -14,11 +14,13 @@ from tui_agent.tui.commands import (
     compaction,
     diff,
     info,
+    keys,
     knowledge,
     model,
     replay,
     reports,
     session,
+    settings,
     shell,
     stats,
 )
@@ -84,6 +86,8 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "next_policy": choices.next_policy,
     "limit_cost": choices.limit_cost,
     "theme": choices.choose_theme,
+    "settings": settings.edit_settings,
+    "keys": keys.edit_keys,
     "sessions": _with_options(
         session.list_or_open_session,
         rename=_needs_argument("/rename needs a name, for example /rename night shift.", session.rename),

@@ -11,11 +11,12 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from os import read
-from typing import Final
+from typing import Any, Final
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._parser import ParseTimeout
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Paste
 from textual.message import Message
@@ -159,6 +160,9 @@ class Keyboard(XTermParser):
 class KeyboardDriver(LinuxDriver):
     """Textual's Linux driver, with `Keyboard` as the parser."""
 
+    last_input = ""
+    """The characters of the last read."""
+
     def run_input_thread(self) -> None:
         """Read the terminal until the app quits. Textual runs this method in a thread."""
         parser = Keyboard(self._debug)
@@ -166,8 +170,9 @@ class KeyboardDriver(LinuxDriver):
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
-                if selector.select(POLL_S):
-                    self._take(parser.feed(text) if (text := decode(read(self.fileno, 4096))) else ())
+                if selector.select(POLL_S) and (text := decode(read(self.fileno, 4096))):
+                    self.last_input = text
+                    self._take(parser.feed(text))
                 self._take(parser.tick())
             if selector.select(0):
                 self._take(parser.feed(text) if (text := decode(read(self.fileno, 4096), True)) else ())
@@ -175,3 +180,9 @@ class KeyboardDriver(LinuxDriver):
     def _take(self, messages: Iterable[Message]) -> None:
         for message in messages:
             self.process_message(message)
+
+
+def sent_bytes(app: App[Any]) -> str:
+    """Return the characters that the terminal sent last, e.g. `\\x1b[1;5A`; empty if that is not known."""
+    driver = app._driver
+    return repr(driver.last_input)[1:-1] if isinstance(driver, KeyboardDriver) else ""

@@ -151,6 +151,9 @@ def claims_key(screen: Screen[Any], event: Key) -> bool:
 class KeyScreen(KeyActions):
     """Mixin for screens: runs the action of each key, and passes keys without an action to `type_key`."""
 
+    takes_every_key: ClassVar[bool] = False
+    """True if the screen gets the keys of the app too."""
+
     def on_key(self, event: Key) -> None:
         if claims_key(cast("Screen[Any]", self), event) and not self.run_key(event.key):
             self.type_key(event.key, event.character)

@@ -1,0 +1,205 @@
+"""/settings and /keys: every setting with its value and origin, and edits in config.toml that keep its comments."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.fake_session import FakeSession
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.config.layers import load_config
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.schema import list_settings
+from tui_agent.tui.modals.key_capture import KeyCapture
+from tui_agent.tui.modals.picker import Picker
+
+SIZES = [(120, 40), (80, 24)]
+FILE = """\
+# mine
+symbols = "unicode"  # as I like it
+
+[context]
+keep = 0.3  # more
+"""
+
+
+def options(tmp_path: Path) -> SessionOptions:
+    return SessionOptions(cwd=tmp_path, data_dir=tmp_path / "data")
+
+
+def config_file(tmp_path: Path, text: str = FILE) -> Path:
+    path = tmp_path / "tui-agent" / "config.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def environ(tmp_path: Path, **more: str) -> dict[str, str]:
+    return {"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path), **more}
+
+
+async def run(driven: Driven, line: str) -> None:
+    driven.app.prompt.editor.put_text(line)
+    await driven.press("escape", "enter")
+
+
+def rows(driven: Driven) -> dict[str, str]:
+    picker = driven.app.screen
+    assert isinstance(picker, Picker), driven.text()
+    return {item.label: item.right for item in picker.items}
+
+
+def test_every_setting_has_an_explanation_a_value_and_an_origin(tmp_path: Path) -> None:
+    path = config_file(tmp_path)
+    given = environ(tmp_path, TUI_AGENT_MOTION="off")
+    (tmp_path / ".git").mkdir()
+    settings = {one.name: one for one in list_settings(load_config(options(tmp_path), given))}
+    assert [name for name, one in settings.items() if not one.about] == []
+    shown = {name: (one.kind, one.shown_value, one.origin) for name, one in settings.items()}
+    assert shown["symbols"] == ("choice", "unicode", "your file")
+    assert shown["motion"] == ("choice", "off", "environment TUI_AGENT_MOTION")
+    assert shown["mouse"] == ("switch", "on", "default")
+    assert shown["context.keep"] == ("number", "0.3", "your file")
+    assert shown["context.compact_at"] == ("number", "0.85", "default")
+    assert shown["budgets.max_cost_usd"] == ("number", "", "default")
+    assert shown["reasoning_effort"][0] == "choice"
+    assert shown["notes_dir"] == ("text", "", "default")
+    assert shown["data_dir"] == ("text", str(tmp_path / "data"), "option")
+    assert shown["models"] == ("table", "0 entries", "default")
+    assert path.read_text() == FILE
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_settings_are_found_by_a_word_of_their_explanation_and_show_where_they_come_from(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    config_file(tmp_path)
+    session = FakeSession(golden("night_shift"))
+    async with open_app(
+        session=session, size=size, options=options(tmp_path), environ=environ(tmp_path)
+    ) as driven:
+        await run(driven, "/settings")
+        assert rows(driven)["context.keep"] == "0.3  your file"
+        await driven.type("newest messages")
+        text = driven.text()
+        assert "context.keep" in text and "0.3  your file" in text and "Share of the model's context" in text
+        assert "context.compact_at" not in text
+        await driven.press("enter")
+        assert "context.keep: 0.3" in driven.text()
+        await driven.press("escape")
+        assert rows(driven)["mouse"] == "on  default"
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_number_a_choice_a_switch_and_a_text_are_written_and_every_comment_stays(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    path = config_file(tmp_path)
+    session = FakeSession(golden("night_shift"))
+    async with open_app(
+        session=session, size=size, options=options(tmp_path), environ=environ(tmp_path)
+    ) as driven:
+        await run(driven, "/settings context.keep")
+        await driven.type("0.4")
+        await driven.press("enter")
+        assert path.read_text() == FILE.replace("keep = 0.3 ", "keep = 0.4 ")
+        assert "context.keep saved in" in driven.app.note.text
+        assert driven.app.note.text.endswith("Used from the next start.")
+        await run(driven, "/settings symbols")
+        await driven.type("ascii")
+        await driven.press("enter")
+        assert 'symbols = "ascii"  # as I like it' in path.read_text()
+        await run(driven, "/settings vim")
+        await driven.type("on")
+        await driven.press("enter")
+        assert driven.app.prompt.editor.vim is not None
+        await run(driven, "/settings vim")
+        await driven.press("escape")
+        await driven.press("escape")
+        assert tomllib.loads(path.read_text())["vim"] is True
+        driven.app.prompt.editor.use_vim(on=False)
+        await run(driven, "/settings theme")
+        await driven.type("ember")
+        await driven.press("enter")
+        assert driven.app.looks.palette.theme.name == "ember"
+        await run(driven, "/settings symbols")
+        await driven.type("reset")
+        await driven.press("enter")
+        assert tomllib.loads(path.read_text()) == {"vim": True, "theme": "ember", "context": {"keep": 0.4}}
+        assert path.read_text().startswith("# mine\n") and "# more" in path.read_text()
+
+
+async def test_a_value_that_is_not_valid_or_has_no_effect_is_reported(tmp_path: Path) -> None:
+    path = config_file(tmp_path)
+    session = FakeSession(golden("night_shift"))
+    given = environ(tmp_path, TUI_AGENT_MOTION="off")
+    async with open_app(session=session, options=options(tmp_path), environ=given) as driven:
+        await run(driven, "/settings context.keep")
+        await driven.type("7")
+        await driven.press("enter")
+        assert "'context.keep' is 7: input should be less than or equal to 0.6" in driven.app.note.text
+        assert path.read_text() == FILE
+        await run(driven, "/settings motion")
+        await driven.type("on")
+        await driven.press("enter")
+        assert "no effect now, because environment TUI_AGENT_MOTION sets it" in driven.app.note.text
+        await run(driven, "/settings models")
+        assert "tui-agent config edit" in driven.app.note.text
+        await run(driven, "/settings nope")
+        assert driven.app.note.text == "No setting 'nope'. /settings lists all settings."
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_key_is_pressed_checked_saved_used_and_reset(tmp_path: Path, size: tuple[int, int]) -> None:
+    path = config_file(tmp_path)
+    session = FakeSession(golden("night_shift"))
+    async with open_app(
+        session=session, size=size, options=options(tmp_path), environ=environ(tmp_path)
+    ) as driven:
+        await run(driven, "/keys")
+        await driven.type("find any action by name")
+        await driven.press("enter")
+        sheet = driven.app.screen
+        assert isinstance(sheet, KeyCapture)
+        assert [hint.word for hint in sheet.key_hints()] == ["close"]
+        await driven.press("f5")
+        assert "F5 would mean both" in driven.text()
+        assert [hint.word for hint in sheet.key_hints()] == ["close"]
+        await driven.press("ctrl+c")
+        assert "Ctrl+C would mean both" in driven.text() and driven.app.screen is sheet
+        await driven.press("f9")
+        assert [hint.word for hint in sheet.key_hints()] == ["save", "close"]
+        assert "would mean" not in driven.text()
+        await driven.press("enter")
+        assert path.read_text() == f'{FILE}\n[keys]\npalette = "f9"\n'
+        await driven.press("ctrl+p")
+        assert len(driven.app.screen_stack) == 1
+        await driven.press("f9")
+        assert isinstance(driven.app.screen, Picker)
+        await driven.press("escape")
+        await run(driven, "/keys palette")
+        await driven.type("reset")
+        await driven.press("enter")
+        assert tomllib.loads(path.read_text())["keys"] == {}
+        await driven.press("ctrl+p")
+        assert isinstance(driven.app.screen, Picker)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_key_tester_names_each_key_and_changes_nothing(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    path = config_file(tmp_path)
+    session = FakeSession(golden("night_shift"))
+    async with open_app(
+        session=session, size=size, options=options(tmp_path), environ=environ(tmp_path)
+    ) as driven:
+        await run(driven, "/keys")
+        await driven.type("test keys")
+        await driven.press("enter")
+        await driven.press("ctrl+p", "enter", "shift+f5")
+        text = driven.text()
+        assert "Shift+F5" in text and "shift+f5" in text and "not known" in text
+        await driven.press("escape")
+        assert isinstance(driven.app.screen, Picker)
+        assert path.read_text() == FILE

@@ -1,0 +1,38 @@
+"""Writes one setting to the user's config.toml, and uses it where the screen can."""
+
+from tui_agent.config.layers import load_config, parse_config
+from tui_agent.config.user_file import Value, save_value
+from tui_agent.errors import TuiAgentError
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.text import shorten_home
+from tui_agent.tui.widgets.key_settings import apply_key_settings
+
+AT_ONCE = ("theme", "vim", "keys")
+"""Settings that take effect when they are changed."""
+
+
+def save_setting(context: AppContext, key: tuple[str, ...], value: Value | None) -> None:
+    """Write a setting to the user's config.toml, use the changed configuration, and say so."""
+    config, app, name = context.config, context.app, ".".join(key)
+    if config is None:
+        return
+    path = config.paths.user_config
+    try:
+        save_value(path, key, value, parse_config)
+        context.config = config = load_config(app.options, app.environ)
+    except TuiAgentError as fault:
+        app.say(str(fault), "error")
+        return
+    app.use_keys(apply_key_settings(config.keys).actions)
+    if key == ("vim",):
+        app.prompt.editor.use_vim(on=config.vim)
+    if key == ("theme",) and config.theme:
+        app.use_theme(config.theme)
+    done = "removed from" if value is None else "saved in"
+    text = f"{name} {done} {shorten_home(path)}."
+    origin = config.origin(name)
+    if value is not None and origin != str(path):
+        text += f" It has no effect now, because {origin} sets it."
+    elif key[0] not in AT_ONCE:
+        text += " Used from the next start."
+    app.say(text, "done")

@@ -1,0 +1,93 @@
+"""The command /keys: give an action another key, or its default keys again, and test what the terminal sends."""
+
+from collections.abc import Mapping, Sequence
+
+from tui_agent.tui.actions import BY_NAME, Action
+from tui_agent.tui.commands.config_file import save_setting
+from tui_agent.tui.commands.sheets import open_picker
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.key_capture import KeyCapture, KeyCheck
+from tui_agent.tui.modals.picker import Item
+from tui_agent.tui.widgets.key_settings import apply_key_settings
+
+TEST, RESET, CHANGE = "\0test", "\0reset", "\0change"
+
+
+def edit_keys(context: AppContext, argument: str, current: str = "") -> None:
+    """List the actions with their keys; with the name of an action, change that one's key."""
+    if argument:
+        if argument in BY_NAME and not BY_NAME[argument].typed:
+            _choose_change(context, argument)
+        else:
+            context.app.say(f"No action {argument[:40]!r}. /keys lists all actions.", "warning")
+        return
+    changed = _changed(context)
+    test = Item(TEST, "test keys", about="show what this terminal sends for a key", found_by="tester")
+    actions = [action for action in context.app.actions if not action.typed]
+    items = [test, *(_item(action, action.name in changed, current) for action in actions)]
+    open_picker(context, "Keys", items, lambda name: _chosen(context, name))
+
+
+def _item(action: Action, is_changed: bool, current: str) -> Item:
+    return Item(
+        action.name,
+        action.name,
+        about=action.help,
+        right=f"{action.shown}{' changed' if is_changed else ''}".strip(),
+        group=action.group,
+        current=action.name == current,
+    )
+
+
+def _chosen(context: AppContext, name: str) -> None:
+    if name == TEST:
+        sheet = KeyCapture(lambda: context.app.looks, None, lambda key: KeyCheck())
+        context.app.push_screen(sheet, lambda _: edit_keys(context, ""))
+    else:
+        _choose_change(context, name)
+
+
+def _choose_change(context: AppContext, name: str) -> None:
+    """Ask for a new key; if the user changed the keys before, offer the default ones too."""
+    if name not in _changed(context):
+        _capture(context, name)
+        return
+    default = BY_NAME[name].shown
+    items = [
+        Item(CHANGE, "new key", about="press the new key"),
+        Item(RESET, "reset", about=f"use the default: {default}" if default else "use no key, as by default"),
+    ]
+
+    def choose(value: str) -> None:
+        if value == CHANGE:
+            _capture(context, name)
+        else:
+            save_setting(context, ("keys", name), None)
+
+    open_picker(context, name, items, choose, back=lambda: edit_keys(context, "", name))
+
+
+def _capture(context: AppContext, name: str) -> None:
+    action = next(action for action in context.app.actions if action.name == name)
+    sheet = KeyCapture(lambda: context.app.looks, action, lambda key: check_key(_changed(context), name, key))
+
+    def save_or_go_back(key: str | None) -> None:
+        if key is None:
+            edit_keys(context, "", name)
+        else:
+            save_setting(context, ("keys", name), key)
+
+    context.app.push_screen(sheet, save_or_go_back)
+
+
+def check_key(changed: Mapping[str, str | Sequence[str]], name: str, key: str) -> KeyCheck:
+    """Check a new key of an action together with the user's other keys."""
+    before = apply_key_settings(changed).faults
+    after = apply_key_settings({**changed, name: key})
+    text = " ".join(fault for fault in after.faults if fault not in before)
+    has_key = next(action for action in after.actions if action.name == name).keys[:1] == (key,)
+    return KeyCheck(note=text) if has_key else KeyCheck(fault=text)
+
+
+def _changed(context: AppContext) -> Mapping[str, str | Sequence[str]]:
+    return context.config.keys if context.config is not None else {}

@@ -1,0 +1,64 @@
+"""The command /settings: all settings with their values and origins, and their edit in the user's config.toml."""
+
+from tui_agent.config.schema import ConfigEntry, list_settings
+from tui_agent.tui.commands.config_file import save_setting
+from tui_agent.tui.commands.keys import edit_keys
+from tui_agent.tui.commands.sheets import open_picker
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.picker import Item
+
+RESET = "\0reset"
+
+
+def edit_settings(context: AppContext, argument: str, current: str = "") -> None:
+    """List the settings; with the name of a setting, edit that one."""
+    if context.config is None:
+        context.app.say("The configuration cannot be read. Correct config.toml, then try again.", "warning")
+        return
+    settings = {setting.name: setting for setting in list_settings(context.config)}
+    if argument:
+        if argument in settings:
+            _edit(context, settings[argument])
+        else:
+            context.app.say(f"No setting {argument[:40]!r}. /settings lists all settings.", "warning")
+        return
+    items = [_item(setting, current) for setting in settings.values()]
+    open_picker(context, "Settings", items, lambda name: _edit(context, settings[name]))
+
+
+def _item(setting: ConfigEntry, current: str) -> Item:
+    is_editable = setting.kind != "table" or setting.name == "keys"
+    more = "" if is_editable else "To change it: tui-agent config edit"
+    return Item(
+        setting.name,
+        setting.name,
+        about=setting.about.rstrip("."),
+        right=f"{setting.shown_value}  {setting.origin}".strip(),
+        group=setting.key[0] if len(setting.key) > 1 else "general",
+        current=setting.name == current,
+        more=more,
+    )
+
+
+def _edit(context: AppContext, setting: ConfigEntry) -> None:
+    if setting.name == "keys":
+        edit_keys(context, "")
+        return
+    if setting.kind == "table":
+        context.app.say(f"{setting.name} holds several values. To change it: tui-agent config edit", "info")
+        return
+    items = [Item(choice, choice, current=choice == setting.shown_value) for choice in setting.choices]
+    if setting.origin == "your file":
+        items.append(Item(RESET, "reset", about="remove it from your config.toml"))
+    free = "" if setting.choices else f"set {setting.name} to this"
+    open_picker(
+        context,
+        f"{setting.name}: {setting.shown_value or 'not set'}",
+        items,
+        lambda text: save_setting(
+            context, setting.key, None if text == RESET else setting.parse(text.strip())
+        ),
+        empty=setting.about,
+        free=free,
+        back=lambda: edit_settings(context, "", setting.name),
+    )

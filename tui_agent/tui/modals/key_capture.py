@@ -1,0 +1,87 @@
+"""A sheet that shows what a pressed key is called and what the terminal sends for it, and can give it to an action.
+
+Invariant: every key but Esc is shown, also keys of the app; Enter saves only after another key was pressed.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple
+
+from textual import events
+from textual.strip import Strip
+
+from tui_agent.tui.actions import Action, KeyHint, Scope, key_name
+from tui_agent.tui.terminal.keyboard import sent_bytes
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.widgets.keymap import canonical
+from tui_agent.tui.widgets.sheet import Sheet
+
+
+class KeyCheck(NamedTuple):
+    """Result of the check of a key for an action: `fault` says why the key cannot be used; `note` is a warning."""
+
+    fault: str = ""
+    note: str = ""
+
+
+class KeyCapture(Sheet[str]):
+    """Waits for keys. With an action, the result is the new key; without, the sheet only shows keys."""
+
+    scope: ClassVar[Scope] = "keys"
+    takes_every_key = True
+    key_methods = {"key_save": "save", "key_leave": "close"}
+
+    def __init__(
+        self, looks: Callable[[], Looks], action: Action | None, check: Callable[[str], KeyCheck]
+    ) -> None:
+        super().__init__(looks)
+        self._action, self._check = action, check
+        self.pressed = ""
+        """Textual's name of the last key; empty before the first."""
+        self._sent = ""
+        self.result = KeyCheck()
+
+    def head(self, width: int) -> list[Strip]:
+        title = "Test keys" if self._action is None else f"New key: {self._action.help}"
+        return self.title_rows(width, title)
+
+    def body(self, width: int) -> list[Strip]:
+        facts = (
+            [("action", self._action.name), ("key now", self._action.shown or "none")] if self._action else []
+        )
+        facts.append(("pressed", key_name(self.pressed) if self.pressed else "Press a key."))
+        if self.pressed:
+            facts += [("in config", self.pressed), ("sent", self._sent or "not known")]
+        rows = [self.line(width, [self.part(f"{name:<11}", "t3"), self.part(text)]) for name, text in facts]
+        rows += self.text_rows(width, self.result.fault, "error") if self.result.fault else []
+        rows += self.text_rows(width, self.result.note, "warning") if self.result.note else []
+        return rows
+
+    def foot(self, width: int) -> list[Strip]:
+        return self.keys_rows(width)
+
+    def key_hints(self) -> Sequence[KeyHint]:
+        names = ["key_leave"] if not self.can_save else ["key_save", "key_leave"]
+        return [self.key_map.hint(name) for name in names]
+
+    @property
+    def can_save(self) -> bool:
+        """True if the pressed key can be given to the action."""
+        return self._action is not None and bool(self.pressed) and not self.result.fault
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        if not self.is_active:
+            return
+        is_own = self.key_map.means(event.key, "key_leave") or (
+            self.key_map.means(event.key, "key_save") and self.can_save
+        )
+        if is_own and self.run_key(event.key):
+            return
+        self.pressed = canonical(event.key)
+        self._sent = sent_bytes(self.app)
+        self.result = self._check(self.pressed) if self._action is not None else KeyCheck()
+        self.redraw()
+
+    def save(self) -> None:
+        self.dismiss(self.pressed)
