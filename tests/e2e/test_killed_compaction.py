@@ -113,7 +113,7 @@ def test_a_summary_cut_by_a_kill_is_made_by_the_next_run(
     assert provider.reads  # it was by the limit, in the midst of the work
 
     provider.summary = "tell"
-    done = program.run("run", "Go on.", *words)
+    done = program.run_in_process("run", "Go on.", *words)
     assert done.returncode == 0, done.stderr
     records = read_records(program.data / "sessions" / SESSION)
     kinds = [one.payload.kind for one in records if hasattr(one, "payload")]
