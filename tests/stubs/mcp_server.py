@@ -62,6 +62,18 @@ def answer(name: str, arguments: dict[str, Any], number: object, meta: dict[str,
             send({"method": "notifications/progress", "params": progress})
         if FILE is not None:
             return {}  # the answer never comes; `main` writes down what is cancelled
+    if name == "ask":
+        fields = {
+            "age": {"type": "integer"},
+            "tone": {"type": "string", "enum": ["dry", "warm"]},
+            "sure": {"type": "boolean"},
+        }
+        wanted = {
+            "message": "Who are you?" + ESCAPES,
+            "requestedSchema": {"type": "object", "properties": fields},
+        }
+        send({"id": "q1", "method": "elicitation/create", "params": wanted})
+        return {"content": [{"type": "text", "text": json.dumps(json.loads(sys.stdin.readline())["result"])}]}
     if name == "greet" and MODE == "dies-in-call":
         os._exit(3)
     pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg=="

@@ -21,15 +21,16 @@ from pydantic import ValidationError
 
 from tui_agent import __version__
 from tui_agent.errors import ConfigError, ToolError
+from tui_agent.mcp.elicitation import Elicitation
 from tui_agent.mcp.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text
 from tui_agent.mcp.prompts import RemotePrompt
 from tui_agent.mcp.remote_tool import RemoteTool, digest_tool
 from tui_agent.mcp.results import as_tool_result
 from tui_agent.mcp.schema_repair import repair_schema
 from tui_agent.mcp.server_settings import ServerSettings
+from tui_agent.mcp.server_tool import CallServices
 from tui_agent.mcp.stdio_transport import END_GRACE_S, StdioTransport
 from tui_agent.ports.environment import ProcessOpener
-from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap
 
@@ -52,7 +53,8 @@ class Connection:
     """An open connection to a server. `ended` is set when the server is gone; None for a server without a process."""
 
     client: Client
-    root: str
+    elicitation: Elicitation
+    timeout: float
     ended: anyio.Event | None
 
     @property
@@ -75,27 +77,25 @@ class Connection:
                 break
         return tuple(found[:MAX_TOOLS])
 
-    async def call_tool(
-        self, name: str, arguments: JsonMap, show: Callable[[str], None], blobs: Blobs
-    ) -> ToolResult:
-        """Call a tool. Raises `ToolError` with a message for the model. Cancelling tells the server so.
-
-        `show` gets the progress that the server reports, in lines.
-        """
+    async def call_tool(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:
+        """Call a tool. Raises `ToolError` with a message for the model. Cancelling tells the server so."""
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             of = f"/{total:g}" if total else ""
-            show(f"{progress:g}{of} {clean_line(message or '')}".rstrip() + "\n")
+            services.progress(f"{progress:g}{of} {clean_line(message or '')}".rstrip() + "\n")
 
         try:
-            result = await self.client.call_tool(name, arguments, progress_callback=report)
+            with self.elicitation.during_call(services.ask, self.timeout):
+                result = await self.client.call_tool(name, arguments, progress_callback=report)
+        except TimeoutError as error:
+            raise ToolError(f"The server did not answer within {self.timeout:g} s.") from error
         except MCPError as error:
             raise ToolError(f"The server refused the call: {clean_line(error.error.message, 500)}") from error
         except (ValidationError, RuntimeError, ValueError) as error:
             raise ToolError(
                 f"The server sent an answer that is not valid: {clean_line(str(error))}"
             ) from error
-        return as_tool_result(result, blobs)
+        return as_tool_result(result, services.blobs)
 
     async def list_prompts(self) -> tuple[RemotePrompt, ...]:
         """Return the prompts that the server offers, at most `MAX_PROMPTS`."""
@@ -107,7 +107,10 @@ class Connection:
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
         """Return the text of a prompt. Raises `ConfigError`."""
         try:
-            result = await self.client.get_prompt(name, dict(arguments))
+            with anyio.fail_after(self.timeout):
+                result = await self.client.get_prompt(name, dict(arguments))
+        except TimeoutError as error:
+            raise ConfigError(f"The MCP server did not answer within {self.timeout:g} s.") from error
         except MCPError as error:
             raise ConfigError(
                 f"The MCP server refused the prompt: {clean_line(error.error.message)}."
@@ -146,11 +149,12 @@ async def connect(
 
     Raises `EnvironmentFault` if a program cannot be started, and errors of the SDK.
     """
+    elicitation = Elicitation(settings.name)
     if settings.url:
         async with create_mcp_http_client(headers=dict(settings.headers)) as http:
             transport = streamable_http_client(settings.url, http_client=http)
-            async with _open_client(settings, transport, root, on_change) as client:
-                yield Connection(client, root, None)
+            async with _open_client(elicitation, transport, root, on_change) as client:
+                yield Connection(client, elicitation, settings.timeout, None)
         return
     process = await opener.open_process((settings.command, *settings.args), settings.env, settings.cwd)
     pipes = StdioTransport(process)
@@ -158,9 +162,9 @@ async def connect(
     is_open = False
     try:
         try:
-            async with _open_client(settings, pipes.open(), root, on_change) as client:
+            async with _open_client(elicitation, pipes.open(), root, on_change) as client:
                 is_open = True
-                yield Connection(client, root, pipes.ended)
+                yield Connection(client, elicitation, settings.timeout, pipes.ended)
         finally:
             exit_code = await process.end(END_GRACE_S if is_open and not pipes.ended.is_set() else 0.0)
     except (MCPError, ExceptionGroup) as error:
@@ -173,7 +177,7 @@ async def connect(
 
 @asynccontextmanager
 async def _open_client(
-    settings: ServerSettings,
+    elicitation: Elicitation,
     transport: AbstractAsyncContextManager[Any],
     root: str,
     on_change: Callable[[str], None],
@@ -183,9 +187,14 @@ async def _open_client(
         if change is not None:
             on_change(change)
 
+    async def elicit(
+        context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        return await elicitation.answer(params)
+
     client = Client(
         transport,
-        read_timeout_seconds=settings.timeout,
+        elicitation_callback=elicit,
         message_handler=receive,
         list_roots_callback=partial(_list_roots, root),
         client_info=types.Implementation(name="tui-agent", version=__version__),

@@ -15,8 +15,8 @@ from tui_agent.mcp.outside_text import clean_line
 from tui_agent.mcp.prompts import RemotePrompt
 from tui_agent.mcp.remote_tool import RemoteTool
 from tui_agent.mcp.server_settings import ServerSettings
+from tui_agent.mcp.server_tool import CallServices
 from tui_agent.ports.environment import ProcessOpener
-from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.base import JsonMap
 
@@ -159,7 +159,8 @@ class ServerRunner:
 
     async def _list(self, connection: "Connection") -> bool:
         before = self.tools, self.prompts
-        self.tools, self.prompts = await connection.list_tools(), await connection.list_prompts()
+        with anyio.fail_after(self.settings.timeout):
+            self.tools, self.prompts = await connection.list_tools(), await connection.list_prompts()
         self.version = connection.version
         return (self.tools, self.prompts) != before
 
@@ -177,14 +178,12 @@ class ServerRunner:
             raise ConfigError(f"The MCP server {self.settings.name} is off: {self.fault}")
         return await self._connection.get_prompt(name, arguments)
 
-    async def call(
-        self, name: str, arguments: JsonMap, progress: Callable[[str], None], blobs: Blobs
-    ) -> ToolResult:
+    async def call(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:
         """Call a tool of the server; while it restarts, wait for it. Raises `ToolError`."""
         await self._ready.wait()
         if self._connection is None:
             raise ToolError(f"The MCP server {self.settings.name} is off: {self.fault}")
-        return await self._connection.call_tool(name, arguments, progress, blobs)
+        return await self._connection.call_tool(name, arguments, services)
 
 
 def _describe(error: BaseException) -> str:

@@ -1,6 +1,7 @@
 """A tool of an MCP server as a tool of the agent."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from pydantic_core import to_json
@@ -8,14 +9,24 @@ from pydantic_core import to_json
 from tui_agent.mcp.remote_tool import RemoteTool
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.log import Blobs
-from tui_agent.ports.tool import JsonArguments, Preview, ToolContext, ToolResult, ToolSpec
+from tui_agent.ports.tool import AskUser, JsonArguments, Preview, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.display import JsonBlock
 from tui_agent.protocol.effects import Effect, McpCallEffect
 from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 
-CallRemote: TypeAlias = Callable[[str, JsonMap, Callable[[str], None], Blobs], Awaitable[ToolResult]]
-"""Calls a server's tool: (name, arguments, progress, blobs) to the result. Raises `ToolError`."""
+
+@dataclass(frozen=True, slots=True)
+class CallServices:
+    """The services of one call: `progress` shows live output, `ask` asks the user (None: there is none)."""
+
+    progress: Callable[[str], None]
+    blobs: Blobs
+    ask: AskUser | None = None
+
+
+CallRemote: TypeAlias = Callable[[str, JsonMap, CallServices], Awaitable[ToolResult]]
+"""Calls a server's tool: (name, arguments, services) to the result. Raises `ToolError`."""
 
 
 class ServerTool:
@@ -27,7 +38,6 @@ class ServerTool:
         server: str,
         remote: RemoteTool,
         call: CallRemote,
-        timeout: float,
         *,
         listed: bool = True,
     ) -> None:
@@ -40,7 +50,8 @@ class ServerTool:
             f"[MCP server {server}] {described}",
             JsonArguments,
             "call",
-            timeout=timeout,
+            timeout=None,
+            may_ask=True,
             parameters=remote.schema,
             listed=listed,
         )
@@ -67,7 +78,7 @@ class ServerTool:
         """Call the tool, and wait for its answer."""
         originals = self._remote.original_names
         values = {originals.get(name, name): value for name, value in args.values.items()}
-        return await self._call(self._remote.name, values, ctx.progress, ctx.blobs)
+        return await self._call(self._remote.name, values, CallServices(ctx.progress, ctx.blobs, ctx.ask))
 
 
 def _plain(value: object) -> str:

@@ -107,7 +107,7 @@ def _tools_of(runner: ServerRunner) -> list[Tool[Any]]:
         tools.append(ToolSearch(tool_name(server, SEARCH, names), server, names, runner.reveal))
     for name, remote in names.items():
         listed = not is_large or name in runner.revealed
-        tools.append(ServerTool(name, server, remote, runner.call, runner.settings.timeout, listed=listed))
+        tools.append(ServerTool(name, server, remote, runner.call, listed=listed))
     return tools
 
 

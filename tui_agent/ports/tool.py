@@ -41,7 +41,7 @@ class ToolSpec:
 
     `parameters` is a ready JSON schema of type object for tools that are described elsewhere (None: that of `args`).
     Then `args` is `JsonArguments`, with the values that fit the schema. A tool that is not `listed` can be called, but
-    the model is not told of it.
+    the model is not told of it. `may_ask`: `ask` is given to it if there is a user, and it works without.
     """
 
     name: str
@@ -55,6 +55,7 @@ class ToolSpec:
     policy: PolicyName | None = None
     parameters: JsonMap | None = None
     listed: bool = True
+    may_ask: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 import json
 import re
+import socket
+import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,8 +18,9 @@ from tui_agent.folds.session.view import SessionStateView
 from tui_agent.mcp.prompts import PromptCommand
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
+from tui_agent.mcp.server_tool import CallServices
 from tui_agent.mcp.servers import McpServers
-from tui_agent.ports.tool import ToolResult
+from tui_agent.ports.tool import Answer, ToolResult
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.parts import ImageContent, TextContent
 from tui_agent.workspace.local.environment import LocalEnvironment
@@ -60,7 +63,7 @@ async def running(
 
 
 async def call(runner: ServerRunner, tool: str, name: str = "Ada") -> ToolResult:
-    return await runner.call(tool, {"name": name}, lambda text: None, MemoryBlobs())
+    return await runner.call(tool, {"name": name}, CallServices(lambda text: None, MemoryBlobs()))
 
 
 async def test_a_server_offers_its_tools_and_answers_calls(tmp_path: Path) -> None:
@@ -86,7 +89,7 @@ async def test_progress_is_shown_and_a_cancelled_call_is_told_to_the_server(tmp_
                 if len(shown) == 3:
                     group.cancel_scope.cancel()
 
-            group.start_soon(runner.call, "slow", {"name": "Ada"}, show, MemoryBlobs())
+            group.start_soon(runner.call, "slow", {"name": "Ada"}, CallServices(show, MemoryBlobs()))
         assert (await call(runner, "greet")).ok
     assert shown == ["1/3 part 1\n", "2/3 part 2\n", "3/3 part 3\n"]
     assert (tmp_path / "cancelled").read_text() == "cancelled"
@@ -212,3 +215,64 @@ async def test_a_prompt_is_a_slash_command(tmp_path: Path) -> None:
             assert answer.prompt == f"Report on {json.dumps(given, sort_keys=True)}."
         with pytest.raises(ConfigError, match="/good:stand-up needs day"):
             await command.answer("tone=dry", state)
+
+
+async def test_a_question_of_a_server_is_asked_in_its_call_and_declined_without_a_user(
+    tmp_path: Path,
+) -> None:
+    asked: list[tuple[str, tuple[str, ...]]] = []
+    answers = iter([Answer(None, "36"), Answer(1, "warm"), Answer(1, "No")])
+
+    async def ask(question: str, options: Sequence[str], form: str) -> Answer:
+        asked.append((question, tuple(options)))
+        return next(answers)
+
+    async with running(tmp_path, server("good")) as (runner, _):
+        services = CallServices(lambda text: None, MemoryBlobs(), ask)
+        (answered,) = (await runner.call("ask", {}, services)).content
+        (declined,) = (await call(runner, "ask")).content
+    said = "The MCP server good asks: Who are you?Red text\n"
+    assert asked == [
+        (f"{said}age", ()),
+        (f"{said}tone", ("dry", "warm", "Decline")),
+        (f"{said}sure", ("Yes", "No", "Decline")),
+    ]
+    assert isinstance(answered, TextContent) and isinstance(declined, TextContent)
+    assert json.loads(str(answered.text)) == {
+        "action": "accept",
+        "content": {"age": 36, "tone": "warm", "sure": False},
+    }
+    assert json.loads(str(declined.text)) == {"action": "decline"}
+
+
+async def test_a_call_without_an_answer_ends_at_the_time_limit(tmp_path: Path) -> None:
+    async with running(tmp_path, server("good", tmp_path / "mark", timeout=3.0)) as (runner, _):
+        with pytest.raises(ToolError, match="did not answer within 3 s"):
+            await call(runner, "slow")
+
+
+@pytest.mark.slow
+async def test_a_server_over_http(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    program = [sys.executable, str(SERVER.with_name("mcp_http_server.py")), str(port)]
+    async with await anyio.open_process(
+        program, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as process:
+        assert process.stderr is not None
+        told = b""
+        with anyio.fail_after(60):
+            while b"Uvicorn running" not in told:
+                told += await process.stderr.receive()
+        settings = ServerSettings("web", url=f"http://127.0.0.1:{port}/mcp", timeout=20.0)
+        async with running(tmp_path, settings) as (runner, _):
+            assert [tool.name for tool in runner.tools] == ["add"] and runner.version == "2.0"
+            services = CallServices(lambda text: None, MemoryBlobs())
+            assert (await runner.call("add", {"a": 1, "b": 2}, services)).data == {
+                "structured": {"result": 3}
+            }
+            process.kill()
+            await process.wait()
+            with pytest.raises(ToolError):
+                await runner.call("add", {"a": 1, "b": 2}, services)

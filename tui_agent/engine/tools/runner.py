@@ -171,6 +171,7 @@ class CallRunner:
         checked = replace(checked, call=call)
         emit = partial(self._emit, agent, call.call_id)
         timeout, needs = checked.tool.spec.timeout, checked.tool.spec.needs
+        asks = "ask" in needs or checked.tool.spec.may_ask
         env = grant_paths(parts.env, checked.effects, granted.judged)
         commands = CommandRunner(
             env,
@@ -187,7 +188,7 @@ class CallRunner:
             progress=partial(merger.add, "output"),
             deadline=None if timeout is None else parts.clock.monotonic() + timeout,
             state=parts.recorder.state_of(agent),
-            ask=partial(self._asker.ask, agent=agent) if "ask" in needs and parts.interactive else None,
+            ask=partial(self._asker.ask, agent=agent) if asks and parts.interactive else None,
             skills=parts.knowledge.skills if "skills" in needs else None,
             jobs=self._jobs.for_call(call.call_id, agent, granted) if "jobs" in needs else None,
             may_read=partial(may_read, parts, agent, call.name),

@@ -1,0 +1,111 @@
+"""Questions of an MCP server to the user, asked while one of its tools runs.
+
+Invariant: without a running call, or without a user, a server's question is declined. A question ends with its call.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import anyio
+import mcp_types as types
+
+from tui_agent.errors import ToolError
+from tui_agent.mcp.outside_text import clean_line, clean_text
+from tui_agent.ports.tool import AskUser
+
+MAX_FIELDS = 10
+MAX_MESSAGE_CHARS = 1_000
+DECLINE = "Decline"
+Value = str | int | float | bool | list[str] | None
+
+
+@dataclass(slots=True)
+class _RunningCall:
+    ask: AskUser | None
+    limit: anyio.CancelScope
+    timeout: float
+    questions: list[anyio.CancelScope] = field(default_factory=list)
+
+
+class Elicitation:
+    """Asks the user what one server wants to know."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._calls: list[_RunningCall] = []
+
+    @contextmanager
+    def during_call(self, ask: AskUser | None, timeout: float) -> Iterator[None]:
+        """Answer the server's questions by `ask` in this block, which takes at most `timeout` seconds of the server.
+
+        Raises `TimeoutError`. The time in which the user is asked does not count.
+        """
+        with anyio.fail_after(timeout) as limit:
+            call = _RunningCall(ask, limit, timeout)
+            self._calls.append(call)
+            try:
+                yield
+            finally:
+                self._calls.remove(call)
+                for question in call.questions:
+                    question.cancel()
+
+    async def answer(self, params: types.ElicitRequestParams) -> types.ElicitResult:
+        """Return the user's answer to a question of the server."""
+        call = self._calls[-1] if self._calls else None
+        if call is None or call.ask is None:
+            return types.ElicitResult(action="decline")
+        result = types.ElicitResult(action="cancel")
+        call.limit.deadline = math.inf
+        with anyio.CancelScope() as question:
+            call.questions.append(question)
+            try:
+                result = await self._ask(call.ask, params)
+            except ToolError:  # the user ended the question
+                result = types.ElicitResult(action="cancel")
+        call.limit.deadline = anyio.current_time() + call.timeout
+        return result
+
+    async def _ask(self, ask: AskUser, params: types.ElicitRequestParams) -> types.ElicitResult:
+        said = f"The MCP server {self._server} asks: {clean_text(params.message, MAX_MESSAGE_CHARS)}"
+        if isinstance(params, types.ElicitRequestURLParams):
+            options = (f"I opened it: {clean_line(params.url, 500)}", DECLINE)
+            answer = await ask(said, options, "choice")
+            return types.ElicitResult(action="accept" if answer.choice == 0 else "decline")
+        values: dict[str, Value] = {}
+        fields = params.requested_schema.get("properties")
+        for name, schema in list(fields.items() if isinstance(fields, Mapping) else ())[:MAX_FIELDS]:
+            found = await _ask_field(ask, said, str(name), schema if isinstance(schema, Mapping) else {})
+            if found is None:
+                return types.ElicitResult(action="decline")
+            values[str(name)] = found
+        return types.ElicitResult(action="accept", content=values)
+
+
+async def _ask_field(ask: AskUser, said: str, name: str, schema: Mapping[str, object]) -> Value:
+    """Ask for one value. Return None if the user declines."""
+    about = clean_line(str(schema.get("description") or schema.get("title") or ""))
+    question = f"{said}\n{clean_line(name, 80)}{': ' + about if about else ''}"
+    choices = _choices(schema)
+    if choices:
+        answer = await ask(question, (*map(clean_line, choices), DECLINE), "choice")
+        if answer.choice is None or answer.choice >= len(choices):
+            return None
+        return answer.choice == 0 if schema.get("type") == "boolean" else choices[answer.choice]
+    text = (await ask(question, (), "text")).text.strip()
+    if not text:
+        return None
+    try:
+        kind = schema.get("type")
+        return int(text) if kind == "integer" else float(text) if kind == "number" else text
+    except ValueError:
+        return text  # the server says what is wrong with it
+
+
+def _choices(schema: Mapping[str, object]) -> Sequence[str]:
+    if schema.get("type") == "boolean":
+        return ("Yes", "No")
+    options = schema.get("enum")
+    return [str(option) for option in options[:20]] if isinstance(options, list) else ()
