@@ -36,6 +36,12 @@ def format_elapsed(seconds: float) -> str:
     return f"{completed} s" if completed < 60 else format_duration(float(completed))
 
 
+def format_clock(seconds: float) -> str:
+    """Format seconds as `1:27` or `1:02:05`."""
+    hours, rest = divmod(int(seconds), 3600)
+    return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
+
+
 def format_time(at: float) -> str:
     """Format a Unix time as `2026-01-31 13:45:00` in this machine's time zone; `-` for 0."""
     return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "-"

@@ -68,11 +68,11 @@ def _search_limits(result: SearchResult) -> list[str]:
     if result.skipped:
         lines.append(
             f"[The oldest {result.skipped:,} of {result.notes:,} notes were not searched: one search reads at most "
-            f"{MAX_NOTES:,} notes and {MAX_BYTES // 1_000_000} MB.]"
+            f"{MAX_NOTES:,} notes and {api.format_bytes(MAX_BYTES)}.]"
         )
     if result.truncated:
         lines.append(
-            f"[Searched only the first {api.NOTE_BYTES // 1000} KB of {_join_names(result.truncated)}.]"
+            f"[Searched only the first {api.format_bytes(api.NOTE_BYTES)} of {_join_names(result.truncated)}.]"
         )
     if result.unreadable:
         lines.append(f"[Unreadable: {_join_names(result.unreadable)}.]")

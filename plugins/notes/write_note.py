@@ -48,7 +48,8 @@ class WriteNote(api.BaseTool):
         redacted = ctx.blobs.read_text(ctx.blobs.put_text(format_note(args.title, args.text)))
         if len(redacted.encode()) > api.NOTE_BYTES:
             raise api.ToolError(
-                f"The note is larger than {api.NOTE_BYTES // 1000} KB.", hint="Shorten it to what matters."
+                f"The note is larger than {api.format_bytes(api.NOTE_BYTES)}.",
+                hint="Shorten it to what matters.",
             )
         block, new = await asyncio.to_thread(self._diff_note, args.title, redacted)
         path = note_path(self._folder, args.title)

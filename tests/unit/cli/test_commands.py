@@ -440,3 +440,11 @@ def test_the_doctor_tells_a_configuration_file_from_none(call: Call, tmp_path: P
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text('policy = "plan"\n')
     assert said() == str(path)
+
+
+def test_the_doctor_tells_wrong_keys(call: Call, tmp_path: Path) -> None:
+    config = tmp_path / "home" / ".config" / "tui-agent"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "config.toml").write_text('[keys]\nsend = "f9"\nhelp = "f9"\nnosuch = "f8"\n')
+    status, out, _ = call("doctor", "--only", "keys")
+    assert status == 1 and "nosuch" in out and "F9" in out

@@ -26,6 +26,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.ports.environment import ExecSpec, ProcessControl, SecretFile
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.tui.widgets.key_settings import apply_key_settings
 from tui_agent.units import format_bytes
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.models import build_model_factory
@@ -314,8 +315,20 @@ def _describe_files(files: Sequence[SecretFile]) -> str:
     return f"{format_count(len(files), 'file')} that may contain secrets ({names}{more})"
 
 
+def keys(base: StartupContext) -> CheckResult:
+    """Check the user's own keys of the app."""
+    faults = apply_key_settings(base.config.keys).faults
+    if faults:
+        return bad(" ".join(faults), "Correct [keys] in config.toml; the default keys hold until then.")
+    changed = len(base.config.keys)
+    return ok(
+        f"{format_count(changed, 'key of your own', 'keys of your own')}" if changed else "the default keys"
+    )
+
+
 CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
     "workspace": workspace,
+    "keys": keys,
     "sessions": sessions,
     "checkpoints": checkpoints,
     "model": model,

@@ -23,11 +23,11 @@ from tui_agent.tui.panes.note import Note
 from tui_agent.tui.screens.compare.ends import Ends
 from tui_agent.tui.screens.compare.head import CompareHead, CompareHeader, Moment, columns_for
 from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead, PlayheadScreen
-from tui_agent.tui.screens.replay.timeline_pane import minutes
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.lists import Lines
 from tui_agent.tui.widgets.rows import Part
+from tui_agent.units import format_clock
 
 PLAY_S: Final = 10.0
 """Time in seconds that both timelines take to play at the initial speed."""
@@ -124,7 +124,7 @@ class CompareScreen(PlayheadScreen):
         head = self.playhead
         moment = Moment()
         if head.place < head.last or head.playing:
-            clock, length = (minutes(round(seconds, 1)) for seconds in (head.seconds, head.line.length))
+            clock, length = (format_clock(round(seconds, 1)) for seconds in (head.seconds, head.line.length))
             text = f"{'' if head.playing else 'paused   '}{head.speed:g}x   {clock} of {length}"
             moment = Moment(head.seconds * 1000, head.playing, text)
         self.head.set_state(self.comparison, self.chosen, moment)

@@ -14,6 +14,7 @@ from tui_agent.tui.panes.marks import MARKS, ROLES, mark_symbol, most_important
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, blank, cells, cut_parts, part, row
+from tui_agent.units import format_clock
 
 SMALL, LOW, FULL = 1, 4, 7
 
@@ -40,12 +41,6 @@ class Head(NamedTuple):
 def rows_for(width: int, height: int) -> int:
     """Return the height of the timeline pane in rows, for a terminal of this size."""
     return SMALL if width < 70 or height < 22 else LOW if height < 30 else FULL
-
-
-def minutes(seconds: float) -> str:
-    """Format seconds as `1:27` or `1:02:05`."""
-    hours, rest = divmod(int(seconds), 3600)
-    return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
 
 
 class LinePlace(Message):
@@ -102,7 +97,7 @@ class TimelinePane(LinePane):
         if self.size.height == FULL or not (head.notice or head.find):
             if width >= 70:
                 left.append((f"   part {head.part}", quiet))
-            clock, length = minutes(line.clock[head.place]), minutes(line.length)
+            clock, length = format_clock(line.clock[head.place]), format_clock(line.length)
             left += [(f"   {clock}", plain), (f" of {length}", quiet)]
             if width >= 100:
                 left.append((f"   {head.clock}", quiet))
@@ -162,7 +157,7 @@ class TimelinePane(LinePane):
         stretches = 6 if room >= 90 else 3
         text = [" "] * room
         for number in range(stretches + 1):
-            label = minutes(line.length * number / stretches)
+            label = format_clock(line.length * number / stretches)
             start = min(room - len(label), round((room - 1) * number / stretches))
             text[start : start + len(label)] = label
         return [("".join(text), self.style("t3"))]
@@ -172,7 +167,7 @@ class TimelinePane(LinePane):
         symbol, style = self._speed()[0]
         left: list[Part] = [("  ", self.style()), (symbol, style)]
         left += [(f"{head.seq}", self.style(bold=True)), (f"/{head.last_seq} ", t2)]
-        after: list[Part] = [(f" {minutes(line.clock[head.place])}", t2), ("  ", self.style())]
+        after: list[Part] = [(f" {format_clock(line.clock[head.place])}", t2), ("  ", self.style())]
         if head.find or head.notice:
             return row(width, left, self._right(width - cells(left) - 4), fill=self.style())
         room = max(4, width - cells(left) - cells(after))
