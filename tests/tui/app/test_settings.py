@@ -46,7 +46,7 @@ async def run(driven: Driven, line: str) -> None:
 def rows(driven: Driven) -> dict[str, str]:
     picker = driven.app.screen
     assert isinstance(picker, Picker), driven.text()
-    return {item.label: item.right for item in picker.items}
+    return {item.value: item.right for item in picker.items}
 
 
 def test_every_setting_has_an_explanation_a_value_and_an_origin(tmp_path: Path) -> None:
@@ -80,12 +80,15 @@ async def test_settings_are_found_by_a_word_of_their_explanation_and_show_where_
     ) as driven:
         await run(driven, "/settings")
         assert rows(driven)["context.keep"] == "0.3  your file"
+        await driven.type("context.keep")
+        assert "1 of" in driven.text()
+        await driven.press("ctrl+u")
         await driven.type("newest messages")
         text = driven.text()
-        assert "context.keep" in text and "0.3  your file" in text and "Share of the model's context" in text
-        assert "context.compact_at" not in text
+        assert " keep " in text and "0.3  your file" in text and "Share of the model's context" in text
+        assert "compact_at" not in text
         await driven.press("enter")
-        assert "context.keep: 0.3" in driven.text()
+        assert "context.keep" in driven.text() and "Share of the model's context" in driven.text()
         await driven.press("escape")
         assert rows(driven)["mouse"] == "on  default"
 
@@ -100,6 +103,7 @@ async def test_a_number_a_choice_a_switch_and_a_text_are_written_and_every_comme
         session=session, size=size, options=options(tmp_path), environ=environ(tmp_path)
     ) as driven:
         await run(driven, "/settings context.keep")
+        assert "type a value" in driven.text()
         await driven.type("0.4")
         await driven.press("enter")
         assert path.read_text() == FILE.replace("keep = 0.3 ", "keep = 0.4 ")
@@ -203,3 +207,21 @@ async def test_the_key_tester_names_each_key_and_changes_nothing(
         await driven.press("escape")
         assert isinstance(driven.app.screen, Picker)
         assert path.read_text() == FILE
+
+
+async def test_an_action_with_two_keys_asks_for_both(tmp_path: Path) -> None:
+    path = config_file(tmp_path)
+    session = FakeSession(golden("night_shift"))
+    async with open_app(session=session, options=options(tmp_path), environ=environ(tmp_path)) as driven:
+        await run(driven, "/keys undo_typing")
+        sheet = driven.app.screen
+        assert isinstance(sheet, KeyCapture)
+        assert "Press 2 keys, one after the other." in driven.text()
+        await driven.press("f7")
+        assert "F7  Press 1 key." in driven.text()
+        assert [hint.word for hint in sheet.key_hints()] == ["close"]
+        await driven.press("f8", "enter")
+        assert tomllib.loads(path.read_text())["keys"] == {"undo_typing": ["f7", "f8"]}
+        assert {action.keys for action in driven.app.actions if action.name == "undo_typing"} == {
+            ("f7", "f8")
+        }

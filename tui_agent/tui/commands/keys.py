@@ -41,7 +41,7 @@ def _item(action: Action, is_changed: bool, current: str) -> Item:
 
 def _chosen(context: AppContext, name: str) -> None:
     if name == TEST:
-        sheet = KeyCapture(lambda: context.app.looks, None, lambda key: KeyCheck())
+        sheet = KeyCapture(lambda: context.app.looks, None, lambda keys: KeyCheck())
         context.app.push_screen(sheet, lambda _: edit_keys(context, ""))
     else:
         _choose_change(context, name)
@@ -69,24 +69,27 @@ def _choose_change(context: AppContext, name: str) -> None:
 
 def _capture(context: AppContext, name: str) -> None:
     action = next(action for action in context.app.actions if action.name == name)
-    sheet = KeyCapture(lambda: context.app.looks, action, lambda key: check_key(_changed(context), name, key))
+    sheet = KeyCapture(
+        lambda: context.app.looks, action, lambda keys: check_keys(_changed(context), name, keys)
+    )
 
-    def save_or_go_back(key: str | None) -> None:
-        if key is None:
+    def save_or_go_back(keys: list[str] | None) -> None:
+        if keys is None:
             edit_keys(context, "", name)
         else:
-            save_setting(context, ("keys", name), key)
+            save_setting(context, ("keys", name), keys[0] if len(keys) == 1 else keys)
 
     context.app.push_screen(sheet, save_or_go_back)
 
 
-def check_key(changed: Mapping[str, str | Sequence[str]], name: str, key: str) -> KeyCheck:
-    """Check a new key of an action together with the user's other keys."""
+def check_keys(changed: Mapping[str, str | Sequence[str]], name: str, keys: Sequence[str]) -> KeyCheck:
+    """Check the new keys of an action together with the user's other keys."""
     before = apply_key_settings(changed).faults
-    after = apply_key_settings({**changed, name: key})
+    after = apply_key_settings({**changed, name: keys})
     text = " ".join(fault for fault in after.faults if fault not in before)
-    has_key = next(action for action in after.actions if action.name == name).keys[:1] == (key,)
-    return KeyCheck(note=text) if has_key else KeyCheck(fault=text)
+    action = next(action for action in after.actions if action.name == name)
+    is_used = action.keys[: len(keys)] == tuple(keys)
+    return KeyCheck(note=text) if is_used else KeyCheck(fault=text)
 
 
 def _changed(context: AppContext) -> Mapping[str, str | Sequence[str]]:

@@ -1,5 +1,7 @@
 """The command /settings: all settings with their values and origins, and their edit in the user's config.toml."""
 
+from dataclasses import replace
+
 from tui_agent.config.schema import ConfigEntry, list_settings
 from tui_agent.tui.commands.config_file import save_setting
 from tui_agent.tui.commands.keys import edit_keys
@@ -7,7 +9,7 @@ from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item
 
-RESET = "\0reset"
+KEEP, RESET = "\0keep", "\0reset"
 
 
 def edit_settings(context: AppContext, argument: str, current: str = "") -> None:
@@ -31,12 +33,13 @@ def _item(setting: ConfigEntry, current: str) -> Item:
     more = "" if is_editable else "To change it: tui-agent config edit"
     return Item(
         setting.name,
-        setting.name,
+        setting.key[-1],
         about=setting.about.rstrip("."),
         right=f"{setting.shown_value}  {setting.origin}".strip(),
         group=setting.key[0] if len(setting.key) > 1 else "general",
         current=setting.name == current,
         more=more,
+        found_by=setting.name,
     )
 
 
@@ -47,18 +50,26 @@ def _edit(context: AppContext, setting: ConfigEntry) -> None:
     if setting.kind == "table":
         context.app.say(f"{setting.name} holds several values. To change it: tui-agent config edit", "info")
         return
-    items = [Item(choice, choice, current=choice == setting.shown_value) for choice in setting.choices]
+    now = setting.shown_value
+    items = [Item(choice, choice, current=choice == now) for choice in setting.choices]
+    if now not in setting.choices:
+        items.insert(0, Item(KEEP, now or "not set", current=True))
+    items = [item if not item.current else replace(item, about=setting.about.rstrip(".")) for item in items]
     if setting.origin == "your file":
         items.append(Item(RESET, "reset", about="remove it from your config.toml"))
+
+    def use(text: str) -> None:
+        if text != KEEP:
+            value = None if text == RESET else setting.parse(text.strip())
+            save_setting(context, setting.key, value)
+
     free = "" if setting.choices else f"set {setting.name} to this"
-    open_picker(
+    picker = open_picker(
         context,
-        f"{setting.name}: {setting.shown_value or 'not set'}",
+        setting.name,
         items,
-        lambda text: save_setting(
-            context, setting.key, None if text == RESET else setting.parse(text.strip())
-        ),
-        empty=setting.about,
+        use,
         free=free,
         back=lambda: edit_settings(context, "", setting.name),
     )
+    picker.is_typed_first = bool(free)

@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 from textual import events
 from textual.strip import Strip
 
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action, KeyHint, Scope, key_name
 from tui_agent.tui.terminal.keyboard import sent_bytes
 from tui_agent.tui.theme.palette import Looks
@@ -23,20 +24,20 @@ class KeyCheck(NamedTuple):
     note: str = ""
 
 
-class KeyCapture(Sheet[str]):
-    """Waits for keys. With an action, the result is the new key; without, the sheet only shows keys."""
+class KeyCapture(Sheet[list[str]]):
+    """Waits for keys. With an action, the result is its new keys, one for each choice; without, it only shows keys."""
 
     scope: ClassVar[Scope] = "keys"
     takes_every_key = True
     key_methods = {"key_save": "save", "key_leave": "close"}
 
     def __init__(
-        self, looks: Callable[[], Looks], action: Action | None, check: Callable[[str], KeyCheck]
+        self, looks: Callable[[], Looks], action: Action | None, check: Callable[[list[str]], KeyCheck]
     ) -> None:
         super().__init__(looks)
         self._action, self._check = action, check
-        self.pressed = ""
-        """Textual's name of the last key; empty before the first."""
+        self.pressed: list[str] = []
+        """Textual's names of the last keys: as many as the action has choices."""
         self._sent = ""
         self.result = KeyCheck()
 
@@ -48,9 +49,13 @@ class KeyCapture(Sheet[str]):
         facts = (
             [("action", self._action.name), ("key now", self._action.shown or "none")] if self._action else []
         )
-        facts.append(("pressed", key_name(self.pressed) if self.pressed else "Press a key."))
+        pressed = ", ".join(map(key_name, self.pressed))
+        if self._key_deficit:
+            wanted = f"Press {format_count(self._key_deficit, 'key')}{', one after the other' * (self._key_deficit > 1)}."
+            pressed = f"{pressed}  {wanted}".strip()
+        facts.append(("pressed", pressed))
         if self.pressed:
-            facts += [("in config", self.pressed), ("sent", self._sent or "not known")]
+            facts += [("in config", ", ".join(self.pressed)), ("sent", self._sent or "not known")]
         rows = [self.line(width, [self.part(f"{name:<11}", "t3"), self.part(text)]) for name, text in facts]
         rows += self.text_rows(width, self.result.fault, "error") if self.result.fault else []
         rows += self.text_rows(width, self.result.note, "warning") if self.result.note else []
@@ -66,7 +71,12 @@ class KeyCapture(Sheet[str]):
     @property
     def can_save(self) -> bool:
         """True if the pressed key can be given to the action."""
-        return self._action is not None and bool(self.pressed) and not self.result.fault
+        return self._action is not None and not self._key_deficit and not self.result.fault
+
+    @property
+    def _key_deficit(self) -> int:
+        """The number of keys to press before the check."""
+        return (self._action.choices if self._action is not None else 1) - len(self.pressed)
 
     def on_key(self, event: events.Key) -> None:
         event.stop()
@@ -78,9 +88,9 @@ class KeyCapture(Sheet[str]):
         )
         if is_own and self.run_key(event.key):
             return
-        self.pressed = canonical(event.key)
+        self.pressed = [*(self.pressed if self._key_deficit else ()), canonical(event.key)]
         self._sent = sent_bytes(self.app)
-        self.result = self._check(self.pressed) if self._action is not None else KeyCheck()
+        self.result = KeyCheck() if self._action is None or self._key_deficit else self._check(self.pressed)
         self.redraw()
 
     def save(self) -> None:

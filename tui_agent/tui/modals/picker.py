@@ -111,6 +111,8 @@ class Picker(ChoiceSheet[str | None]):
         self.empty = empty
         self.free = free
         """Description of a typed text that is not the label of an item; empty if only items can be chosen."""
+        self.is_typed_first = False
+        """True if a typed text is listed before the items that it matches."""
         self.total: str | None = None
         """Text at the right of the title; None for the number of rows."""
         self._preview = preview
@@ -153,7 +155,7 @@ class Picker(ChoiceSheet[str | None]):
             return items
         typed = Item(query, query, about=self.free)
         # A complete name is probably meant literally; a few letters search for a row.
-        return [typed, *items] if "/" in query or ":" in query else [*items, typed]
+        return [typed, *items] if self.is_typed_first or "/" in query or ":" in query else [*items, typed]
 
     def _score_letters(self, query: str) -> list[tuple[int, int]]:
         """Return (score, index) of the items with the letters of the query in order.
@@ -187,7 +189,8 @@ class Picker(ChoiceSheet[str | None]):
         count = f"{self.count} of {len(self.items)}" if self.field.text else total
         pen = self.pen._replace(ground="s2")
         cursor = self.pen._replace(ground="t1").style("s2")
-        typed = self.field.parts(width - 4, pen.style(), cursor, "type to filter", pen.style("t3"))
+        hint = "type a value" if self.is_typed_first else "type to filter"
+        typed = self.field.parts(width - 4, pen.style(), cursor, hint, pen.style("t3"))
         left = [pen.part(self.looks.symbols.bar, "accent"), pen.part(" "), *typed]
         title = self.title_rows(width, self.title_text, [self.part(count, "t2")])
         return [*title, pen.line(width, left), *self.spacer(width)]
