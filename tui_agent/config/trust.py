@@ -171,11 +171,11 @@ def current_trust_keys(cwd: Path) -> tuple[str, ...]:
 
     Raises `UsageError` if a file's content cannot be hashed.
     """
-    found = load_projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
-    for project in found:
+    projects = load_projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
+    for project in projects:
         if project.files.fault:
             raise UsageError(
                 f"{project.files.folder} cannot be trusted: {project.files.fault}.",
                 hint="Only regular files can be trusted. Replace the file with a regular one, or remove it.",
             )
-    return tuple(project.files.key for project in found if project.files.files)
+    return tuple(project.files.key for project in projects if project.files.files)

@@ -112,11 +112,11 @@ def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = 
         items.append(Item(value or f"{name}/", pretty(name), about, value, "By provider"))
 
     def choose(value: str) -> None:
-        again = partial(_choose_vendor, context, back, value)
+        reopen = partial(_choose_vendor, context, back, value)
         if value == ACT:
-            _open_form(context, again, base_url="http://")
+            _open_form(context, reopen, base_url="http://")
         else:
-            _open_form(context, again, model=value)
+            _open_form(context, reopen, model=value)
 
     free = "use the typed text as the model (vendor/model)"
     picker = open_picker(context, "Set up a model", items, choose, free=free, back=back)

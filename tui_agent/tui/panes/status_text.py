@@ -38,13 +38,13 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
     stage = state.phase if state.phase != "idle" else ""
     if state.permissions:
         first = state.permissions[0]
-        what = f"{first.verb} {short_target(first.target)}".strip()
-        return StatusView("waiting", "waiting for you", named(what[:MAX_NAME_LENGTH]), stage="policy")
+        subject = f"{first.verb} {short_target(first.target)}".strip()
+        return StatusView("waiting", "waiting for you", named(subject[:MAX_NAME_LENGTH]), stage="policy")
     if state.questions:
         return StatusView("waiting", "waiting for you", "the agent asks", stage=stage)
     if state.shell is not None and not state.turn_running:
-        what = named(state.shell.command[:MAX_NAME_LENGTH])
-        return StatusView("running", "you run", what, state.shell_started_at, note=note)
+        subject = named(state.shell.command[:MAX_NAME_LENGTH])
+        return StatusView("running", "you run", subject, state.shell_started_at, note=note)
     if state.is_compacting and state.state_reason != COMPACTING_REASON:
         return StatusView("running", state.state_reason, "messages", note=note)
     if state.is_compacting:
@@ -82,9 +82,9 @@ def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
     if state.last_turn_end == "model_error":
         failed = next((span for span in reversed(trace.spans[-50:]) if span.kind == "model"), None)
         word = fault_words(clean_line(failed.outcome)) if failed is not None and failed.outcome else word
-    what = "press Enter to try again" if state.last_turn_end == "model_error" else ""
+    subject = "press Enter to try again" if state.last_turn_end == "model_error" else ""
     stage = "model" if state.last_turn_end == "model_error" else ""
-    return StatusView(mood, word, what, stage=stage)
+    return StatusView(mood, word, subject, stage=stage)
 
 
 def _activity(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:

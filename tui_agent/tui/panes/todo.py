@@ -88,5 +88,5 @@ def _choose_items(items: "tuple[TodoItem, ...]", limit: int) -> "tuple[list[Todo
             break
         if items[index].status != "in_progress":
             keep.discard(index)
-    kept = [items[index] for index in sorted(keep)]
-    return kept, len(items) - len(kept)
+    shown = [items[index] for index in sorted(keep)]
+    return shown, len(items) - len(shown)

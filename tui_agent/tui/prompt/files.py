@@ -64,11 +64,11 @@ class _Lines:
 
         If `wanted` begins with a line feed, yield only strings that begin with the rest of `wanted`.
         """
-        at = self.text.find(wanted)
-        while at >= 0:
-            yield self._line(at + (wanted[:1] == "\n"))
-            end = self.text.find("\n", at + 1)
-            at = self.text.find(wanted, end) if end >= 0 else -1
+        position = self.text.find(wanted)
+        while position >= 0:
+            yield self._line(position + (wanted[:1] == "\n"))
+            end = self.text.find("\n", position + 1)
+            position = self.text.find(wanted, end) if end >= 0 else -1
 
     def find_with_letters(self, wanted: str) -> Iterator[int]:
         """Yield the index of each string that contains the letters of `wanted` in order."""

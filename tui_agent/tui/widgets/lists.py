@@ -114,8 +114,8 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         if held is None and chosen is not None:
             held = self.key(chosen)
         self.items = items
-        kept = (i for i, item in enumerate(items) if held is not None and self.key(item) == held)
-        self.select(next(kept, otherwise), reveal=reveal)
+        matching = (i for i, item in enumerate(items) if held is not None and self.key(item) == held)
+        self.select(next(matching, otherwise), reveal=reveal)
 
     def select(self, index: int, *, reveal: bool = True) -> None:
         """Select this row without posting a message."""
