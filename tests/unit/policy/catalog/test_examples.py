@@ -4,6 +4,7 @@ pytest tests/unit/policy/catalog/test_examples.py -k "git or wc"     only the en
 """
 
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ POLICY = RulePolicy(catalog=CATALOG)
 FACTS = PolicyFacts("/workspace", "ask")
 
 
+@cache
 def entry_names() -> list[str]:
     """Names of all entries, subcommands behind their program's ("git log")."""
     files = sorted(PROGRAMS.rglob("*.toml"))
@@ -43,14 +45,11 @@ def faults_of(name: str) -> list[str]:
     except (TableFault, tomllib.TOMLDecodeError) as error:
         return [f"{place}: {error}"]
     assert entry is not None, f"{place} is not found by its name"
-    numbers = line_numbers(file_of(name))
+    faults = [(fault, example) for example in entry.program.examples if (fault := judge_example(example))]
+    numbers = line_numbers(file_of(name)) if faults else {}
     return [
         *(f"{place}: {fault}" for fault in missing_examples(entry)),
-        *(
-            f"{place}:{numbers.get(example.line, 1)}: {fault}"
-            for example in entry.program.examples
-            if (fault := judge_example(example))
-        ),
+        *(f"{place}:{numbers.get(example.line, 1)}: {fault}" for fault, example in faults),
     ]
 
 
