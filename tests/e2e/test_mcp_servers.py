@@ -1,6 +1,7 @@
 """MCP servers of the real program: a real one from PyPI, calls judged by the policy, and none left after a kill."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -87,6 +88,21 @@ def test_a_killed_program_leaves_no_server_behind(program: Program, tmp_path: Pa
     while servers(mark) and time.monotonic() < end:
         pass
     assert servers(mark) == 0
+
+
+@pytest.mark.skipif(
+    "MCP_SERVER_EVERYTHING" not in os.environ, reason="npm's server-everything is not installed"
+)
+def test_the_reference_server_answers(program: Program) -> None:
+    configure(program, "everything", "unused")
+    config = program.home / ".config" / "tui-agent" / "config.toml"
+    config.write_text(f"[mcp.everything]\ncommand = {json.dumps(os.environ['MCP_SERVER_EVERYTHING'])}\n")
+    script(program, "mcp_everything_get-structured-content", {"location": "Chicago"})
+    events = run(program, "--policy", "bypass")
+    (end,) = of(events, "tool.finished")
+    assert end["status"] == "ok" and end["data"]["structured"]["temperature"] == 36
+    (offered,) = [event for event in of(events, "commands.offered") if event["owner"] == "mcp:everything"]
+    assert "everything:simple-prompt" in [item["name"] for item in offered["items"]]
 
 
 def servers(mark: Path) -> int:

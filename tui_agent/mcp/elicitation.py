@@ -15,7 +15,7 @@ from tui_agent.errors import ToolError
 from tui_agent.mcp.outside_text import clean_line, clean_text
 from tui_agent.ports.tool import AskUser
 
-MAX_FIELDS = 10
+MAX_FIELDS = 20
 MAX_MESSAGE_CHARS = 1_000
 DECLINE = "Decline"
 Value = str | int | float | bool | list[str] | None

@@ -115,7 +115,8 @@ def _event(
     runner: ServerRunner, owner: str, contributions: Sequence[str]
 ) -> PluginLoaded | PluginFailed | None:
     if runner.fault:
-        return PluginFailed(plugin=owner, message=runner.fault, where=runner.settings.source)
+        message = runner.fault[:1].upper() + runner.fault[1:]
+        return PluginFailed(plugin=owner, message=message, where=runner.settings.source)
     if not runner.settled.is_set():
         return None
     return PluginLoaded(
