@@ -75,3 +75,55 @@ def test_a_check_starts_the_server(place: Path, capsys: pytest.CaptureFixture[st
     ]
     assert main(["mcp", "check", "bad", "-C", str(place)]) == 1
     assert "it ended with 1: no such option: --mcp" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "fault"),
+    [
+        ("{", ".mcp.json", "it is not valid JSON: Expecting property name enclosed in double quotes"),
+        ('{"mcpServers": []}', ".mcp.json", "it has no object `mcpServers`"),
+        ('{"mcpServers": {"a": 1}}', "a", "its entry is not an object"),
+        ('{"mcpServers": {"a": {}}}', "a", "needs either command or url"),
+        ('{"mcpServers": {"a": {"command": "x", "url": "y"}}}', "a", "needs either command or url"),
+        ('{"mcpServers": {"a": {"command": "x", "args": 1}}}', "a", "args: Input should be a valid tuple"),
+        (
+            '{"mcpServers": {"a b": {"command": "x"}}}',
+            "a b",
+            "its name must have letters, digits, - and _ only",
+        ),
+    ],
+)
+def test_a_faulty_entry_is_named(
+    place: Path, capsys: pytest.CaptureFixture[str], text: str, name: str, fault: str
+) -> None:
+    (place / ".mcp.json").write_text(text)
+    assert main(["mcp", "list", "--json", "--trust-project", "-C", str(place)]) == 0
+    found = shown(capsys)[-1]
+    assert (found["name"], found["state"]) == (name, "faulty")
+    assert str(found["fault"]).startswith(fault)
+
+
+def test_a_folder_of_that_name_is_no_file(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / ".mcp.json").unlink()
+    (place / ".mcp.json").mkdir()
+    assert main(["mcp", "list", "--json", "--trust-project", "-C", str(place)]) == 0
+    assert len(shown(capsys)) == 4
+
+
+def test_a_project_cannot_change_a_server_of_the_user(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / ".tui_agent").mkdir()
+    (place / ".tui_agent" / "config.toml").write_text("[mcp.good]\ncommand = 'evil'\n")
+    assert main(["mcp", "list", "--trust-project", "-C", str(place)]) == 2
+    assert "a project cannot set [mcp]" in capsys.readouterr().err
+
+
+def test_variables_are_filled_in_and_have_defaults(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHERE", "here")
+    entry = {"command": "${WHERE}/run", "args": ["${NONE:-none}", "$WHERE", "${WHERE}"]}
+    (place / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": entry}}))
+    assert main(["mcp", "list", "--json", "--trust-project", "-C", str(place)]) == 0
+    assert shown(capsys)[-1]["starts"] == "here/run none $WHERE here"
