@@ -7,6 +7,7 @@ file is left unchanged.
 import os
 import tomllib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from glob import escape
 from importlib import import_module
 from pathlib import Path
@@ -94,7 +95,8 @@ def _replace_file(path: Path, text: str) -> None:
             temporary.chmod(path.stat().st_mode & 0o777)
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         raise ConfigError(
             f"{path} cannot be written: {error.strerror}.",
             hint="Check the folder's permissions and free space.",

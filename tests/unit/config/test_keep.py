@@ -126,3 +126,9 @@ def test_a_value_that_is_not_valid_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"config.toml, line 2: 'context.keep' is 7"):
         save_value(path, ("context", "keep"), 7, parse_config)
     assert path.read_text() == "[context]\nkeep = 0.2\n"
+
+
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"config.toml cannot be written: Not a directory\."):
+        save_value(tmp_path / "file" / "tui-agent" / "config.toml", ("vim",), True)

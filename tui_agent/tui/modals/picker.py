@@ -278,7 +278,8 @@ class Picker(ChoiceSheet[str | None]):
         return self.keys_rows(width)
 
     def key_hints(self) -> Sequence[KeyHint]:
-        return [self.key_map.hint(name) for name in KEYS]
+        has_choice = len(self.matches) > 1
+        return [self.key_map.hint(name) for name in KEYS if has_choice or name != "list_choose"]
 
     def key_scopes(self) -> Sequence[Scope]:
         """Return the names of the key bindings that apply here: those of this list, and those that scroll by pages."""
