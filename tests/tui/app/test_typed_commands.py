@@ -111,7 +111,7 @@ async def test_vim_turns_the_keys_on_and_off() -> None:
     [
         ("/accept", "/accept-edits"),
         ("/vi", "/vim"),
-        ("/settings", "/status"),
+        ("/preferences", "/settings"),
         ("/dark", "/theme"),
         ("/modle", "/model or /models"),
         ("/qiut", "/quit"),
