@@ -4,8 +4,13 @@ from pathlib import Path
 
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
-from tui_agent.protocol.commands import Redo, RevertHunk, SubmitPrompt, Undo
-from tui_agent.protocol.events.files import CheckpointRestored, CheckpointRestoring, FileChanged
+from tui_agent.protocol.commands import PlanRevert, Redo, RevertHunk, SubmitPrompt, Undo
+from tui_agent.protocol.events.files import (
+    CheckpointPlanned,
+    CheckpointRestored,
+    CheckpointRestoring,
+    FileChanged,
+)
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
 from tui_agent.protocol.messages import UserMessage
 
@@ -29,6 +34,13 @@ def hunk(bench: Bench, index: int, path: str = "a.txt") -> RevertHunk:
     changes = [one for one in bench.of(FileChanged) if isinstance(one, FileChanged)]
     change = next(one for one in reversed(changes) if one.path == path and one.author != "human")
     return RevertHunk(path=path, before=change.before, after=change.after, hunk=index)
+
+
+def undo_target(bench: Bench) -> int:
+    """The event to which an undo moves now."""
+    target = bench.recorder.branches.undo_to
+    assert target is not None
+    return target
 
 
 async def reject(bench: Bench, command: RevertHunk) -> tuple[str, str]:
@@ -75,6 +87,61 @@ async def test_undo_after_a_reverted_hunk_undoes_the_whole_turn_without_asking(t
         assert place(tmp_path).read_text() == OLD
         await go(bench, Redo())
         assert place(tmp_path).read_text() == NEW.replace("LINE 3", "line 3")
+
+
+async def test_a_hunk_reverted_after_another_turn_stays_when_that_turn_is_undone(tmp_path: Path) -> None:
+    """The revert is the user's change, like an edit in an editor, and has a redo of its own."""
+    answers = (rewrite(NEW), say("A."), write("b.txt", "two"), say("B."))
+    async with told(tmp_path, *answers) as bench:
+        await begin(bench, tmp_path)
+        await turn(bench, "add b.txt")
+        await go(bench, hunk(bench, 1))
+        await go(bench, Undo())
+        assert files(tmp_path) == {"a.txt": ONLY_FIRST}
+        restored = bench.of(CheckpointRestored)[-1]
+        assert isinstance(restored, CheckpointRestored)
+        assert (restored.paths, restored.skipped_paths) == (("b.txt",), ())
+        await go(bench, Redo())
+        assert files(tmp_path) == {"a.txt": ONLY_FIRST, "b.txt": "two"}
+        await go(bench, Redo())
+        assert files(tmp_path) == {"a.txt": NEW, "b.txt": "two"}
+
+
+async def test_a_hunk_reverted_after_a_turn_without_changes_stays_when_that_turn_is_undone(
+    tmp_path: Path,
+) -> None:
+    async with told(tmp_path, rewrite(NEW), say("A."), say("B.")) as bench:
+        await begin(bench, tmp_path)
+        await turn(bench, "only talk")
+        await go(bench, hunk(bench, 1))
+        await go(bench, Undo())
+        assert place(tmp_path).read_text() == ONLY_FIRST
+        await go(bench, Redo())
+        await go(bench, Redo())
+        assert place(tmp_path).read_text() == NEW
+
+
+async def test_undo_asks_about_a_file_of_its_turn_in_which_the_user_reverted_an_older_turns_hunk(
+    tmp_path: Path,
+) -> None:
+    answers = (rewrite(NEW), say("A."), shell("echo more >> a.txt"), say("B."))
+    async with told(tmp_path, *answers) as bench:
+        await begin(bench, tmp_path)
+        older = hunk(bench, 1)
+        await turn(bench, "add a line")
+        await go(bench, older)
+        bench.submit(PlanRevert(to_seq=undo_target(bench)))
+        await bench.until("checkpoint.planned")
+        planned = bench.of(CheckpointPlanned)[-1]
+        assert isinstance(planned, CheckpointPlanned)
+        assert [(change.path, change.conflict) for change in planned.changes] == [
+            ("a.txt", "also changed by you")
+        ]
+        await go(bench, Undo())
+        assert place(tmp_path).read_text() == ONLY_FIRST + "more\n"
+        restored = bench.of(CheckpointRestored)[-1]
+        assert isinstance(restored, CheckpointRestored)
+        assert (restored.paths, restored.skipped_paths) == ((), ("a.txt",))
 
 
 async def test_the_users_later_lines_stay_and_redo_asks_about_them(tmp_path: Path) -> None:

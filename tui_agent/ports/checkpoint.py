@@ -48,6 +48,10 @@ class WorkspaceChanges:
         return bool(self.paths)
 
 
+CHANGED_BY_YOU = "also changed by you"
+"""The conflict of a path that the user changed after the session."""
+
+
 @dataclass(frozen=True, slots=True)
 class RestoreAction:
     """One action when a checkpoint is restored: the change to one path. `added` and `removed` count lines.
@@ -68,12 +72,14 @@ class RestoreAction:
 class RestorePlan:
     """The plan to restore a checkpoint.
 
-    Its actions bring the paths that the session changed after the checkpoint `source` back to their state in `source`.
+    Its actions bring the paths that the session changed after the checkpoint `source` back to their state in `source`,
+    and so they do with the paths that were `named`.
     """
 
     source: str
     head: str
     actions: tuple[RestoreAction, ...]
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +162,8 @@ class Checkpoints(Protocol):
     async def save_version(self, path: str, content: bytes | None) -> str:
         """Store the newest checkpoint with another content of one file (None: without it), and return its commit.
 
-        The newest checkpoint stays the same. Raises `CheckpointError` if `path` is a link.
+        The newest checkpoint stays the same. A plan restores the change only if it names the path. Raises
+        `CheckpointError` if `path` is a link.
         """
         ...
 

@@ -14,13 +14,14 @@ from anyio import to_thread
 from tui_agent.engine.checkpoints.attribution import file_changed_event
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.checkpoints.file_hunk import content_without, find_hunk
+from tui_agent.engine.checkpoints.reverted_hunks import find_reverted_paths
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls, close_requests
 from tui_agent.engine.settings import record_setting
 from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.folds.session.branches import Reason, is_on_branch, stretches
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.ports.checkpoint import Checkpoints, RestorePlan, RestoreResult
+from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestorePlan, RestoreResult
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, RevertHunk, Undo
 from tui_agent.protocol.events.files import (
     MAX_PATHS_IN_EVENT,
@@ -128,7 +129,10 @@ class Rewind:
         if target.files and self._checkpointing.store is not None and target.checkpoint:
             await self._checkpointing.checkpoint_workspace()
             start = self._recorder.state.seq
-            restored = await self._restore(self._checkpointing.store, target)
+            store = self._checkpointing.store
+            named = tuple(path for path in target.overwrite if not path.endswith("/"))
+            plan = await self._plan(store, target.checkpoint, target.to_seq, named)
+            restored = await self._restore(store, target, plan)
         if target.conversation:
             self._move(target, files=restored is not None, from_seq=self._recorder.state.seq)
         elif restored is not None and restored[1].paths:
@@ -151,7 +155,7 @@ class Rewind:
         commit = await store.save_version(command.path, content)
         start = recorder.state.seq
         target = Target(start, "hunk", True, True, commit, ())
-        outcome = await self._restore(store, target)
+        outcome = await self._restore(store, target, await store.plan_restore(commit, (command.path,)))
         if outcome is None or outcome[1].paths != (command.path,):
             raise UsageError(f"{command.path} changed in the meantime.", hint="Nothing was reverted.")
         reverted = RevertedHunk(
@@ -189,7 +193,7 @@ class Rewind:
             self._recorder.append(CheckpointPlanned(to_seq=command.to_seq, unavailable=why))
             return
         await self._checkpointing.begin()
-        self._recorder.append(plan_event(command.to_seq, await store.plan_restore(source)))
+        self._recorder.append(plan_event(command.to_seq, await self._plan(store, source, command.to_seq)))
 
     def _target(self, command: Revert | Undo | Redo) -> Target:
         known = self._recorder.branches
@@ -227,9 +231,23 @@ class Rewind:
         current = stretches(self._recorder.branches.moves, self._recorder.state.seq)
         return "revert" if is_on_branch(to_seq, current) else "branch"
 
-    async def _restore(self, store: Checkpoints, target: Target) -> tuple[RestorePlan, RestoreResult] | None:
-        named = [path for path in target.overwrite if not path.endswith("/")]
-        plan = await store.plan_restore(target.checkpoint, named)
+    async def _plan(
+        self, store: Checkpoints, source: str, to_seq: int, named: tuple[str, ...] = ()
+    ) -> RestorePlan:
+        """Plan a restore to the checkpoint at `to_seq`. Hunks that the user reverted since are the user's changes."""
+        reverted = await find_reverted_paths(self._recorder, to_seq)
+        plan = await store.plan_restore(source, (*named, *reverted.restored_paths))
+        actions = (
+            replace(act, conflict=CHANGED_BY_YOU)
+            if act.path in reverted.kept_paths and not act.conflict
+            else act
+            for act in plan.actions
+        )
+        return replace(plan, actions=tuple(actions))
+
+    async def _restore(
+        self, store: Checkpoints, target: Target, plan: RestorePlan
+    ) -> tuple[RestorePlan, RestoreResult] | None:
         if not plan.actions:
             return None
         paths = [act.path for act in sorted(plan.actions, key=lambda act: bool(act.folder))]

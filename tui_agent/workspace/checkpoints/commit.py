@@ -20,6 +20,8 @@ from tui_agent.workspace.checkpoints.store_state import KEPT_PREFIX, MAIN_REF, C
 from tui_agent.workspace.checkpoints.unsaved_files import format_commit_lines, format_left_lines
 
 MAX_MESSAGE_CHARS = 4_000
+REVERTED = "reverted"
+"""The author of commits in which the user reverted a hunk. They make a path neither the session's nor the user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ async def commit_version(shadow: CheckpointStore, path: str, content: bytes | No
         tree = await shadow.git.run_line("write-tree", "--missing-ok", index=draft)
         lines = modes.lines_since(shadow.modes)
         return await commit_tree(
-            shadow, tree, shadow.head, author="agent", message="One change reverted", lines=lines
+            shadow, tree, shadow.head, author=REVERTED, message="One change reverted", lines=lines
         )
 
 

@@ -14,15 +14,15 @@ from typing import Literal
 from anyio.to_thread import run_sync
 
 from tui_agent.errors import CheckpointError
-from tui_agent.ports.checkpoint import RestoreAction, RestorePlan
+from tui_agent.ports.checkpoint import CHANGED_BY_YOU, RestoreAction, RestorePlan
 from tui_agent.workspace.checkpoints.change_detection import unsaveable_reason
+from tui_agent.workspace.checkpoints.commit import REVERTED
 from tui_agent.workspace.checkpoints.file_modes import Modes, changed_mode_paths
 from tui_agent.workspace.checkpoints.git_runner import split_names
 from tui_agent.workspace.checkpoints.rooted_files import LINK, FileState
 from tui_agent.workspace.checkpoints.store_state import CheckpointStore, Entry
 from tui_agent.workspace.checkpoints.unsaved_files import parse_before_lines, parse_left_lines
 
-CHANGED_BY_YOU = "also changed by you"
 NOT_SAVED = "existed before the session changed it, and was not saved"
 
 
@@ -55,6 +55,8 @@ async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedP
     result = TouchedPaths()
     for item in split_names(out):
         commit, author, message = item.lstrip("\n").split("\n", 2)
+        if author == REVERTED:
+            continue
         authors[commit], new_paths[commit] = author, parse_before_lines(message)
         mode_changes, skipped = changed_mode_paths(message), parse_left_lines(message)
         left.update(skipped)
@@ -184,14 +186,16 @@ def _known_paths(
     return known
 
 
-def to_restore_plan(shadow: CheckpointStore, prepared: PreparedRestore) -> RestorePlan:
+def to_restore_plan(
+    shadow: CheckpointStore, prepared: PreparedRestore, named: tuple[str, ...]
+) -> RestorePlan:
     """Convert a prepared restore to the `RestorePlan` of `ports.checkpoint`, for display."""
     folder_of = shadow.find_generated().folder_of
     operations = tuple(
         _describe_operation(operation, prepared.contents, folder_of(operation.path))
         for operation in prepared.operations
     )
-    return RestorePlan(prepared.source, shadow.head, operations)
+    return RestorePlan(prepared.source, shadow.head, operations, named)
 
 
 def _describe_operation(

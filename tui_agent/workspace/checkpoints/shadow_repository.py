@@ -184,7 +184,7 @@ class GitCheckpoints:
         async with self._exclusive() as shadow:
             source = await run_sync(repair_module.resolve_stand_in, shadow.git.folder, source)
             prepared = await plan_module.prepare_restore(shadow, source, named_paths)
-            return await run_sync(plan_module.to_restore_plan, shadow, prepared)
+            return await run_sync(plan_module.to_restore_plan, shadow, prepared, tuple(named_paths))
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
         """Run a restore plan: all actions without a conflict, and those on the paths in `overwrite`."""

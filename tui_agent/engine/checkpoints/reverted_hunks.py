@@ -1,0 +1,56 @@
+"""Hunks that the user reverted, as seen by an undo or a revert to an earlier event.
+
+Invariant: a reverted hunk is the user's change, except where the change that it is part of is undone as well.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from anyio import to_thread
+
+from tui_agent.engine.recorder import Recorder
+from tui_agent.folds.session.branches import is_on_branch, stretches
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.session import SessionHeadMoved
+
+
+@dataclass(frozen=True, slots=True)
+class RevertedPaths:
+    """Paths with hunks that were reverted after an event.
+
+    A move to that event must not restore `kept_paths` without asking: their reverted changes are older than it.
+    `restored_paths` are to be restored: the event is the one just before their hunk was reverted.
+    """
+
+    kept_paths: frozenset[str] = frozenset()
+    restored_paths: tuple[str, ...] = ()
+
+
+async def find_reverted_paths(recorder: Recorder, to_seq: int) -> RevertedPaths:
+    """Return the paths whose hunks were reverted on the current branch after it leaves the branch of `to_seq`."""
+    moves = recorder.branches.moves
+    current, target = stretches(moves, recorder.state.seq), stretches(moves, to_seq)
+    if not any(
+        move.reason == "hunk" and is_on_branch(move.seq, current) and not is_on_branch(move.seq, target)
+        for move in moves
+    ):
+        return RevertedPaths()
+    shared = [min(a.last, b.last) for a, b in zip(current, target, strict=False) if a.first == b.first]
+    after = max(shared, default=-1)
+    return await to_thread.run_sync(lambda: _sort_paths(recorder.records_after(after), to_seq))
+
+
+def _sort_paths(records: Iterable[Record], to_seq: int) -> RevertedPaths:
+    changed_versions: set[tuple[str, str | None]] = set()
+    kept, restored = set[str](), dict[str, None]()
+    for record in records:
+        match record:
+            case Envelope(payload=FileChanged(path=path, before=before, author="agent" | "command")):
+                changed_versions.add((path, before))
+            case Envelope(payload=SessionHeadMoved(from_seq=from_seq, reason="hunk", hunk=hunk)) if hunk:
+                if from_seq == to_seq:
+                    restored[hunk.path] = None
+                elif (hunk.path, hunk.before) not in changed_versions:
+                    kept.add(hunk.path)
+    return RevertedPaths(frozenset(kept), tuple(restored))
