@@ -95,6 +95,8 @@ def _describe_fault(name: str, fault: ModelFault) -> str:
         return f"The key was refused ({fault.status}): {reason}."
     if is_unknown_model(fault):
         return f"No such model: {name}."
+    if fault.status:
+        return fault.message
     return f"{name} does not answer: {fault.message}"
 
 

@@ -40,13 +40,13 @@ def try_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
     return tuple(dict.fromkeys(faults)), tuple(dict.fromkeys(notes))
 
 
-def run_tests(path: Path) -> tuple[Sequence[str], Sequence[str]]:
-    """Run the tests beside a plugin with pytest. Return faults and notes."""
+def run_tests(path: Path) -> tuple[Sequence[str], Sequence[str], str]:
+    """Run the tests beside a plugin with pytest. Return faults, notes, and pytest's last line."""
     folder = (path if path.is_dir() else path.parent).absolute()
     if not any((*folder.glob("test_*.py"), *folder.glob("tests/test_*.py"))):
-        return (), ("It has no tests: see docs/plugins.md, “Test it”.",)
+        return (), ("It has no tests: see docs/plugins.md, “Test it”.",), ""
     if find_spec("pytest") is None:
-        return (), ("Its tests were not run, because pytest is not installed beside tui-agent.",)
+        return (), ("Its tests were not run, because pytest is not installed beside tui-agent.",), ""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
     try:
         ran = subprocess.run(
@@ -59,7 +59,7 @@ def run_tests(path: Path) -> tuple[Sequence[str], Sequence[str]]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return (f"Its tests did not end within {TESTS_LIMIT_S} s.",), ()
+        return (f"Its tests did not end within {TESTS_LIMIT_S} s.",), (), ""
     if ran.returncode:
-        return ("Its tests failed:\n" + "\n".join(ran.stdout.splitlines()[-OUTPUT_LINES:]),), ()
-    return (), ()
+        return ("Its tests failed:\n" + "\n".join(ran.stdout.splitlines()[-OUTPUT_LINES:]),), (), ""
+    return (), (), next(reversed(ran.stdout.splitlines()), "")

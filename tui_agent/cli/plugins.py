@@ -177,14 +177,16 @@ def new_plugin(arguments: argparse.Namespace) -> int:
 def check_command(arguments: argparse.Namespace) -> int:
     """Print a plugin's faults; return 1 if there are any."""
     path = arguments.path.expanduser()
-    report = check_plugin(path, try_tool)
+    report, tested = check_plugin(path, try_tool), ""
     if report.ok:
-        faults, notes = run_tests(path)
+        faults, notes, tested = run_tests(path)
         report = dataclasses.replace(report, faults=(*report.faults, *faults), notes=(*report.notes, *notes))
     if arguments.json:
-        say_json({"ok": report.ok, **dataclasses.asdict(report)})
+        say_json({"ok": report.ok, **dataclasses.asdict(report), "tests": tested})
         return 0 if report.ok else 1
     say(f"{report.name} {report.version}: {'ok' if report.ok else 'has faults'}")
+    if tested:
+        say(f"  tests: {tested}")
     for label, lines in (("offers", report.offers), ("fault:", report.faults), ("note:", report.notes)):
         for line in lines:
             say(f"  {label} {line}")

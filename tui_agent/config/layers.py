@@ -123,7 +123,8 @@ def _apply_choices(
     """Return the configuration with the user's remembered choices for keys that no layer sets."""
     choices, _ = load_choices(config.data_dir)
     values: Tree = {}
-    if choices.model and not is_set & {"model", "base_url"}:
+    is_same_server = "base_url" not in is_set or config.base_url == choices.base_url
+    if choices.model and "model" not in is_set and is_same_server:
         values |= {"model": choices.model, "base_url": choices.base_url}
     if client == "app":
         if choices.theme and "theme" not in is_set:

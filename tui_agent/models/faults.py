@@ -134,7 +134,7 @@ def from_status(status: int, body: str, headers: Mapping[str, str], *, now: floa
         short += f" (the requested wait of {format_elapsed(wait_s)} is too long)"
     return ModelFault(
         kind=kind,
-        message=f"The provider answered {status or 'with an error'}{': ' + short if short else '.'}",
+        message=f"The provider answered {status or 'with an error'}{': ' + short.rstrip('.') if short else ''}.",
         retry_after=wait_s,
         status=status or None,
         original=body[:ORIGINAL_LIMIT],

@@ -37,8 +37,8 @@ class Refusing:
         (403, "", "auth", "The key was refused (403): no reason given."),
         (404, "The model `x` does not exist.", "invalid_request", "No such model: openai/x."),
         (400, "x is not a valid model ID", "invalid_request", "No such model: openai/x."),
-        (404, "Not Found", "invalid_request", "openai/x does not answer: The provider answered 404: Not Found"),
-        (500, "model crashed", "server_error", "openai/x does not answer: The provider answered 500: model crashed"),
+        (404, "Not Found", "invalid_request", "The provider answered 404: Not Found."),
+        (500, "model crashed", "server_error", "The provider answered 500: model crashed."),
     ],
 )  # fmt: skip
 async def test_a_refusal_is_named_in_plain_words(status: int, message: str, kind: str, said: str) -> None:

@@ -149,7 +149,7 @@ class ApprovalBody:
         limit = self._request.time_limit_s
         at_most = f", at most {limit:g} s" if limit else ""
         sandbox = named(self._request.sandbox)
-        confined = f"confined by {sandbox}" if sandbox else "not confined"
+        confined = f"confined by {sandbox}, own temp folder" if sandbox else "not confined"
         return self._sheet.text_rows(width, f"in {folder}{at_most}, {confined}", "t3")
 
     def labelled_rows(self, width: int, *, reason: bool = True) -> list[Strip]:
