@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Program
+from tests.stubs.left_out import only_where
 
 pytestmark = pytest.mark.e2e
 
@@ -90,9 +91,7 @@ def test_a_killed_program_leaves_no_server_behind(program: Program, tmp_path: Pa
     assert servers(mark) == 0
 
 
-@pytest.mark.skipif(
-    "MCP_SERVER_EVERYTHING" not in os.environ, reason="npm's server-everything is not installed"
-)
+@only_where("MCP_SERVER_EVERYTHING" in os.environ, "npm's server-everything is not installed")
 def test_the_reference_server_answers(program: Program) -> None:
     configure(program, "everything", "unused")
     config = program.home / ".config" / "tui-agent" / "config.toml"

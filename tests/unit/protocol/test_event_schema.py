@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from docs import generate_schema
 
-jsonschema = pytest.importorskip("jsonschema")
 GOLDEN = sorted((Path(__file__).parents[2] / "golden").glob("*.jsonl"))
 
 
