@@ -285,7 +285,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         candidate = self.prompt.menu.candidate
         if in_menu and candidate is None:
             keys = [key for key in keys if key.action in ("choose", "close_menu")]
-        elif in_menu and candidate is not None and candidate.needs_whole_word:
+        elif in_menu and candidate is not None and (candidate.needs_whole_word or candidate.dimmed):
             keys = [key for key in keys if key.action != "accept"]
         elif in_menu and not self.prompt.menu.runs:
             keys = [key._replace(word="insert") if key.action == "accept" else key for key in keys]

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.protocol.commands import SetPolicy
+from tui_agent.protocol.commands import SetPolicy, SubmitPrompt
+from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.actions import ACTIONS, TYPED
 from tui_agent.tui.modals.picker import Item, Picker, score_words
 
@@ -186,3 +187,38 @@ def test_every_word_that_loosens_is_known_to_this_test() -> None:
     direct = {word for word, (action, argument) in TYPED.items() if argument in ("accept-edits", "bypass")}
     assert named == set(VALUES) and direct == {"/accept-edits"}
     assert [action.name for action in ACTIONS if "bypass" in action.args] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("/settings/keys", "/settings"), ("/setings/keys now", "/settings"), ("/undo/redo", "/undo")],
+)
+async def test_commands_that_run_together_are_never_sent_as_a_message(text: str, meant: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await submit(driven, text)
+        assert driven.session.submitted == [] and driven.app.prompt.editor.text == text
+        unknown = f"Unknown command {text.split()[0]}. Did you mean {meant}? /help lists all."
+        assert driven.app.note.text == unknown and unknown in driven.text()
+
+
+@pytest.mark.parametrize("text", ["/usr/bin/x fails", "/home/me/a.py", "/etc/hosts", "/src/main.rs", "//"])
+async def test_a_path_at_the_start_of_a_message_is_sent(text: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await submit(driven, text)
+        [command] = driven.session.submitted
+        assert isinstance(command, SubmitPrompt) and command.text == text
+
+
+@pytest.mark.parametrize("text", ["/undo", "/redo"])
+async def test_a_command_that_a_turn_refuses_says_so_and_stays(text: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(TurnStarted(turn=3))
+        await driven.settle()
+        await driven.type(text)
+        assert "not while a turn runs" in driven.text()
+        assert [hint.word for hint in driven.app.footer.keys] == ["choose", "complete", "close"]
+        for _ in range(2):
+            await driven.press("enter")
+            await driven.pilot.pause()
+            assert "A turn is running. Press Esc to stop it, then try again." in driven.text()
+            assert driven.app.prompt.editor.text.strip() == text and driven.session.submitted == []

@@ -3,12 +3,26 @@
 Invariant: text that is refused returns to the prompt, in front of anything typed since.
 """
 
+import os
+from difflib import get_close_matches
+
 from tui_agent.protocol.commands import Attachment, Queue, RunCommand, RunUserShell, Steer, SubmitPrompt
 from tui_agent.tui.actions import TYPED, suggest_command
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.prompt.box import Prompt
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.line_pane import Intent
+
+
+def _is_path(word: str) -> bool:
+    """Return True if a word that begins with a slash is a path, such as `/usr/bin/x`, not a command or a mistyped one.
+
+    `/settings/keys` is a path only if the folder `/settings` exists.
+    """
+    name, has_more, _ = word[1:].partition("/")
+    if not has_more:
+        return False
+    return not get_close_matches(f"/{name}", TYPED, n=1, cutoff=0.8) or os.path.lexists(f"/{name}")
 
 
 class PromptSubmitter:
@@ -27,7 +41,7 @@ class PromptSubmitter:
     def _send(self, message: Prompt.Sent) -> bool:
         text = message.text.strip()
         first_word = text.split(maxsplit=1)[0] if text else ""
-        if first_word in TYPED or (first_word.startswith("/") and "/" not in first_word[1:]):
+        if first_word.startswith("/") and not _is_path(first_word):
             return self._run_slash_command(first_word, text)
         if text.startswith("!") and text.strip("! "):
             return self._run_shell_line(text)
@@ -65,7 +79,7 @@ class PromptSubmitter:
                 self._remember(text)
                 self._host.submit(RunCommand(name=word[1:], arguments=text[len(word) :].strip()))
                 return True
-            hint = suggest_command(word, [f"/{name}" for name in offered])
+            hint = suggest_command("/" + word[1:].partition("/")[0], [f"/{name}" for name in offered])
             self._host.app.say(f"Unknown command {clean_line(word)[:40]}.{hint} /help lists all.", "warning")
             return False
         if action.ground and self._host.running:

@@ -291,6 +291,9 @@ class Prompt(Vertical):
 
     def _end_search(self, text: str) -> None:
         self._searching = None
+        self._put_without_menu(text)
+
+    def _put_without_menu(self, text: str) -> None:
         self.editor.put_text(text)
         self._closed_at = self.editor.text
         self._offer([])
@@ -358,9 +361,12 @@ class Prompt(Vertical):
             editor.load_text("")  # Keep the chips, because the message may be put back.
 
     def give_back(self, unsent: Sequence[Sent]) -> None:
-        """Put unsent messages back into the editor, before any text typed since."""
+        """Put unsent messages back into the editor, before any text typed since.
+
+        No menu opens for the text, because a menu would cover the notice that says why it was not sent.
+        """
         texts = [*(message.written for message in unsent), self.editor.text]
-        self.editor.put_text("\n".join(text for text in texts if text.strip()))
+        self._put_without_menu("\n".join(text for text in texts if text.strip()))
 
 
 async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
