@@ -7,6 +7,7 @@ from tests.tui.app.jobs_story import SERVER, story
 from tests.tui.app.replaying import open_replay
 from tui_agent.protocol.commands import StopJob
 from tui_agent.protocol.events.job import JobFinished, JobProgress
+from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import JobId
 from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.terminal.terminal import farewell
@@ -149,3 +150,12 @@ async def test_the_footer_names_only_keys_that_do_something() -> None:
             driven.session.feed(JobFinished(job_id=JobId(f"job-{number}"), end="exited", exit_code=0))
         await grown(driven, page)
         assert "A stop all" not in driven.rows()[-1]
+
+
+async def test_a_long_time_stands_apart_from_the_size() -> None:
+    session = story()
+    session.feed(UserMessageReceived(text="go on"), after=61 * 60.0 + 4)
+    async with open_app(session=session, size=(80, 24)) as driven:
+        await opened(driven)
+        [row] = [row for row in driven.rows() if "job-5" in row]
+        assert row.endswith("31 B   1 h 01 min")

@@ -183,7 +183,7 @@ def _right_columns(width: int, state: str, size: str, time: str) -> str:
     """Return the text for the right edge of a job's row: as many of state, size and time as fit into the list."""
     shown = f" {state:<18}" if width >= STATE_FROM else ""
     shown += size.rjust(9) if width >= SIZE_FROM else ""
-    return shown + time.rjust(9)
+    return shown + time.rjust(13)
 
 
 def _columns(width: int, looks: Looks, *, empty: bool) -> Strip:

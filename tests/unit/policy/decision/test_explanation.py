@@ -77,7 +77,7 @@ STARTS = ["starts the command below"]
         (
             "tail -f a; nohup make &",
             [
-                ("tail -f a", ["reads a", "runs until its time limit"]),
+                ("tail -f a", ["reads a", "runs until it is stopped"]),
                 ("nohup make", ["leaves a process behind"]),
                 ("make", ["runs or changes code in this workspace", "leaves a process behind"]),
             ],
