@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 When: TypeAlias = Literal["always", "idle", "running"]
 Scope: TypeAlias = Literal[
-    "app", "prompt", "menu", "transcript", "chat", "find", "start",
+    "app", "prompt", "menu", "transcript", "chat", "turn", "find", "start",
     "approval", "reason", "rule", "question", "confirm", "keys", "trust", "policy", "provider", "list", "viewer", "diff", "context",
     "trace", "replay", "compare", "tree", "checkpoints", "jobs", "map", "map_find", "fork", "sessions", "sessions_find",
     "sheet", "page", "rows", "field",
@@ -228,10 +228,11 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("complete", "complete", "Menu", keys=("tab",), scope="menu", footer="complete", rank=2),
     _a("accept", "use the chosen entry", "Menu", keys=("enter",), scope="menu", footer="run", rank=3),
     _a("close_menu", "close the menu", "Menu", keys=("escape",), scope="menu", footer="close", rank=4),
-    _a("open_block", "expand the block under the cursor, or the shortened notice above the prompt", "Transcript", keys=("ctrl+o",), scope="transcript", when="running", footer="open block", rank=4),
+    _a("open_block", "fold or expand the newest block with hidden lines, or the chosen one; show all of a shortened notice", "Transcript", keys=("ctrl+o",), scope="transcript", when="running", footer="open block", rank=4),
     _a("to_chat", "move between the empty prompt and the transcript", "Transcript", keys=("tab",), scope="prompt"),
     _a("chat_entry", "choose the previous or next entry", "Transcript", keys=("up", "down"), scope="chat", footer="choose", rank=3, choices=2),
     _a("chat_fold", "fold or expand the chosen entry", "Transcript", keys=("enter",), scope="chat", footer="fold or expand", rank=4),
+    _a("turn_diff", "show the changes of the chosen turn", "Transcript", keys=("enter",), scope="turn", footer="changes", rank=4),
     _a("chat_ends", "go to the first or newest entry", "Transcript", keys=("home", "end"), scope="chat", choices=2),
     _a("to_prompt", "go back to the message", "Transcript", keys=("tab",), scope="chat", footer="message", rank=4),
     _a("find_next", "go to the previous or next match", "Transcript", keys=("shift+n", "n"), scope="find", footer="previous, next", rank=1, choices=2),

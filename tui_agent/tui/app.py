@@ -280,6 +280,12 @@ class AgentApp(SessionApp, inherit_bindings=False):
             hidden |= {"steer"}
         if self.start is not None and not self.start.numbers:
             hidden |= {"start_pick"}
+        if self.controller is not None:
+            chat = self.controller.chat.widget
+            if chat is not None and not chat.can_toggle(chat.cursor):
+                hidden |= {"chat_fold"}
+            if not self.note.is_cut_off and not (running and self.controller.chat.openable):
+                hidden |= {"open_block"}
         actions = [action for action in self.actions if action.name not in hidden]
         keys = footer(actions, scopes, running=running)
         candidate = self.prompt.menu.candidate

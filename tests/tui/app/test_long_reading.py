@@ -71,12 +71,11 @@ async def test_the_keyboard_alone_reaches_folds_opens_and_leaves() -> None:
             await driven.press("up")
         assert "make all" in driven.rows()[row_with(driven, "›")]
         assert "32 earlier lines" in driven.text() and "row 39" in driven.text()
-        await driven.press("ctrl+o")
-        assert (
-            widget.viewport.layout.slots[widget.viewport.layout.index_of(widget.cursor) or 0].opened is False
-        )
-        await driven.press("enter")
-        assert "│ row 0" in driven.text() and "earlier lines" not in driven.text()
+        for key in ("ctrl+o", "enter"):
+            await driven.press(key)
+            assert "│ row 0" in driven.text() and "earlier lines" not in driven.text()
+            await driven.press(key)
+            assert "folded, 40 lines" in driven.text() and "│ row" not in driven.text()
         await driven.press("escape")
         assert driven.app.prompt.editor.has_focus
 
@@ -99,6 +98,9 @@ async def test_the_mouse_folds_selects_and_copies_the_source() -> None:
     async with read_through() as (driven, widget, copied):
         y = row_with(driven, "make all")
         await driven.pilot.click(offset=(16, y))
+        await driven.pilot.pause()
+        assert "│ row 0" in driven.text()
+        await driven.pilot.click(offset=(16, row_with(driven, "make all")))
         await driven.pilot.pause()
         assert "folded, 40 lines" in driven.text()
         y = row_with(driven, "bold words")

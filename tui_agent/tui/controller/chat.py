@@ -121,14 +121,30 @@ class ChatWidget(TranscriptWidget):
         message.stop()
         self.chat.app.copy_text(message.text)
 
-    key_methods = {"to_prompt": "leave"}
+    key_methods = {"to_prompt": "leave", "turn_diff": "show_turn_diff"}
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return no scope if the transcript has lost the focus.
+        """Return no scope if the transcript has lost the focus. On the row of a turn with changes, add the scope `turn`.
 
         A letter moves the focus to the prompt, and keys that were read together with the letter are handled afterwards.
         """
-        return super().key_scopes() if self.screen.focused is self else ()
+        if self.screen.focused is not self:
+            return ()
+        return ("turn", *super().key_scopes()) if self._chosen_turn is not None else super().key_scopes()
+
+    @property
+    def _chosen_turn(self) -> TurnEntry | None:
+        """The entry under the cursor if it is the row of a turn that changed files."""
+        index = self.viewport.layout.index_of(self.cursor)
+        entry = None if index is None else self.viewport.layout.entry(index)
+        return entry if isinstance(entry, TurnEntry) and (entry.files or entry.folders) else None
+
+    def show_turn_diff(self) -> None:
+        if self._chosen_turn is not None:
+            self.post_message(EntryAction(self._chosen_turn.id, "diff"))
+
+    def watch_cursor(self) -> None:
+        self.chat.app.show_keys()
 
     def pass_key(self, event: events.Key) -> bool:
         """Type a letter, and the keys that were read together with the letter, into the prompt."""
@@ -382,16 +398,24 @@ class Chat:
             else:
                 prompt.prefix_text("/find ")
 
+    @property
+    def openable(self) -> str:
+        """The id of the entry that `toggle` folds or unfolds; empty if there is none.
+
+        It is the chosen entry if the transcript has the focus, otherwise the newest one with hidden rows.
+        """
+        widget = self.widget
+        if widget is None:
+            return ""
+        if not widget.has_focus:
+            return widget.newest_block()
+        return widget.cursor if widget.can_toggle(widget.cursor) else ""
+
     def toggle(self) -> None:
-        """Fold or unfold the entry under the cursor or, without a cursor, the newest entry that can be folded."""
-        if self.widget is None:
-            return
-        if self.widget.cursor:
-            self.widget.toggle_fold(self.widget.cursor)
-            return
-        for entry in reversed(self.entries):
-            if self.widget.toggle_fold(entry.id):
-                return
+        """Fold or unfold the entry `openable`, and scroll it into view."""
+        if self.widget is not None and (entry_id := self.openable):
+            self.widget.toggle_fold(entry_id)
+            self.widget.show_entry(entry_id)
 
     def close(self) -> bool:
         """Clear the selection in the transcript, or else close the search, or else leave the transcript.

@@ -110,7 +110,7 @@ def show(
 
 def show_full_note(context: AppContext, note: Note) -> bool:
     """Open a sheet with the full text of a notice that was cut off; return False if no notice was cut off."""
-    if not (note.display and note.cut):
+    if not note.is_cut_off:
         return False
     text = note.text
     show(context, "Full text", lambda facts: facts.text(text), plain=text)

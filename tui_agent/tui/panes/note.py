@@ -29,6 +29,11 @@ class Note(LinePane):
     cut: bool = False
     """True if the text of the notice is cut off."""
 
+    @property
+    def is_cut_off(self) -> bool:
+        """True if the notice is shown, but not all of its text."""
+        return bool(self.display) and self.cut
+
     def lines(self, width: int, limit: int = MAX_ROWS) -> list[str]:
         """Return the text of the notice wrapped to `width` cells, at most `limit` rows."""
         pieces = wrap(clean(self.text), max(10, width - 4))

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from tui_agent.folds.transcript.entries import Entry, ToolEntry, UserEntry
+from tui_agent.folds.transcript.entries import AnswerEntry, Entry, QuestionEntry, ToolEntry, UserEntry
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.transcript.draw import DisplayState, can_fold, is_open
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
+from tui_agent.tui.transcript.messages_view import FOLDED_USER_ROWS
 from tui_agent.tui.transcript.rows import Row, Run
 from tui_agent.tui.transcript.style import STATE_COLUMN, Look
 from tui_agent.tui.transcript.tools import TIME_CELLS, is_quiet
@@ -59,6 +60,7 @@ class Slots(Protocol):
 
     def entry(self, index: int) -> Entry: ...
     def display_state(self, index: int) -> DisplayState: ...
+    def rows(self, index: int) -> list[Row]: ...
     def touch(self, *indexes: int) -> None: ...
     def set_opened(self, index: int, opened: bool | None) -> None: ...
 
@@ -112,16 +114,46 @@ class AutoFold:
             self._fold_turn(min(due), self._turn_start)
 
     def toggle(self, index: int) -> bool:
-        """Fold or unfold the entry of a slot, or open the slot's group; return False if the entry cannot be folded."""
+        """Show all rows of a slot's entry, or fold it if no row is hidden; open the slot's group if it is in one.
+
+        Return False if that changes nothing.
+        """
         layout = self._layout
+        if not self.can_toggle(index):
+            return False
         if layout.slots[index].group >= 0:
             self.open_group(layout.slots[index].group)
-            return True
-        entry = layout.entry(index)
-        if not can_fold(entry):
-            return False
-        layout.set_opened(index, not is_open(entry, layout.display_state(index)))
+        else:
+            layout.set_opened(index, self.has_more(index))
         return True
+
+    def can_toggle(self, index: int) -> bool:
+        """Return True if `toggle` changes the rows of the entry."""
+        slot, entry = self._layout.slots[index], self._layout.entry(index)
+        if slot.group >= 0 or not can_fold(entry):
+            return slot.group >= 0
+        match entry:
+            case AnswerEntry() | UserEntry():
+                most = FOLDED_USER_ROWS if isinstance(entry, UserEntry) else 1
+                return self.has_more(index) or len(self._layout.rows(index)) > most
+            case QuestionEntry():
+                return entry.answer is None or slot.opened is True or self._hides_rows(index)
+            case _:
+                return True
+
+    def has_more(self, index: int) -> bool:
+        """Return True if the entry of a slot is folded, or only a part of its rows is shown."""
+        slot, entry = self._layout.slots[index], self._layout.entry(index)
+        if slot.opened is not None and slot.group < 0:
+            return not slot.opened
+        return slot.group >= 0 or (
+            can_fold(entry)
+            and (not is_open(entry, self._layout.display_state(index)) or self._hides_rows(index))
+        )
+
+    def _hides_rows(self, index: int) -> bool:
+        """Return True if a row below the first one counts hidden lines, such as `12 earlier lines`."""
+        return any(run.act == "fold" for row in self._layout.rows(index)[1:] for run in row.runs)
 
     def open_group(self, leader: int) -> None:
         """Show a row for each entry in the group that begins at slot `leader`."""

@@ -3,7 +3,16 @@
 Invariant: nothing here reads keys or the mouse.
 """
 
-from tui_agent.folds.transcript.entries import AnswerEntry, TranscriptView, UserEntry
+from contextlib import nullcontext
+
+from tui_agent.folds.transcript.entries import (
+    AnswerEntry,
+    NoticeEntry,
+    QuestionEntry,
+    ToolEntry,
+    TranscriptView,
+    UserEntry,
+)
 from tui_agent.tui.text import clean
 from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.transcript.canvas import TranscriptCanvas
@@ -34,6 +43,12 @@ class TranscriptCommands(TranscriptCanvas):
         self.move_cursor(index)
         return True
 
+    def show_entry(self, entry_id: str) -> None:
+        """Scroll the first row of an entry into view, moving as little as possible."""
+        if (index := self.viewport.layout.index_of(entry_id)) is not None:
+            self.viewport.show(index)
+            self.repaint()
+
     def scroll_to_end(self) -> None:
         """Scroll to the end of the transcript, and follow new rows."""
         self.viewport.scroll_to(self.viewport.layout.total)
@@ -49,6 +64,26 @@ class TranscriptCommands(TranscriptCanvas):
             is_toggled = layout.auto_fold.toggle(index)
         self.repaint()
         return is_toggled
+
+    def can_toggle(self, entry_id: str) -> bool:
+        """Return True if `toggle_fold` changes the rows of an entry."""
+        index = self.viewport.layout.index_of(entry_id)
+        return index is not None and self.viewport.layout.auto_fold.can_toggle(index)
+
+    def newest_block(self) -> str:
+        """Return the id of the newest tool call, notice or plan with hidden rows, or that was opened; empty if none."""
+        layout = self.viewport.layout
+        for index in range(len(layout) - 1, -1, -1):
+            slot = layout.slots[index]
+            if slot.count == 0 and slot.group < 0:
+                continue
+            if isinstance(layout.entry(index), ToolEntry | NoticeEntry | QuestionEntry):
+                with self.viewport.steady() if slot.rows is None else nullcontext():
+                    layout.draw_slot(index)
+                    is_opened = slot.opened is True and layout.auto_fold.can_toggle(index)
+                    if is_opened or layout.auto_fold.has_more(index):
+                        return slot.id
+        return ""
 
     async def find(self, text: str) -> int:
         """Highlight a text, and go to its first match at or below the visible rows.

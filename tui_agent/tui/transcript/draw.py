@@ -125,7 +125,9 @@ def can_fold(entry: Entry) -> bool:
             body = entry.blocks or entry.output or entry.denial or "\n" in entry.target
             return bool(body) and not entry.is_question
         case NoticeEntry():
-            return bool(entry.blocks) or len(entry.lines) > 1
+            return bool(entry.blocks) or (
+                entry.is_summary and entry.level != "error" and len(entry.lines) > 1
+            )
         case QuestionEntry():
             return entry.form == "plan"
         case _:
@@ -142,7 +144,7 @@ def is_open(entry: Entry, state: DisplayState) -> bool:
         case ReasoningEntry():
             return entry.streaming
         case NoticeEntry():
-            return not entry.is_summary
+            return not entry.is_summary or entry.level == "error"
         case QuestionEntry():
             return entry.form != "plan"
         case UserEntry():

@@ -34,6 +34,8 @@ WIDE: Final = 90
 MESSAGE_ROWS: Final = 16
 FOLDED_ROWS: Final = 8
 """Number of rows shown of a folded message; messages of more than `MESSAGE_ROWS` rows are folded."""
+FOLDED_USER_ROWS: Final = 2
+"""Number of rows shown of a message that the user folded."""
 _ROW_CHARACTERS: Final = 80
 
 _END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "error", "error": "error"}
@@ -67,7 +69,13 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
         for runs in _message_lines(entry, read, look.s("t1", "s2", bold=True))
         for part in wrap(runs, max(edge - TEXT_COLUMN - reserve, 8))
     ]
-    visible = 2 if opened is False else FOLDED_ROWS if opened is None and is_long(entry) else len(lines)
+    visible = (
+        FOLDED_USER_ROWS
+        if opened is False
+        else FOLDED_ROWS
+        if opened is None and is_long(entry)
+        else len(lines)
+    )
     hidden = len(lines) - visible
     if hidden > 0:
         lines = [*lines[:visible], [*prefix, look.more_lines(hidden, "s2")]]

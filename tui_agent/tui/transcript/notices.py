@@ -21,7 +21,7 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
     if entry.kind == "shell":
         return _shell(entry, look, read, opened=opened)
     if entry.level == "error":
-        return _error(entry, look, read)
+        return _error(entry, look, read, opened=opened)
     role = _LEVELS[entry.level]
     symbol = look.symbols.compaction if entry.is_summary else _symbol(entry.level, look)
     lines = [clean(line) for line in entry.lines] or [""]
@@ -31,8 +31,9 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
     for line in lines[0].split("\n"):
         parts = wrap([Run(line, look.s(tone), LITERAL)], look.text)
         rows += frame(parts, look.ground, [look.gutter()] if rows else head, [look.gutter()])
-    if entry.is_summary and not opened and (len(lines) > 1 or bool(entry.blocks)):
-        rows[-1] = look.row(*rows[-1].runs, Run("  open", look.s("t2"), act="fold"))
+    is_folded = not opened if entry.is_summary else opened is False
+    if is_folded and (len(lines) > 1 or bool(entry.blocks)):
+        rows[-1] = look.row(*rows[-1].runs, _open_hint(look))
         return rows
     body = Body(look, read, limit=None if opened else OUTPUT_ROWS)
     for line in lines[1:]:
@@ -40,7 +41,7 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
     return rows + body_rows(entry.blocks, body)
 
 
-def _error(entry: NoticeEntry, look: Look, read: Reader) -> list[Row]:
+def _error(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
     """Draw a row that names the failed part and, below it, the explanation and the keys to press."""
     verb = _VERBS.get(entry.kind, "error")
     head = look.head(look.symbols.failed, "error", verb)
@@ -50,8 +51,10 @@ def _error(entry: NoticeEntry, look: Look, read: Reader) -> list[Row]:
         return frame(parts, look.ground, head[:2], [look.gutter()])
     if entry.command:
         head.append(Run(named(entry.command), look.s("t1"), LITERAL))
+    if opened is False:
+        return [look.row(*head, _open_hint(look))]
     rows = [look.row(*head)]
-    body = Body(look, read, rail="error", limit=OUTPUT_ROWS)
+    body = Body(look, read, rail="error", limit=None if opened else OUTPUT_ROWS)
     rows += prose_rows(lines[0], "t1", body, bold=True)
     for line in lines[1:]:
         if _ACTIONS in line:
@@ -94,6 +97,10 @@ def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
     limit = LIVE_ROWS if entry.level == "running" else OUTPUT_ROWS
     body = Body(look, read, limit=None if opened else limit)
     return rows + body_rows(entry.blocks, body)
+
+
+def _open_hint(look: Look) -> Run:
+    return Run("  open", look.s("t2"), act="fold")
 
 
 def _symbol(level: str, look: Look) -> str:

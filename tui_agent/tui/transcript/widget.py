@@ -90,11 +90,10 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
         if self.cursor:
             self.toggle_fold(self.cursor)
 
-    def on_focus(self) -> None:
-        self.activate(self.cursor)
-
-    def on_blur(self) -> None:
-        self.activate("")
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Show the cursor only while the transcript has the focus."""
+        super().watch_has_focus(has_focus)
+        self.activate(self.cursor if has_focus else "")
 
     # Mouse
 
