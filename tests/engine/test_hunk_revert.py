@@ -105,6 +105,9 @@ async def test_a_hunk_reverted_after_another_turn_stays_when_that_turn_is_undone
         assert files(tmp_path) == {"a.txt": ONLY_FIRST, "b.txt": "two"}
         await go(bench, Redo())
         assert files(tmp_path) == {"a.txt": NEW, "b.txt": "two"}
+        assert [moved.redone for moved in bench.of(SessionHeadMoved) if isinstance(moved, SessionHeadMoved)] == [
+            None, None, "undo", "hunk",
+        ]  # fmt: skip
 
 
 async def test_a_hunk_reverted_after_a_turn_without_changes_stays_when_that_turn_is_undone(

@@ -66,7 +66,7 @@ async def test_what_was_taken_back_is_gone_from_the_screen_and_comes_again() -> 
         await driven.settle()
         assert "the second thing" not in driven.text()
         assert "the first thing" in driven.text()
-        assert "2 files restored" in driven.text()
+        assert "2 files restored: a.py, b.py" in driven.text()
         last = len(driven.session.records) - 1
         driven.session.feed(SessionHeadMoved(to_seq=end, from_seq=last, reason="redo", turn=2, parts=3))
         await driven.settle()
@@ -320,7 +320,7 @@ async def test_more_kept_files_than_the_log_lists_are_counted_and_can_be_undone_
             await driven.press("enter", "down", "down", "enter")
             (revert,) = [one for one in driven.session.submitted if isinstance(one, Revert)]
             assert (revert.overwrite, revert.conversation) == (("/",), False)
-            assert "1 file restored, 5 files removed." in driven.text()
+            assert "1 file restored, 5 files removed: gone.py, back.py, …" in driven.text()
             assert "714 files kept, because you changed them: f000.py, f001.py, f002.py, …" in " ".join(
                 driven.text().split()
             )

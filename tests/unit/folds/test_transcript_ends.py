@@ -10,6 +10,7 @@ from tui_agent.folds.context.model_messages import CRASHED, ModelMessages
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.transcript.entries import NoticeEntry, ToolEntry, TurnEntry
 from tui_agent.protocol.display import DiffBlock, TextBlock
+from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.job import JobFinished, JobStarted
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -196,6 +197,58 @@ def test_reverting_and_forking_name_the_turn_by_its_message() -> None:
         "Reverted to the beginning. /redo restores the newer state.",
         "Forked from ses_a at the turn “and the docs”. /tree shows both sessions.",
     ]
+
+
+RESTORED = CheckpointRestored(source="c", commit="d", paths=("helpers.py",))
+
+
+@pytest.mark.parametrize(
+    ("move", "restored", "lines"),
+    [
+        (
+            {"reason": "hunk"},
+            RESTORED,
+            ["Reverted one change in helpers.py. /redo restores it."],
+        ),
+        (
+            {"reason": "redo", "redone": "hunk"},
+            RESTORED,
+            ["Put back the change in helpers.py that you had reverted."],
+        ),
+        (
+            {"reason": "files"},
+            RESTORED,
+            ["Restored helpers.py; the conversation stays. /redo undoes this."],
+        ),
+        (
+            {"reason": "redo", "redone": "files"},
+            RESTORED,
+            ["Put back the newer version of helpers.py."],
+        ),
+        (
+            {"reason": "redo", "redone": "undo"},
+            RESTORED.model_copy(update={"paths": ("a", "b", "c", "d"), "removed_count": 1}),
+            ["Put back the turn “fix it”.", "3 files restored, 1 file removed: a, b, c, …"],
+        ),
+    ],
+)
+def test_moves_of_files_name_up_to_three_files(
+    move: dict[str, Any], restored: CheckpointRestored, lines: list[str]
+) -> None:
+    chat = Chat()
+    chat.tell(
+        UserMessageReceived(text="fix it"), TurnStarted(turn=1), TurnFinished(turn=1, reason="finished")
+    )
+    chat.tell(SessionHeadMoved(from_seq=9, to_seq=2, files=True, **move), restored)
+    assert [entry.lines[0] for entry in chat.only(NoticeEntry)] == lines
+
+
+def test_undoing_a_kept_file_too_is_told_from_a_revert_of_files() -> None:
+    chat = Chat()
+    chat.tell(SessionHeadMoved(from_seq=9, to_seq=2, files=True, reason="undo"))
+    chat.tell(RESTORED.model_copy(update={"paths": (), "skipped_paths": ("helpers.py",)}))
+    chat.tell(SessionHeadMoved(from_seq=11, to_seq=12, files=True, reason="files"), RESTORED)
+    assert chat.only(NoticeEntry)[-1].lines == ("Undid helpers.py too. /redo brings your version back.",)
 
 
 @pytest.mark.parametrize(

@@ -270,6 +270,7 @@ class Rewind:
                 to_seq=target.to_seq,
                 from_seq=from_seq,
                 reason=target.reason,
+                redone=recorder.branches.redo_reason if target.reason == "redo" else None,
                 files=files,
                 parts=before.parts,
                 turn=before.turn,

@@ -13,7 +13,8 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
 
-Reason = Literal["revert", "undo", "redo", "branch", "hunk", "files"]
+MoveReason = Literal["revert", "undo", "branch", "hunk", "files"]
+Reason = MoveReason | Literal["redo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,14 @@ class BranchesView:
     moves: tuple[HeadMove, ...] = ()
     undo_to: int | None = None
     redo_to: int | None = None
+
+    @property
+    def redo_reason(self) -> MoveReason | None:
+        """The reason of the move that a redo would undo."""
+        for move in reversed(self.moves):
+            if move.reason != "redo" and move.from_seq == self.redo_to:
+                return move.reason
+        return None
 
 
 def stretches(moves: Iterable[HeadMove], last: int) -> tuple[Stretch, ...]:

@@ -1,6 +1,6 @@
 """Handlers of events that become notices in the chat: errors, settings, repairs, user commands, hooks, jobs, undo."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -71,9 +71,17 @@ _HEAD_MOVES = {
     "revert": "Reverted to {place}. /redo restores the newer state.",
     "redo": "Redid everything up to {place}.",
     "branch": "Switched to another branch, at {place}. /redo switches back.",
-    "hunk": "Reverted one change of a file. /redo restores it.",
-    "files": "Reverted files only; the conversation stays. /redo undoes this.",
 }
+_FILE_MOVES = {
+    "hunk": "Reverted one change in {files}. /redo restores it.",
+    "files": "Restored {files}; the conversation stays. /redo undoes this.",
+    "kept": "Undid {files} too. /redo brings your version back.",
+}
+_FILE_REDOS = {
+    "hunk": "Put back the change in {files} that you had reverted.",
+    "files": "Put back the newer version of {files}.",
+}
+MAX_FILES_NAMED: Final = 3
 
 
 @NOTICE_HANDLERS.on(ErrorRaised)
@@ -289,20 +297,46 @@ def _describe_place(draft: Draft, seq: int) -> str:
 
 @NOTICE_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
-    headline = _HEAD_MOVES[payload.reason].format(place=_describe_place(draft, payload.to_seq))
+    reason = payload.redone or payload.reason
+    if payload.files and (reason == "hunk" or reason == "files"):
+        draft.file_move = reason, payload.reason == "redo"
+        return  # `checkpoint.restored` follows and names the files
+    place = _describe_place(draft, payload.to_seq)
+    if payload.redone == "undo":
+        headline = f"Put back {place}."
+    else:
+        headline = _HEAD_MOVES["redo" if payload.reason == "redo" else reason].format(place=place)
     files = "" if payload.files else "Files were not changed."
     draft.add_notice(ev, "resume", "info", (headline, files))
 
 
 @NOTICE_HANDLERS.on(CheckpointRestored)
 def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> None:
-    kept = ""
+    kept, names = "", (*payload.skipped_paths, *(path for path, _ in payload.kept_folders))
+    move, draft.file_move = draft.file_move, None
+    earlier_kept, draft.kept_names = draft.kept_names, frozenset(names)
     if payload.kept_count:
-        names = [*payload.skipped_paths, *(path for path, _ in payload.kept_folders)]
-        listed = ", ".join(names[:3]) + (", …" if payload.kept_count > len(names[:3]) else "")
+        listed = _list_names(names, is_complete=payload.kept_count <= len(names))
         pronoun = "it" if payload.kept_count == 1 else "them"
         kept = f"{format_count(payload.kept_count, 'file')} kept, because you changed {pronoun}: {listed}"
-    draft.add_notice(ev, "resume", "warning" if kept else "info", (describe_restored(payload), kept))
+    folders = tuple(folder.path for folder in payload.folders if folder.files)
+    is_complete, headline = not payload.unlisted_count, describe_restored(payload)
+    if move is not None and (restored := (*payload.paths, *folders)):
+        reason, is_redo = move
+        if not is_redo and reason == "files" and earlier_kept.issuperset(restored):
+            reason = "kept"
+        headline = (_FILE_REDOS if is_redo else _FILE_MOVES)[reason]
+        headline = headline.format(files=_list_names(restored, is_complete=is_complete))
+    elif payload.paths:
+        listed = _list_names(payload.paths, is_complete=is_complete)
+        headline = f"{headline} Files: {listed}" if folders else f"{headline[:-1]}: {listed}"
+    draft.add_notice(ev, "resume", "warning" if kept else "info", (headline, kept))
+
+
+def _list_names(names: Sequence[str], *, is_complete: bool) -> str:
+    """Return the first names, with `…` if there are more; `is_complete` is False if `names` lacks some."""
+    listed = ", ".join(names[:MAX_FILES_NAMED])
+    return listed if is_complete and len(names) <= MAX_FILES_NAMED else f"{listed}, …"
 
 
 @NOTICE_HANDLERS.on(SessionForked)

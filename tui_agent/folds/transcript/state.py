@@ -81,6 +81,10 @@ class Draft:
         """The commands of running background jobs, each with the index of the entry for the call that started it."""
         self.shell: int | None = None
         """The index of the notice on the user's own running command."""
+        self.file_move: tuple[str, bool] | None = None
+        """The reason of a move of files only, until the event that names them; True if the move was redone."""
+        self.kept_names: frozenset[str] = frozenset()
+        """The files and generated folders that the newest restore kept."""
         self.price: tuple[str, float | None] = ("", None)
         """(The model's name, the price of its input if known)."""
         self.cost_limit: float | None = None
