@@ -97,6 +97,19 @@ async def test_the_footer_shows_the_keys_of_the_prompt_again_when_the_sheet_is_c
         await driven.until(lambda: driven.rows()[-1] == before)
 
 
+@pytest.mark.parametrize("name", ["/map", "/jobs", "/trace", "/tree"])
+async def test_the_footer_is_there_at_once_when_a_page_is_closed(name: str) -> None:
+    async with open_app(golden("night_shift")) as driven:
+        before = driven.rows()[-1]
+        await open_screen(driven, name)
+        driven.app.show_keys()
+        driven.app.footer.show()
+        await driven.pilot.pause()
+        assert driven.app.footer.hints == [hint for hint in driven.app.footer.keys if hint.action != "help"]
+        await driven.press("escape")
+        assert driven.rows()[-1] == before
+
+
 async def test_esc_in_the_view_of_a_whole_change_is_back_and_not_no() -> None:
     async with open_app(golden("night_shift")) as driven:
         await open_screen(driven, "approval")

@@ -42,9 +42,10 @@ class Footer(LinePane):
 
     @property
     def _sheet(self) -> KeyScreen | None:
-        """The sheet that covers the footer's screen and takes its keys; None if there is none."""
+        """The sheet over the footer's screen, which takes the keys; None if there is none, or a page with its own footer."""
         top = self.app.screen
-        return top if top is not self.screen and isinstance(top, KeyScreen) else None
+        is_sheet = top is not self.screen and top.is_modal
+        return top if is_sheet and isinstance(top, KeyScreen) else None
 
     @property
     def hints(self) -> list[KeyHint]:
