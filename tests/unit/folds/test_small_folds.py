@@ -40,7 +40,7 @@ from tui_agent.protocol.events.files import (
 )
 from tui_agent.protocol.events.model import ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
-from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.session import RevertedHunk, SessionHeadMoved
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import AgentId, CallId, RequestId
@@ -309,6 +309,17 @@ def test_what_a_person_changed_before_the_session_is_not_the_sessions() -> None:
     (both,) = view.files
     assert (both.before, both.after, both.authors) == ("1", "3", ("agent", "human"))
     assert (view.turn_files, view.added, view.removed) == (("both",), 4, 2)
+
+
+def test_a_reverted_hunk_is_not_counted_and_its_revert_is_no_change() -> None:
+    by_agent, by_user = change("a.py", "0", "1"), change("a.py", "1", "2", "human")
+    agent = by_agent.model_copy(update={"added": 5, "removed": 3})
+    user = by_user.model_copy(update={"added": 1, "removed": 2})
+    hunk = RevertedHunk(path="a.py", before="0", after="1", hunk=1)
+    move = SessionHeadMoved(to_seq=2, from_seq=1, reason="hunk", files=True, hunk=hunk)
+    view = told(FilesChanged(), TurnStarted(turn=1), agent, user, move)
+    assert [(file.added, file.removed) for file in view.files] == [(3, 2)]
+    assert (view.added, view.removed) == (3, 2)
 
 
 def restored(*paths: str, kept: tuple[str, ...] = ()) -> CheckpointRestored:

@@ -18,7 +18,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that the session changed. Line counts are totals of all changes.
+    """A file that the session changed. Line counts are totals of all changes, without reverted hunks.
 
     `before` is the stored content before the first change, `after` the stored content after the newest change.
     `disk_sha256_before` and `disk_sha256_after` are the hex SHA-256 of the file's own bytes at those times.
@@ -80,6 +80,7 @@ class FilesChanged:
         self._generated = GeneratedFiles()
         self._unlisted_count = 0
         self._reverted: set[RevertedHunk] = set()
+        self._newest_change: FileChanged | None = None
         self._view: FilesChangedView | None = None
 
     def apply(self, ev: Envelope) -> bool:
@@ -90,6 +91,7 @@ class FilesChanged:
             self._turn_files = {}
         elif isinstance(payload, SessionHeadMoved) and payload.hunk is not None:
             self._reverted.add(payload.hunk)
+            self._discount_revert(payload.hunk.path)
         elif (
             isinstance(payload, CheckpointTaken)
             and payload.author != "human"
@@ -106,7 +108,7 @@ class FilesChanged:
         if change.author != "human":
             self._turn_files[change.path] = None
             self._reverted = {hunk for hunk in self._reverted if hunk.path != change.path}
-        self._last_seq = seq
+        self._last_seq, self._newest_change = seq, change
         known = self._files.get(change.path) or ChangedFile(
             change.path, change.before, disk_sha256_before=change.disk_sha256_before
         )
@@ -121,6 +123,13 @@ class FilesChanged:
             last_seq=seq,
             mode_changed=known.mode_changed or change.is_mode_only,
         )
+
+    def _discount_revert(self, path: str) -> None:
+        """Subtract a reverted hunk from its file's counts, and the change that reverted it, which is the newest one."""
+        change, file = self._newest_change, self._files.get(path)
+        if file is not None and change is not None and (change.path, change.author) == (path, "human"):
+            count = change.added + change.removed
+            self._files[path] = replace(file, added=file.added - count, removed=file.removed - count)
 
     def view(self) -> FilesChangedView:
         if self._view is None:
