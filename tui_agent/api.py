@@ -111,6 +111,7 @@ async def open_session(
     workspace: Path,
     *,
     session: str | None = None,
+    continue_latest: bool = False,
     model: str | None = None,
     base_url: str | None = None,
     policy: str | None = None,
@@ -124,7 +125,7 @@ async def open_session(
 ) -> AsyncIterator[Conversation]:
     """Open or create a session in a workspace, and close it at the end. Without options, the user's configuration holds.
 
-    `session` is the id of a session to open or create. `answers_requests`: the program answers permission requests and
+    `session` is the id of a session to open or create; `continue_latest` opens the newest of the workspace. `answers_requests`: the program answers permission requests and
     questions itself by `submit`; otherwise, what the policy would ask about is denied. Limits are for each turn; costs
     in US dollars for the session. Raises `ConfigError`, `SessionLocked` or `StoreError` before anything runs.
     """
@@ -133,6 +134,7 @@ async def open_session(
         client="api",
         interactive=answers_requests,
         session=session,
+        continue_latest=continue_latest,
         model=model,
         base_url=base_url,
         policy=policy,

@@ -66,6 +66,7 @@ async def opened(form: str, options: SessionOptions) -> AsyncIterator[Session]:
         async with api.open_session(
             options.cwd,
             session=options.session,
+            continue_latest=options.continue_latest,
             model=options.model,
             policy=options.policy,
             data_dir=options.data_dir,

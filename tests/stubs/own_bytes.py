@@ -14,6 +14,7 @@ _OWN = re.compile(
     | \x1b\[>\d{{1,2}}u | \x1b\[<u                              # keys
     | \x1b\[2[23];2t                                            # keep the window's title, give it back
     | \x1b\](?P<title>[29]);(?P<words>[^\x00-\x1f\x7f-\x9f]{{0,120}})\x07
+    | \x1b\]11;\?\x07                                          # asks for the background
     | \x1b\]52;c;[A-Za-z0-9+/=]*\x07                            # the clipboard
     | \x1b\]22;[a-z-]{{1,20}}\x07                              # the pointer's shape
     | \x07 | \r\n | \r | \n

@@ -6,6 +6,7 @@ current files. The parent's workspace is only read.
 
 import shutil
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
@@ -17,7 +18,8 @@ from tui_agent.errors import CheckpointError
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.branches import Branches, stretches
 from tui_agent.folds.session.commits import Commits
-from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.session.fork_workspace import STORE_NAME, load_state
 from tui_agent.store.forks import find_fork_point
 from tui_agent.store.log_reader import iterate_records, read_marks
@@ -52,11 +54,21 @@ def find_files_at(folder: Path, at_seq: int) -> FilesAtEvent:
     marks = read_marks(folder)
     commits = Commits()
     fold(commits, marks)
-    if commit := commits.commit_on(stretches(fold(Branches(), marks).moves, at_seq)):
-        note = "" if commits.seqs[0] <= at_seq else BEFORE_FIRST
+    commit = commits.commit_on(stretches(fold(Branches(), marks).moves, at_seq))
+    is_before_first = bool(commit) and commits.seqs[0] > at_seq
+    # Without a checkpoint of the session's start, the first one has files that are newer than the event.
+    if commit and (not is_before_first or _begins_with_baseline(marks)):
+        note = BEFORE_FIRST if is_before_first else ""
         return FilesAtEvent(workspace, owner, commit, note)
     note = "There is no checkpoint from that time. The files are the workspace's current files."
     return FilesAtEvent(workspace, owner, "", note)
+
+
+def _begins_with_baseline(marks: Iterable[Record]) -> bool:
+    """Return True if the first checkpoint has the files from the start of the session."""
+    payloads = (mark.payload for mark in marks if isinstance(mark, Envelope))
+    first = next((payload for payload in payloads if isinstance(payload, CheckpointTaken)), None)
+    return first is not None and first.part == -1
 
 
 async def write_files(files: FilesAtEvent, dest: Path) -> None:

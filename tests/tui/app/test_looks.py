@@ -134,7 +134,10 @@ async def test_without_colour_every_cell_is_the_terminals_own(size: tuple[int, i
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
-async def test_the_terminals_theme_leaves_every_background_to_the_terminal(size: tuple[int, int]) -> None:
+async def test_the_terminals_theme_leaves_every_background_to_the_terminal(
+    size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)  # with it, everything is grey
     async with open_app(golden("night_shift"), size=size, environ={"TUI_AGENT_THEME": "night"}) as driven:
         driven.app.use_theme("terminal")
         await driven.pilot.pause()

@@ -87,7 +87,9 @@ async def test_a_rule_says_where_it_applies_and_every_project_is_chosen_by_a_key
         await driven.press("e")
         assert "Always, this project" in driven.text() and "Tab every project" in driven.text()
         await driven.press("tab")
-        assert "Always, every project" in driven.text() and "Tab this project" in driven.text()
+        await driven.until(
+            lambda: "Always, every project" in driven.text() and "Tab this project" in driven.text()
+        )
         await driven.press("enter")
         [answer] = driven.session.submitted
         assert isinstance(answer, DecidePermission)
