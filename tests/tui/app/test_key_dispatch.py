@@ -48,6 +48,7 @@ TAKERS: dict[Scope, tuple[type[KeyActions], ...]] = {
     "start": (Start,),
     "chat": (ChatWidget,),
     "find": (ChatWidget,),
+    "turn": (ChatWidget,),
     "trust": (TrustSheet,),
     "replay": (ReplayScreen,),
     "compare": (CompareScreen,),

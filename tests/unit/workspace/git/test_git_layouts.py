@@ -241,7 +241,7 @@ def test_states_of_a_repository_steer_nothing(work: Path, tmp_path: Path) -> Non
         "logs/HEAD",
         "info/attributes",
         "refs/x",
-        "objects/ab",
+        "objects/pack/ab",
     ],
 )
 def test_a_link_in_it_steers(plain: Path, tmp_path: Path, name: str) -> None:
