@@ -10,6 +10,8 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.ports.model import ModelClient
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.wiring.models import build_model_factory
 from tui_agent.wiring.session import open_session
@@ -87,3 +89,21 @@ def test_a_plugin_cannot_take_a_built_in_providers_name() -> None:
 
     with pytest.raises(PluginError, match="anthropic"):
         OwnedApi("mine", None).model("anthropic", make)
+
+
+async def test_a_client_that_fails_while_closing_is_told_and_the_run_still_ends(
+    options: SessionOptions,
+) -> None:
+    plugin = options.plugin_dirs[0] / "parrot" / "__init__.py"
+    plugin.write_text(
+        PARROT.replace(
+            "async def aclose(self):\n        pass", "async def aclose(self):\n        raise SystemExit(3)"
+        )
+    )
+    events: list[Record] = []
+    async with open_session(replace(options, model="parrot/ara")) as opened:
+        await run_turn(opened, "hi", events.append)
+    payloads = [event.payload for event in events if isinstance(event, Envelope)]
+    (raised,) = [payload for payload in payloads if isinstance(payload, ErrorRaised)]
+    assert raised.message == "A model client that was being closed failed: SystemExit: 3"
+    assert payloads[-1].kind == "run.finished"

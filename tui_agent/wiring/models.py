@@ -1,14 +1,18 @@
 """Composition of the models: profiles, vendors, demos, recordings, plugins."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tui_agent.errors import ConfigError
+from tui_agent.engine.plugin_guard import guard_plugin
+from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
 from tui_agent.models.replay import RecordedAnswers, read_recording
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.model import ModelClient
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.session_store import SessionStore
@@ -56,8 +60,13 @@ class ClientCache:
             self._clients[info] = self._models.client(info)
         return self._clients[info]
 
-    async def aclose(self) -> None:
+    async def aclose(self, report: Callable[[Payload], object]) -> None:
+        """Close all clients. `report` records an error of a client, which keeps no other one open."""
         clients = list(self._clients.values())
         self._clients.clear()
         for client in clients:
-            await client.aclose()
+            try:
+                with guard_plugin("A model client that was being closed", PluginError):
+                    await client.aclose()
+            except TuiAgentError as error:
+                report(ErrorRaised(where="model", message=error.message, hint=error.hint))

@@ -241,7 +241,7 @@ def _assemble(
         compaction_limits=_compaction_limits(base),
         load_changed=builder.load_changed,
     )
-    release = partial(_release, env, clients, maps, servers)
+    release = partial(_release, env, clients, maps, servers, recorder)
     engine, warm = Engine(parts, on_trouble or _write_stderr), partial(models.preload, settings.model)
     session = LocalSession(log, recorder, engine, base.ids, run.run_id, release, warm)
     return _Assembled(session, servers, parts.extensions, builder.load_changed)
@@ -355,13 +355,15 @@ def _build_recorder(
     return recorder
 
 
-async def _release(env: LocalEnvironment, clients: ClientCache, maps: RepoMaps, servers: McpServers) -> int:
+async def _release(
+    env: LocalEnvironment, clients: ClientCache, maps: RepoMaps, servers: McpServers, recorder: Recorder
+) -> int:
     """Close the engine's servers, environment, clients and maps. Return how many processes had to be killed."""
     await servers.aclose()
     try:
         return await env.aclose()
     finally:
-        await clients.aclose()
+        await clients.aclose(recorder.append)
         await maps.aclose()
 
 
