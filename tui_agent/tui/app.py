@@ -75,7 +75,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
                     sys.__stdin__.fileno(), partial(self.leave_by_signal, signal.SIGHUP)
                 )
                 self.hangup.start()
-        self.prompt.use(self.actions)
+        self.prompt.actions = self.actions
         self.prompt.editor.placeholder = PLACEHOLDER
         policy = self.options.policy or "ask"
         self.prompt.set_state(policy, "", running=False)

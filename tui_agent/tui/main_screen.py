@@ -368,7 +368,7 @@ class SessionApp(Frame, inherit_bindings=False):
     def use_keys(self, actions: tuple[Action, ...]) -> None:
         """Use the keys of these actions, which are those that the user configured."""
         self.key_map = KeyMap(actions)
-        self.prompt.use(actions)
+        self.prompt.actions = actions
         self.show_keys()
 
     def show_keys(self) -> None:

@@ -296,7 +296,7 @@ class Chat:
         widget = ChatWidget(
             looks.palette,
             looks.symbols,
-            resolve=self._resolve,
+            resolve=lambda blob: self.blobs.get(blob.blob_sha256),
             now=self.app.clock,
             actions=frozenset(BY_NAME),
             id=name,
@@ -344,9 +344,6 @@ class Chat:
         if newest.seq > max(self._refused_at, self.context.seen_seq) and isinstance(newest, NoticeEntry):
             self._refused_at = newest.seq
             self.app.say(" ".join(newest.lines), "warning")
-
-    def _resolve(self, blob: BlobText) -> str | None:
-        return self.blobs.get(blob.blob_sha256)
 
     async def load_blob(self, blob: BlobText) -> None:
         """Read a long text that is visible in the transcript, and draw it."""

@@ -105,6 +105,7 @@ class Prompt(Vertical):
         self.find_symbols: FindSymbols = _search_git
         self._symbols = Symbols()
         self.actions: Sequence[Action] = ()
+        """The actions whose slash commands the menu lists."""
         self.offered: Sequence[Action] = ()
         """The slash commands that run in the engine. The menu lists them after those of the app."""
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
@@ -124,10 +125,6 @@ class Prompt(Vertical):
         yield self.queue_rows
         yield self.editor
         yield self.policy_row
-
-    def use(self, actions: Sequence[Action]) -> None:
-        """Use the slash commands of these actions."""
-        self.actions = actions
 
     def set_state(
         self, policy: str, note: str, *, running: bool, waits_for: str = "", unconfined: bool = False
