@@ -37,7 +37,7 @@ def page() -> str:
             also = ", ".join(
                 _describe_alias(action, word) for word, _ in action.typed_words if word != action.slash
             )
-            cells = (action.shown, slash.replace("|", "\\|"), f"`{action.name}`", action.help, also, when)
+            cells = (action.all_keys, slash.replace("|", "\\|"), f"`{action.name}`", action.help, also, when)
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
     lines += [

@@ -1,18 +1,14 @@
 """Names and docstrings are plain: no bare participles, gerunds, prepositions or pronouns as names.
 
-The rule finds places by their words; a reader is the judge. What the product still has of them stands in
-`plain_names_exceptions.txt`, one a line, and that list may only shrink.
+The rule finds places by their words; a reader is the judge.
 """
 
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 from tests.architecture.source import Source, product
-
-EXCEPTIONS = Path(__file__).with_name("plain_names_exceptions.txt")
 
 PREPOSITIONS_AND_PRONOUNS = frozenset(
     [
@@ -180,21 +176,8 @@ def findings(source: Source) -> Iterator[str]:
                 yield f"{source.name} loop variable one"
 
 
-def excepted() -> set[str]:
-    return set(EXCEPTIONS.read_text(encoding="utf-8").splitlines()) - {""}
-
-
-@cache
-def found() -> set[str]:
-    return {place for source in product() for place in findings(source)}
-
-
 def test_names_and_docstrings_are_plain() -> None:
-    assert not sorted(found() - excepted())
-
-
-def test_the_exception_list_names_only_what_is_still_there() -> None:
-    assert not sorted(excepted() - found())
+    assert not sorted(place for source in product() for place in findings(source))
 
 
 def test_the_rule_would_notice() -> None:

@@ -8,7 +8,7 @@ from tui_agent.protocol.commands import PlanRevert, Redo, RevertHunk, SubmitProm
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
     CheckpointRestored,
-    CheckpointRestoring,
+    CheckpointRestoreStarted,
     FileChanged,
 )
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
@@ -67,13 +67,13 @@ async def test_one_hunk_is_reverted_recorded_and_restored_by_redo(tmp_path: Path
         assert place(tmp_path).read_text() == ONLY_FIRST
         kinds = [event.payload.kind for event in bench.events if event.seq > seq]
         assert [kind for kind in kinds if kind != "agent.state_changed"] == [
-            "checkpoint.restoring", "file.changed", "session.head_moved", "checkpoint.restored",
+            "checkpoint.restore_started", "file.changed", "session.head_moved", "checkpoint.restored",
         ]  # fmt: skip
         moved, restored = bench.of(SessionHeadMoved)[-1], bench.of(CheckpointRestored)[-1]
         assert isinstance(moved, SessionHeadMoved) and isinstance(restored, CheckpointRestored)
         assert (moved.reason, moved.files) == ("hunk", True)
         assert (restored.paths, restored.skipped_paths) == (("a.txt",), ())
-        assert isinstance(bench.of(CheckpointRestoring)[-1], CheckpointRestoring)
+        assert isinstance(bench.of(CheckpointRestoreStarted)[-1], CheckpointRestoreStarted)
         await go(bench, Redo())
         assert place(tmp_path).read_text() == NEW
         assert len([one for one in bench.recorder.messages() if isinstance(one, UserMessage)]) == 1

@@ -16,7 +16,7 @@ from tui_agent.protocol.events.files import (
     MAX_PATHS_IN_EVENT,
     CheckpointPlanned,
     CheckpointRestored,
-    CheckpointRestoring,
+    CheckpointRestoreStarted,
     FileChanged,
 )
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested
@@ -53,7 +53,7 @@ async def test_a_move_over_many_files_names_so_many_and_counts_the_rest(tmp_path
         await turn(bench, "first")
         assert len(files(tmp_path)) == count
         intent, moved, restored = await kinds(bench, Undo())
-        assert isinstance(intent, CheckpointRestoring) and isinstance(restored, CheckpointRestored)
+        assert isinstance(intent, CheckpointRestoreStarted) and isinstance(restored, CheckpointRestored)
         assert (len(intent.paths), intent.unlisted_count) == (MAX_PATHS_IN_EVENT, 2)
         assert (len(restored.paths), restored.unlisted_count, restored.skipped_paths) == (
             MAX_PATHS_IN_EVENT,
@@ -162,7 +162,7 @@ class Looking(GitCheckpoints):
     look_at: Callable[[], bytes]
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
-        assert b'"checkpoint.restoring"' in self.look_at()
+        assert b'"checkpoint.restore_started"' in self.look_at()
         return await super().restore(plan, overwrite)
 
 

@@ -9,7 +9,7 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
     CheckpointRestored,
-    CheckpointRestoring,
+    CheckpointRestoreStarted,
     CheckpointTaken,
     FileChanged,
 )
@@ -31,7 +31,7 @@ async def test_an_undo_with_files_is_an_intent_a_move_and_what_was_put_back(tmp_
         before, start = bench.recorder.state, bench.recorder.branches.undo_to
         assert start is not None
         intent, moved, restored = await kinds(bench, Undo())
-        assert isinstance(intent, CheckpointRestoring) and isinstance(moved, SessionHeadMoved)
+        assert isinstance(intent, CheckpointRestoreStarted) and isinstance(moved, SessionHeadMoved)
         assert isinstance(restored, CheckpointRestored)
         assert (intent.to_seq, intent.paths, intent.unlisted_count) == (start, ("a.txt",), 0)
         assert (moved.to_seq, moved.reason, moved.files) == (start, "undo", True)

@@ -26,7 +26,7 @@ from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFini
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
     CheckpointRestored,
-    CheckpointRestoring,
+    CheckpointRestoreStarted,
     CheckpointTaken,
     FileChanged,
     FileRead,
@@ -416,7 +416,7 @@ def after_the_crash(s: Scribe, back_to: int) -> None:
         path="docs.md", operation="write", added=2, removed=1, conflict="You changed it too."
     )
     s.emit(CheckpointPlanned(to_seq=back_to, changes=(planned,)))
-    s.emit(CheckpointRestoring(source="c" * 40, to_seq=back_to, paths=("docs.md",)))
+    s.emit(CheckpointRestoreStarted(source="c" * 40, to_seq=back_to, paths=("docs.md",)))
     s.emit(CheckpointRestored(source="c" * 40, commit="c" * 40, paths=("docs.md",)))
     s.emit(SessionHeadMoved(to_seq=back_to, from_seq=s.log.last_seq, reason="revert", files=True))
     s.emit(

@@ -50,14 +50,14 @@ def test_what_is_left_out_is_there_and_little() -> None:
     assert all(found)
 
 
-PATH = "tui_agent/policy/decision/finding.py"
+PATH = "tui_agent/policy/decision/judgement.py"
 LOOKS = """
-from tui_agent.policy.decision.finding import strongest
+from tui_agent.policy.decision.judgement import strongest
 def test_none_is_asked():
     assert strongest([]).verdict == "ask"
 """
 LOOKS_AWAY = """
-import tui_agent.policy.decision.finding
+import tui_agent.policy.decision.judgement
 def test_nothing():
     pass
 """

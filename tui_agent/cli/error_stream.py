@@ -54,10 +54,6 @@ class ErrorStream(io.TextIOBase):
     def writable(self) -> bool:
         return True
 
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self._out.encoding
-
 
 def working_folder(words: Sequence[str] = ()) -> Path:
     """Return the folder given by `-C` or `--cwd`, or else the process's working folder.

@@ -19,7 +19,7 @@ MIN_SECRET_CHARS = 8
 """Minimum characters of a secret; a shorter value, as in `KEY=1`, is not treated as a secret."""
 
 
-class SystemKeyring:
+class KeyringClient:
     """The system's key ring, if the `keyring` package is installed and finds one."""
 
     def get(self, name: str) -> str | None:
@@ -53,11 +53,11 @@ class Keys(Mapping[str, str]):
     """
 
     def __init__(
-        self, environ: Mapping[str, str], stored: Path, key_ring: SystemKeyring | None = None
+        self, environ: Mapping[str, str], stored: Path, key_ring: KeyringClient | None = None
     ) -> None:
         self._environ = environ
         self._stored = stored
-        self._ring = SystemKeyring() if key_ring is None else key_ring
+        self._ring = KeyringClient() if key_ring is None else key_ring
 
     def __getitem__(self, name: str) -> str:
         if self._environ.get(name):

@@ -21,7 +21,7 @@ class Mailbox:
         self._commands: asyncio.Queue[Command | None] = asyncio.Queue()
         self._closed = False
 
-    def put(self, command: Command) -> None:
+    def post(self, command: Command) -> None:
         """Queue a command. After `close`, the command is dropped."""
         if not self._closed:
             self._commands.put_nowait(command)

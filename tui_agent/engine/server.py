@@ -87,7 +87,7 @@ class Engine:
 
     def submit(self, command: Command) -> None:
         """Queue a command of the user."""
-        self._mailbox.put(command)
+        self._mailbox.post(command)
 
     async def serve(self) -> None:
         """Run commands until `Close`; then stop the turn, and return when everything is closed."""

@@ -34,7 +34,7 @@ from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoring
+from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoreStarted
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived
@@ -72,7 +72,7 @@ _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
         PluginUnloaded,
         PluginFailed,
         CheckpointPlanned,
-        CheckpointRestoring,
+        CheckpointRestoreStarted,
         CheckpointRestored,
         SessionHeadMoved,
         UserMessageReceived,
@@ -259,8 +259,8 @@ class Views:
             case CheckpointPlanned():
                 self.restore_plan = payload
             case SessionHeadMoved(reason="hunk" | "files"):
-                pass  # moves to itself; `checkpoint.restoring` names the target
-            case CheckpointRestoring() | SessionHeadMoved():
+                pass  # moves to itself; `checkpoint.restore_started` names the target
+            case CheckpointRestoreStarted() | SessionHeadMoved():
                 self._restore_target = payload.to_seq
             case CheckpointRestored():
                 self.newest_restore, self.restore_seq = payload, seq

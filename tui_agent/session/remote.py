@@ -198,7 +198,7 @@ class RemoteSession:
         if not command.id:
             command = command.model_copy(update={"id": self._ids.command()})
         if not self.is_closed:
-            self._outbox.put(command)
+            self._outbox.post(command)
         return command.id
 
     def follow(self, after: int = -1) -> RemoteFollower:

@@ -88,7 +88,7 @@ class Action(NamedTuple):
         return self.typed or _joined(self.keys[: self.choices])
 
     @property
-    def shown(self) -> str:
+    def all_keys(self) -> str:
         """All keys of the action as printed on a keyboard, the main keys first: `Shift+Enter, Alt+Enter or Ctrl+J`."""
         starts = range(0, len(self.keys), self.choices)
         names = [_joined(self.keys[start : start + self.choices]) for start in starts]

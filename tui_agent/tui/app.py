@@ -168,7 +168,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         """True while no session is open yet, because one is being opened."""
         return self.controller is None or self.controller.sessions.under_way
 
-    def _wait(self, item: Intent | Prompt.Sent, status: str) -> None:
+    def _wait(self, item: Intent | Prompt.Submitted, status: str) -> None:
         """Keep an action or a message until the session is open, and say so; an action pressed twice runs once."""
         newest = self.waiting_intents[-1] if self.waiting_intents else None
         is_repeated = (
@@ -193,8 +193,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.prompt.set_class(focused, "-quiet")
         self.show_keys()
 
-    @on(Prompt.Sent)
-    def _message_sent(self, event: Prompt.Sent) -> None:
+    @on(Prompt.Submitted)
+    def _message_submitted(self, event: Prompt.Submitted) -> None:
         event.stop()
         self.hide_note()
         if self.controller is None or self._is_opening:
@@ -253,7 +253,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     def show_keys(self) -> None:
         """Show in the footer the keys that work now on the main screen; a sheet above it shows its own keys there."""
-        running = self.controller is not None and self.controller.running
+        running = self.controller is not None and self.controller.is_running
         scopes: tuple[Scope, ...] = ("app", "prompt", "transcript")
         if self.prompt.menu.display:
             scopes = ("menu",)
@@ -269,7 +269,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         if self._is_opening:
             # The app's own actions only start once the session is open.
             scopes = tuple(scope for scope in scopes if scope != "app")
-        if not in_menu and self.controller is not None and self.controller.failed:
+        if not in_menu and self.controller is not None and self.controller.has_failed:
             commands = [KeyHint("/model", "switch", "model"), KeyHint("/doctor", "check all", "doctor")]
             hint = self.key_map.hint
             self.footer.set_keys([hint("send", "try again"), *commands, hint("palette")])
@@ -338,7 +338,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     async def _leave(self, reason: Literal["quit", "signal"]) -> None:
         if self.controller is not None:
-            self.ended_jobs = len(self.controller.state.jobs) if self.controller.connected else 0
+            self.ended_jobs = len(self.controller.state.jobs) if self.controller.is_connected else 0
             closing = f"closing the session{' and its background jobs' if self.ended_jobs else ''}"
             self.set_status(StatusView("opening", "quitting", closing))
             with suppress(TimeoutError):
@@ -359,9 +359,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
 def _describe_running_work(controller: "SessionController") -> str:
     """Return a sentence that says what would end if the user quit now; empty if nothing runs."""
     state, jobs = controller.state, len(controller.state.jobs)
-    if controller.running:
+    if controller.is_running:
         return "Your command is running." if state.shell is not None else "A turn is running."
-    if not controller.connected or not (state.delegates or jobs):
+    if not controller.is_connected or not (state.delegates or jobs):
         return ""
     verb = "is" if jobs == 1 else "are"
     return f"{format_count(jobs, 'background job')} {verb} running." if jobs else "A subtask is running."

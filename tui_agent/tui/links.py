@@ -18,9 +18,9 @@ _HOST: Final = re.compile(
 
 
 class Address(NamedTuple):
-    """A link's address as shown and opened (`shown`); `opens` is True if the app may open it."""
+    """A link's address as shown and opened (`text`); `opens` is True if the app may open it."""
 
-    shown: str
+    text: str
     host: str
     opens: bool
 

@@ -349,7 +349,7 @@ class SessionApp(Frame, inherit_bindings=False):
     """Function that opens a session; if None, a new engine process is started."""
     outside: "Ask | None" = None
     """Function that runs `tui-agent` itself; if None, a child process is started."""
-    waiting_intents: list[Intent | Prompt.Sent]
+    waiting_intents: list[Intent | Prompt.Submitted]
     """Actions and messages that wait until a session is open."""
 
     def do(self, name: str, argument: str = "") -> None:

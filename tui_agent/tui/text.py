@@ -124,7 +124,7 @@ def shorten_home(path: Path) -> str:
     return f"~/{path.relative_to(home)}".removesuffix("/.") if path.is_relative_to(home) else str(path)
 
 
-def named(text: str) -> str:
+def reveal_line(text: str) -> str:
     """Show a command, path or host that the user decides about on one line, with invisible characters revealed."""
     return clean_line(text, reveal=True)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.properties.policy.bash_lines import ATTACKS, TOKENS, LineSource, seeds
 from tests.properties.policy.bash_runs import BASH, BWRAP, compare, differences, run_lines
 from tests.stubs.left_out import only_where
-from tui_agent.policy.bash.loose_reading import LooseReading, loose_commands
+from tui_agent.policy.bash.loose_reading import PossibleCommands, loose_commands
 from tui_agent.policy.bash.parser import parse_script
 from tui_agent.policy.bash.syntax import Refusal, Script
 
@@ -21,7 +21,7 @@ needs_bash = only_where(bool(BASH and BWRAP), "bash and bubblewrap are not insta
 @given(st.one_of(st.text(ANY_CHARACTER), st.lists(st.sampled_from([*TOKENS, "a"])).map("".join)))
 def test_any_text_is_read_or_refused(text: str) -> None:
     assert isinstance(parse_script(text), Script | Refusal)
-    assert isinstance(loose_commands(text), LooseReading)
+    assert isinstance(loose_commands(text), PossibleCommands)
 
 
 @needs_bash

@@ -9,10 +9,10 @@ async def test_a_message_after_the_engines_death_opens_the_session_again_and_is_
     first, second = FakeSession(golden("streaming")), FakeSession(golden("night_shift"))
     async with open_app(session=first) as driven:
         controller = driven.app.controller
-        assert controller is not None and controller.running
+        assert controller is not None and controller.is_running
         first.end()
         await driven.pilot.pause()
-        assert not controller.running and "engine ended" in driven.text()
+        assert not controller.is_running and "engine ended" in driven.text()
         driven.app.spawn = lambda options: second
         await driven.type("my words")
         await driven.press("enter")
@@ -42,14 +42,14 @@ async def test_what_the_engine_could_not_store_is_said_and_the_turn_counts_as_st
     session = FakeSession(golden("streaming"))
     async with open_app(session=session) as driven:
         controller = driven.app.controller
-        assert controller is not None and controller.running
+        assert controller is not None and controller.is_running
         session.storage_fault = FakeTrouble(
             "The event could not be stored: no space is left.", "Free some space."
         )
         controller.panes.beat()
         await driven.pilot.pause()
         assert "no space is left" in driven.text() and "not stored" in driven.text()
-        assert not controller.running
+        assert not controller.is_running
         await driven.type("again")
         await driven.press("enter")
         assert isinstance(session.submitted[-1], SubmitPrompt)

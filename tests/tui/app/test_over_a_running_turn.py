@@ -59,7 +59,7 @@ async def test_no_screen_over_a_running_turn_stops_a_view(action: Action) -> Non
     async with open_app(session=session, size=(80, 24), outside=programs) as driven:
         said, say = list[str](), driven.app.say
         controller = driven.app.controller
-        assert controller is not None and controller.running
+        assert controller is not None and controller.is_running
         driven.app.say = lambda text, *how, **kept: (said.append(text), say(text, *how, **kept))[0]  # type: ignore
         streamed = Streamed(driven, len(SIZES) * len(KEYS) * 4)
         for size in SIZES:

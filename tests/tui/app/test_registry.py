@@ -80,7 +80,7 @@ def test_the_footer_names_what_applies_most_useful_first() -> None:
 def test_keys_can_be_changed_and_the_lists_follow() -> None:
     actions = apply_key_settings({"palette": "ctrl+t, f9"}).actions
     palette = next(action for action in actions if action.name == "palette")
-    assert palette.keys == ("ctrl+t", "f9") and palette.shown == "Ctrl+T or F9"
+    assert palette.keys == ("ctrl+t", "f9") and palette.all_keys == "Ctrl+T or F9"
     assert ("Ctrl+T", "palette", "palette") in footer(actions, ("app",), running=False)
 
 

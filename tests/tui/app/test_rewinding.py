@@ -10,7 +10,7 @@ from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
     CheckpointRestored,
-    CheckpointRestoring,
+    CheckpointRestoreStarted,
     FolderChange,
     PlannedFileChange,
 )
@@ -205,7 +205,7 @@ async def test_files_that_went_back_alone_ask_of_what_was_left_alone_too() -> No
         driven.session.feed(SessionHeadMoved(to_seq=end, from_seq=end + 1, reason="redo"))
         await driven.settle()
         driven.session.feed(
-            CheckpointRestoring(source="c" * 40, to_seq=second - 1, paths=("a.py",)),
+            CheckpointRestoreStarted(source="c" * 40, to_seq=second - 1, paths=("a.py",)),
             CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("a.py",)),
         )
         await driven.settle()

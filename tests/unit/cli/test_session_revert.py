@@ -115,7 +115,7 @@ def test_what_someone_else_changed_asks_first_and_is_put_back_where_it_is_named(
     assert "also changed these files: more.txt" in err
     assert files(work)["more.txt"] == "mine\n"
     kinds = [one["payload"]["kind"] for one in log(tmp_path)[before:]]
-    assert "checkpoint.restoring" not in kinds
+    assert "checkpoint.restore_started" not in kinds
     one = made(revert(call, "--to", at, "--files", "--overwrite", "more.txt", "--json"))
     assert one["restored"] == ["more.txt"]
     assert files(work) == FIRST

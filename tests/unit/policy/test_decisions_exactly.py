@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.policy.decision.finding import Finding, strongest
+from tui_agent.policy.decision.judgement import Judgement, strongest
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import WorkspaceLink
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -306,22 +306,22 @@ def test_paths_of_rules_are_looked_up_only_where_there_is_an_effect() -> None:
     }
 
 
-def test_the_strongest_finding_is_the_one_that_denies_then_warns_then_is_somebodys_rule() -> None:
-    allow, ask = Finding("allow", "a", "a"), Finding("ask", "z", "z")
+def test_the_strongest_judgement_is_the_one_that_denies_then_warns_then_is_somebodys_rule() -> None:
+    allow, ask = Judgement("allow", "a", "a"), Judgement("ask", "z", "z")
     ruled, risky, deny = (
-        Finding("ask", "rule: y", "y"),
-        Finding("ask", "zz", "z", "A risk."),
-        Finding("deny", "z", "z"),
+        Judgement("ask", "rule: y", "y"),
+        Judgement("ask", "zz", "z", "A risk."),
+        Judgement("deny", "z", "z"),
     )
     order = [deny, risky, ruled, ask, allow]
     for first in range(len(order)):
         assert strongest(order[first:]) is strongest(order[first:][::-1]) is order[first]
-    assert [finding.is_rule for finding in (ask, ruled, Finding("ask", "rules.below", ""))] == [
+    assert [judgement.is_rule for judgement in (ask, ruled, Judgement("ask", "rules.below", ""))] == [
         False,
         True,
         True,
     ]
-    assert strongest([]) == Finding("ask", "no-rule", "it is not known what this does", "", True)
+    assert strongest([]) == Judgement("ask", "no-rule", "it is not known what this does", "", True)
 
 
 def test_only_a_command_that_a_sandbox_bounds_is_sealed_and_only_a_doubtful_one_may_be_tried() -> None:

@@ -27,7 +27,7 @@ from tui_agent.protocol.events.files import (
     MAX_PATHS_IN_EVENT,
     CheckpointPlanned,
     CheckpointRestored,
-    CheckpointRestoring,
+    CheckpointRestoreStarted,
     CheckpointTaken,
     FolderChange,
     PlannedFileChange,
@@ -252,7 +252,7 @@ class Rewind:
             return None
         paths = [act.path for act in sorted(plan.actions, key=lambda act: bool(act.folder))]
         self._recorder.append(
-            CheckpointRestoring(
+            CheckpointRestoreStarted(
                 source=target.checkpoint,
                 to_seq=target.to_seq,
                 paths=tuple(paths[:MAX_PATHS_IN_EVENT]),

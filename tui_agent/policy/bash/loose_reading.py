@@ -54,7 +54,7 @@ _ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
 
 
 @dataclass(frozen=True, slots=True)
-class LooseReading:
+class PossibleCommands:
     """All commands and scripts that a text may run.
 
     `commands` holds the words of each possible command. A word is None if it is not literal: it may be any text,
@@ -69,10 +69,10 @@ class LooseReading:
 
 
 @lru_cache(maxsize=64)
-def loose_commands(text: str) -> LooseReading:
+def loose_commands(text: str) -> PossibleCommands:
     """Return every command that a text might run. Never raises; takes time linear in the length of the text."""
     if len(text) > MAX_CHARS:
-        return LooseReading((), unreadable=True)
+        return PossibleCommands((), unreadable=True)
     variants = _variants(text)
     found: dict[Words, None] = {}
     spans = command_spans(text) if _is_light(text) else None
@@ -91,7 +91,7 @@ def loose_commands(text: str) -> LooseReading:
     texts = dict.fromkeys(
         _ESCAPED_IN_QUOTES.sub(r"\1", text) for text in quoted if re.search(r"\S\s+\S|[;&|]", text)
     )
-    return LooseReading(tuple(found), tuple(texts), unreadable=not complete)
+    return PossibleCommands(tuple(found), tuple(texts), unreadable=not complete)
 
 
 def _suffixes(words: Words) -> Iterator[Words]:

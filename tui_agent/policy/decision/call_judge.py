@@ -1,4 +1,4 @@
-"""The judge of one tool call: gives findings about the tool itself, and about each effect of the call.
+"""The judge of one tool call: gives judgements about the tool itself, and about each effect of the call.
 
 Invariant: created for each decision; keeps no state between decisions.
 """
@@ -7,10 +7,15 @@ from collections.abc import Callable
 
 from tui_agent.policy.decision.command_judge import CommandJudge
 from tui_agent.policy.decision.file_judge import FileJudge
-from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Lines
 from tui_agent.policy.decision.profiles import PROFILES
-from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding, stopping_finding
+from tui_agent.policy.decision.rule_index import (
+    RuleIndex,
+    first_judgement,
+    rule_judgement,
+    stopping_judgement,
+)
 from tui_agent.policy.decision.tool_binding import BINDING, bound_name
 from tui_agent.policy.interpreter.report import FileUse, LineReport
 from tui_agent.policy.places.paths import Guards, place
@@ -46,30 +51,30 @@ class CallJudge:
         self._facts = facts
         self._profile = PROFILES[facts.policy]
         self._name = tool
-        self._tool_rules = rules.about_tool(tool)
-        self._allowed = first_finding(self._tool_rules, "allow")
+        self._tool_rules = rules.rules_for_tool(tool)
+        self._allowed = first_judgement(self._tool_rules, "allow")
         self._files = FileJudge(rules, guards, self._profile, facts, self._allowed)
         self._lines = lines
         self._commands = CommandJudge(rules, self._files, self._profile, facts, read_line)
 
-    def judge_tool(self, *, known: bool) -> list[Finding]:
-        """Return the findings about the tool itself.
+    def judge_tool(self, *, known: bool) -> list[Judgement]:
+        """Return the judgements about the tool itself.
 
         If the effects of the call are `known`, a rule that allows the tool is not enough: each effect is judged too.
         """
         allowed = self._facts.allowed_tools
         if allowed is not None and self._name not in allowed:
-            return [Finding("deny", "tools.not-allowed", f"the tool {self._name} is not allowed here")]
-        found = [rule_finding(rule) for rule in self._tool_rules if rule.verdict != "allow"]
+            return [Judgement("deny", "tools.not-allowed", f"the tool {self._name} is not allowed here")]
+        found = [rule_judgement(rule) for rule in self._tool_rules if rule.verdict != "allow"]
         if not known and self._allowed is not None and self._profile.hears_allow_rules:
             found.append(self._allowed)
         return found
 
-    def judge(self, effect: Effect) -> list[Finding]:
-        """Return the findings about one effect of the call, such as reading a file or running a command line."""
+    def judge(self, effect: Effect) -> list[Judgement]:
+        """Return the judgements about one effect of the call, such as reading a file or running a command line."""
         match effect:
             case InternalEffect():
-                return [Finding("allow", "internal", "it touches only the session itself")]
+                return [Judgement("allow", "internal", "it touches only the session itself")]
             case ReadEffect():
                 use = FileUse(effect.path, "read", below=effect.recursive)
                 return [self._files.judge_place(use, place(effect.path, self._facts))]
@@ -83,30 +88,32 @@ class CallJudge:
             case McpCallEffect():
                 return [self._call(effect)]
 
-    def _call(self, effect: McpCallEffect) -> Finding:
+    def _call(self, effect: McpCallEffect) -> Judgement:
         """Judge a call of an MCP server's tool. Where calls are denied, a rule still allows those that only read.
 
         A rule that an approval saved holds only while the tool's description and schema stay the same.
         """
         bound = bound_name(self._name, effect)
-        allowed = self._allowed or first_finding(self._rules.about_tool(bound), "allow")
+        allowed = self._allowed or first_judgement(self._rules.rules_for_tool(bound), "allow")
         policy, verdict = self._facts.policy, self._profile.calls
         if verdict == "deny" and effect.read_only and allowed is not None:
             return allowed
         why = f"policy {policy} {'allows no' if verdict == 'deny' else 'requires approval for'} calls of MCP servers"
-        saved = any(rule.rest.startswith(f"{self._name}{BINDING}") for rule in self._rules.about("tool"))
+        saved = any(rule.rest.startswith(f"{self._name}{BINDING}") for rule in self._rules.rules_for("tool"))
         if verdict == "ask" and saved:
             why = f"the server {effect.server} changed this tool since you allowed it"
         return self._files.by_profile(verdict, allowed, "calls", why)
 
-    def _connect(self, host: str) -> Finding:
+    def _connect(self, host: str) -> Judgement:
         if read_host(host) is None:
-            return Finding("deny", "guard.host", f"it is not certain which host {host[:80]!r} means")
-        rules = self._rules.about_host(host)
-        stopped = stopping_finding(rules)
+            return Judgement("deny", "guard.host", f"it is not certain which host {host[:80]!r} means")
+        rules = self._rules.rules_for_host(host)
+        stopped = stopping_judgement(rules)
         verdict = self._profile.connects
         if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
             return stopped
         says = "allows no network" if verdict == "deny" else "requires approval for network access"
         why = f"policy {self._facts.policy} {says}"
-        return self._files.by_profile(verdict, first_finding(rules, "allow") or self._allowed, "network", why)
+        return self._files.by_profile(
+            verdict, first_judgement(rules, "allow") or self._allowed, "network", why
+        )

@@ -12,7 +12,7 @@ from itertools import chain
 
 from tui_agent.policy.bash.tree_check import parse_tree
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.decision.command_rules import Words, allows, findings_against, words_of
+from tui_agent.policy.decision.command_rules import Words, allows, judgements_against, words_of
 from tui_agent.policy.decision.confinement import (
     find_unbounded,
     inner_commands,
@@ -22,11 +22,11 @@ from tui_agent.policy.decision.confinement import (
 from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.escalations import escalate
 from tui_agent.policy.decision.file_judge import RESTORABLE, FileJudge
-from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Uses, file_uses, line_uses, literal_path
 from tui_agent.policy.decision.mentioned_files import MentionedFileJudge
 from tui_agent.policy.decision.profiles import BEYOND_SANDBOX, Profile
-from tui_agent.policy.decision.rule_index import RuleIndex, first_finding, rule_finding
+from tui_agent.policy.decision.rule_index import RuleIndex, first_judgement, rule_judgement
 from tui_agent.policy.decision.runaway_commands import reason_to_forbid, starts_without_end
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.places.paths import place
@@ -42,7 +42,7 @@ _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
 """Matches our parser's refusal of a shell keyword in a place where bash does not accept a keyword either."""
 
 SHADOWED = "guard.workspace-program"
-"""The id of the finding about a command whose program is a file in the workspace."""
+"""The id of the judgement about a command whose program is a file in the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class CommandJudge:
     def _relies_on_sandbox(self) -> bool:
         return self.facts.sandboxed and self.profile.confined_commands == "allow"
 
-    def judge(self, effect: RunEffect, line: LineReport) -> list[Finding]:
-        """Return the findings about a command line, whose report is `line`."""
+    def judge(self, effect: RunEffect, line: LineReport) -> list[Judgement]:
+        """Return the judgements about a command line, whose report is `line`."""
         uses = line_uses(effect, line, self.facts)
         mentioned = MentionedFileJudge(self.rules, self.files, self.facts)
         files = [
@@ -70,20 +70,23 @@ class CommandJudge:
             ]
             for command, paths in zip(line.commands, uses, strict=True)
         ]
-        exact = [rule for rule in self.rules.about("exact") if rule.rest == command_line(effect)]
+        exact = [rule for rule in self.rules.rules_for("exact") if rule.rest == command_line(effect)]
         inner = [tuple(inner_commands(command, self.read_line)) for command in line.commands]
-        stops = [*findings_against(self.rules, line), *self._ruin(effect, line, chain.from_iterable(inner))]
-        if self.rules.against("run", "connect"):
+        stops = [*judgements_against(self.rules, line), *self._ruin(effect, line, chain.from_iterable(inner))]
+        if self.rules.rules_against("run", "connect"):
             for script in written_scripts(line):
-                stops += findings_against(self.rules, self.read_line(script))
-        stops += map(rule_finding, exact)
+                stops += judgements_against(self.rules, self.read_line(script))
+        stops += map(rule_judgement, exact)
         stops += [
-            finding for found in files for finding in found if finding.verdict == "deny" or finding.is_rule
+            judgement
+            for found in files
+            for judgement in found
+            if judgement.verdict == "deny" or judgement.is_rule
         ]
-        stops = [finding for finding in stops if finding.verdict != "allow"]
-        if any(finding.verdict == "deny" for finding in stops):
+        stops = [judgement for judgement in stops if judgement.verdict != "allow"]
+        if any(judgement.verdict == "deny" for judgement in stops):
             return stops
-        allowed = first_finding(exact, "allow") if self.profile.hears_allow_rules else None
+        allowed = first_judgement(exact, "allow") if self.profile.hears_allow_rules else None
         if allowed is not None:
             return [allowed, *stops]
         stops += self._refused(line) if line.refusal else ()
@@ -94,12 +97,12 @@ class CommandJudge:
             folder = place(literal_path(effect.cwd), self.facts)
             stops.append(self.files.judge_place(FileUse(effect.cwd, "read"), folder))
         risk = _risk_of(line)
-        return [_with_risk(finding, risk) for finding in stops]
+        return [_with_risk(judgement, risk) for judgement in stops]
 
     def _ruin(
         self, effect: RunEffect, line: LineReport, inner: Iterable[tuple[CommandReport, bool]]
-    ) -> Iterator[Finding]:
-        """Yield findings of guards about commands that no profile runs, such as `rm -rf ~`.
+    ) -> Iterator[Judgement]:
+        """Yield judgements of guards about commands that no profile runs, such as `rm -rf ~`.
 
         `inner` are commands that the line may run, but not certainly; True marks those from a text that may be prose.
         """
@@ -110,9 +113,9 @@ class CommandJudge:
             for use, path in file_uses(effect, command):
                 ruin = self.files.find_ruin(use, place(path, self.facts)) if use.action == "delete" else None
                 reasons += [ruin.reason] if ruin is not None else []
-        yield from (Finding("deny", "guard.ruin", reason) for reason in reasons if reason)
+        yield from (Judgement("deny", "guard.ruin", reason) for reason in reasons if reason)
 
-    def _refused(self, line: LineReport) -> Iterator[Finding]:
+    def _refused(self, line: LineReport) -> Iterator[Judgement]:
         """Judge a command line with bash syntax that the parser does not support.
 
         The possible commands of such a line are judged only with a profile that runs every command, or in a sandbox.
@@ -124,30 +127,30 @@ class CommandJudge:
             return
         if self.profile.unproven == "deny":
             why = f"policy {self.facts.policy} allows only commands that are proven to only read: {line.refusal}"
-            yield Finding("deny", f"{self.facts.policy}.unproven", why)
+            yield Judgement("deny", f"{self.facts.policy}.unproven", why)
         else:
             yield replace(self._unproven(line.refusal), not_understood=True)
 
-    def _unproven(self, reason: str) -> Finding:
+    def _unproven(self, reason: str) -> Judgement:
         policy = self.facts.policy
-        return Finding("ask", f"{policy}.unproven", reason, UNPROVEN, default_no=True, needs_person=True)
+        return Judgement("ask", f"{policy}.unproven", reason, UNPROVEN, default_no=True, needs_person=True)
 
-    def _allowed(self, *, bounded: bool = False) -> Finding:
+    def _allowed(self, *, bounded: bool = False) -> Judgement:
         policy = self.facts.policy
-        return Finding("allow", f"{policy}.commands", f"policy {policy} allows it", bounded=bounded)
+        return Judgement("allow", f"{policy}.commands", f"policy {policy} allows it", bounded=bounded)
 
     def _command(
-        self, line: LineReport, at: int, uses: Uses, files: Sequence[Finding], unbounded: str
-    ) -> Sequence[Finding]:
+        self, line: LineReport, at: int, uses: Uses, files: Sequence[Judgement], unbounded: str
+    ) -> Sequence[Judgement]:
         command = line.commands[at]
-        asked = [finding for finding in files if finding.verdict == "ask"]
+        asked = [judgement for judgement in files if judgement.verdict == "ask"]
         escalations = list(escalate(command, uses, self.facts))
-        below = [finding for finding in escalations if finding.rule_id == "guard.below"]
+        below = [judgement for judgement in escalations if judgement.rule_id == "guard.below"]
         if command.only_reads and not escalations:
-            return [*asked, Finding("allow", "reads.command", "it only reads this workspace")]
+            return [*asked, Judgement("allow", "reads.command", "it only reads this workspace")]
         rule = self._allowing_rule(line, at, command)
-        if rule is not None and not any(finding.needs_person for finding in asked):
-            inside = (finding for finding in asked if not finding.rule_id.endswith("reads-outside"))
+        if rule is not None and not any(judgement.needs_person for judgement in asked):
+            inside = (judgement for judgement in asked if not judgement.rule_id.endswith("reads-outside"))
             return [*inside, rule, *below]
         if _only_removes(command) and files and not escalations and all(map(_allows_removal, files)):
             return files
@@ -155,25 +158,25 @@ class CommandJudge:
             return [*asked, *self._escalated(escalations)]
         return [*asked, *below, self._by_profile(line, command, asked, bool(escalations), unbounded)]
 
-    def _escalated(self, escalations: Sequence[Finding]) -> Sequence[Finding]:
-        """Return the findings about a command that only reads but has escalations (reasons to ask anyway).
+    def _escalated(self, escalations: Sequence[Judgement]) -> Sequence[Judgement]:
+        """Return the judgements about a command that only reads but has escalations (reasons to ask anyway).
 
         A profile that denies commands turns each escalation into a denial.
         """
-        if self._relies_on_sandbox and all(finding.rule_id == SHADOWED for finding in escalations):
+        if self._relies_on_sandbox and all(judgement.rule_id == SHADOWED for judgement in escalations):
             return [self._allowed(bounded=True)]
         if self.profile.commands == "deny":
-            return [replace(finding, verdict="deny") for finding in escalations]
+            return [replace(judgement, verdict="deny") for judgement in escalations]
         return escalations
 
     def _by_profile(
         self,
         line: LineReport,
         command: CommandReport,
-        asked: Sequence[Finding],
+        asked: Sequence[Judgement],
         escalated: bool,
         unbounded: str,
-    ) -> Finding:
+    ) -> Judgement:
         policy, verdict = self.facts.policy, self.profile.commands
         confined = self._relies_on_sandbox and not unbounded and self._is_confined(command)
         if verdict == "allow" or (verdict == "ask" and confined):
@@ -182,9 +185,9 @@ class CommandJudge:
             return self._unproven(hidden[0]) if hidden else self._allowed(bounded=bounded)
         if verdict == "deny":
             why = f"policy {policy} allows only commands that are proven to only read: {_because(command)}"
-            return Finding("deny", f"{policy}.commands", why)
-        no = next((finding for finding in asked if finding.default_no), None)
-        return Finding(
+            return Judgement("deny", f"{policy}.commands", why)
+        no = next((judgement for judgement in asked if judgement.default_no), None)
+        return Judgement(
             "ask",
             f"{policy}.commands",
             no.reason if no else self._why_asked(line, command, unbounded),
@@ -205,7 +208,7 @@ class CommandJudge:
         known = use.certainty is Certainty.KNOWN
         return known and place(use.path, self.facts).absolute in self.facts.private_temp_paths
 
-    def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Finding | None:
+    def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Judgement | None:
         """Return a rule that allows the command at index `at` of a line, or None.
 
         All words of the command must be certain, also after expansion.
@@ -215,13 +218,13 @@ class CommandJudge:
             return None
         if any(doubt.hides_command or doubt.name in _NOT_BY_RULE for doubt in command.doubts):
             return None
-        for rule in self.rules.about("run"):
+        for rule in self.rules.rules_for("run"):
             if rule.verdict != "allow" or (rule.bounded and not is_ordinary(command)):
                 continue
             if allows(rule, command) or allows_started(rule, line, at):
-                return rule_finding(rule)
+                return rule_judgement(rule)
             if command.runs_next and allows_started(rule, line, at + 1):
-                return rule_finding(rule)
+                return rule_judgement(rule)
         return None
 
     def _why_asked(self, line: LineReport, command: CommandReport, unbounded: str) -> str:
@@ -251,10 +254,10 @@ def _risk_of(line: LineReport) -> str:
     return risk or (FETCHES_CODE if {Effect.CONNECTS, Effect.RUNS} <= effects else "")
 
 
-def _with_risk(finding: Finding, risk: str) -> Finding:
-    if not risk or finding.verdict != "ask" or finding.rule_id == "reads.workspace":
-        return finding
-    return replace(finding, risk=risk, default_no=True)
+def _with_risk(judgement: Judgement, risk: str) -> Judgement:
+    if not risk or judgement.verdict != "ask" or judgement.rule_id == "reads.workspace":
+        return judgement
+    return replace(judgement, risk=risk, default_no=True)
 
 
 def is_ordinary(command: CommandReport) -> bool:
@@ -329,9 +332,11 @@ def _only_removes(command: CommandReport) -> bool:
     )
 
 
-def _allows_removal(finding: Finding) -> bool:
-    named = finding.rule_id.startswith("rule: allow remove ") or finding.rule_id.endswith(f".{RESTORABLE}")
-    return finding.verdict == "allow" and named
+def _allows_removal(judgement: Judgement) -> bool:
+    named = judgement.rule_id.startswith("rule: allow remove ") or judgement.rule_id.endswith(
+        f".{RESTORABLE}"
+    )
+    return judgement.verdict == "allow" and named
 
 
 def _because(command: CommandReport) -> str:

@@ -1,6 +1,6 @@
 """The check of ask and deny rules for commands and hosts against every reading of a command.
 
-Invariant: no finding of this module allows a call. Without rules against commands or hosts there are no findings,
+Invariant: no judgement of this module allows a call. Without rules against commands or hosts there are no judgements,
 except for lines that cannot be read.
 """
 
@@ -11,8 +11,8 @@ from functools import cache, lru_cache
 
 from tui_agent.policy.bash.loose_reading import loose_commands
 from tui_agent.policy.catalog.model import Effect
-from tui_agent.policy.decision.finding import Finding
-from tui_agent.policy.decision.rule_index import RuleIndex, rule_finding
+from tui_agent.policy.decision.judgement import Judgement
+from tui_agent.policy.decision.rule_index import RuleIndex, rule_judgement
 from tui_agent.policy.decision.word_lists import word_list
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.policy.places.pattern_overlap import fold_case
@@ -25,30 +25,30 @@ _MOST_SUFFIXES = 40
 _BLANK = re.compile(r"\s")
 
 
-def findings_against(rules: RuleIndex, line: LineReport) -> Iterator[Finding]:
-    """Yield the findings of the ask and deny rules that match a command or a host of a command line."""
+def judgements_against(rules: RuleIndex, line: LineReport) -> Iterator[Judgement]:
+    """Yield the judgements of the ask and deny rules that match a command or a host of a command line."""
     if rules.against_commands:
         for command in line.commands:
             yield from _against_command(rules, command, refused=bool(line.refusal))
         if any(doubt.hides_command for command in line.commands for doubt in command.doubts):
             yield from _against_text(rules, line.line)
-    if rules.against("connect"):
+    if rules.rules_against("connect"):
         for command in line.commands:
             yield from _against_hosts(rules, command)
     if line.unreadable:
         why = "tui-agent cannot parse all of the line, and your rules restrict some commands"
         verdicts = {rule.verdict for rule in rules.rules if rule.what != "tool"} - {"allow"}
-        yield from (Finding(verdict, "rules.unread", why) for verdict in verdicts)
+        yield from (Judgement(verdict, "rules.unread", why) for verdict in verdicts)
 
 
-def _rules_against(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Finding]:
+def _rules_against(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Judgement]:
     for rule in rules.against_commands:
         if any(fits_words(rule.rest, words, certain=False) for words in readings if words):
-            yield rule_finding(rule)
+            yield rule_judgement(rule)
 
 
-def _against_text(rules: RuleIndex, text: str) -> Iterator[Finding]:
-    """Yield the findings of ask and deny rules that match words anywhere in the text of a command line.
+def _against_text(rules: RuleIndex, text: str) -> Iterator[Judgement]:
+    """Yield the judgements of ask and deny rules that match words anywhere in the text of a command line.
 
     The command line may print a script and then run it: `echo git push | tee log | sh`.
     """
@@ -62,7 +62,7 @@ def words_of(command: CommandReport) -> Words:
     return tuple(word.known for word in command.words)
 
 
-def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool) -> Iterator[Finding]:
+def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool) -> Iterator[Judgement]:
     words = words_of(command)
     spellings = list(_spellings(words, command.name))
     if refused or not command.only_reads:  # not proven, so its later words may be a command
@@ -113,8 +113,8 @@ def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
     return found
 
 
-def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
-    """Yield findings about commands that this command may run although its words do not show them.
+def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Judgement]:
+    """Yield judgements about commands that this command may run although its words do not show them.
 
     Such commands are in texts passed to the program. A program that is not in the catalog may also compose them from
     its words.
@@ -130,7 +130,7 @@ def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
     apart = not command.entry and any(_has_in_order(rule.rest, command) for rule in rules.against_commands)
     if uncertain or named or alias or apart:
         why = f"tui-agent cannot tell which commands {command.name or 'it'} runs, and your rules restrict some commands"
-        yield Finding("ask", "rules.hidden", why)
+        yield Judgement("ask", "rules.hidden", why)
 
 
 def _command_texts(command: CommandReport) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _names_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
     return re.compile(rf"(?<![\w.+@-])(?:{found})(?![\w.+@:-])", re.IGNORECASE) if found else None
 
 
-def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Finding]:
+def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Judgement]:
     connects = Effect.CONNECTS in command.effects
     if command.only_reads:
         return
@@ -187,11 +187,11 @@ def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Finding
     ]
     hosts = [host for text in texts for host in possible_hosts(text)]
     hosts += [host for text in (*texts, *_setting_texts(command)) for host in mentioned_hosts(text)]
-    found = [rule for rule in rules.against("connect") if _means_host(rule, hosts, connects=connects)]
-    yield from map(rule_finding, found)
+    found = [rule for rule in rules.rules_against("connect") if _means_host(rule, hosts, connects=connects)]
+    yield from map(rule_judgement, found)
     evident = None not in words and any("." in name or ":" in name for host in hosts for name in host.names)
     if connects and not found and not evident:
-        yield Finding(
+        yield Judgement(
             "ask",
             "rules.host",
             "tui-agent cannot tell which host it connects to, and your rules restrict some hosts",

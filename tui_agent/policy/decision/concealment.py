@@ -2,12 +2,12 @@
 
 The user is always asked about such calls.
 
-Invariant: pure; no finding of this module allows a call.
+Invariant: pure; no judgement of this module allows a call.
 """
 
 from collections.abc import Iterator, Sequence
 
-from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.protocol.effects import Effect, NetworkEffect, RunEffect, WriteEffect
 from tui_agent.protocol.unicode_text import describe_invisible, describe_lookalike
 
@@ -15,22 +15,22 @@ MAX_CHARACTERS = 100_000
 """Limit for the characters of a text that are checked; for a longer command line, the user is asked anyway."""
 
 
-def find_concealed(effects: Sequence[Effect]) -> list[Finding]:
-    """Return a finding for invisible characters in the effects of a call, and one for lookalikes.
+def find_concealed(effects: Sequence[Effect]) -> list[Judgement]:
+    """Return a judgement for invisible characters in the effects of a call, and one for lookalikes.
 
     Effects that only read are not checked.
     """
     texts = [text[:MAX_CHARACTERS] for effect in effects for text in _texts(effect)]
-    found: list[Finding] = []
+    found: list[Judgement] = []
     hidden = next(filter(None, map(describe_invisible, texts)), "")
     if hidden:
         risk = f"It contains {hidden}: it may do more than you see."
-        found.append(Finding("ask", "unseen", f"it contains {hidden}", risk, default_no=True))
+        found.append(Judgement("ask", "unseen", f"it contains {hidden}", risk, default_no=True))
     other = next(filter(None, map(describe_lookalike, texts)), "")
     if other:
         risk = f"One word contains look-alike characters: {other}."
         found.append(
-            Finding("ask", "unseen.alike", "one word contains look-alike characters", risk, default_no=True)
+            Judgement("ask", "unseen.alike", "one word contains look-alike characters", risk, default_no=True)
         )
     return found
 

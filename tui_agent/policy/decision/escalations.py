@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tui_agent.policy.decision.file_judge import SECRETS_RISK
-from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Uses
 from tui_agent.policy.decision.links import follows_link, goes_below
 from tui_agent.policy.decision.path_patterns import matches_path, may_choose, means_name
@@ -31,13 +31,13 @@ class Escalation:
     default_no: bool = False
 
 
-def escalate(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[Finding]:
-    """Yield a finding for each escalation that applies to a command, in the order of `ESCALATIONS`."""
+def escalate(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[Judgement]:
+    """Yield a judgement for each escalation that applies to a command, in the order of `ESCALATIONS`."""
     for escalation in ESCALATIONS:
         reason = escalation.check(command, uses, facts)
         if reason:
             name, risk = f"guard.{escalation.name}", escalation.risk
-            yield Finding("ask", name, reason, risk, escalation.default_no, needs_person=True)
+            yield Judgement("ask", name, reason, risk, escalation.default_no, needs_person=True)
 
 
 def program_name(command: CommandReport) -> str:

@@ -13,7 +13,7 @@ from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision import classes
 from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
-from tui_agent.policy.decision.finding import Finding, strongest
+from tui_agent.policy.decision.judgement import Judgement, strongest
 from tui_agent.policy.decision.line_uses import Lines, from_workspace
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileAction, LineReport
 from tui_agent.policy.rules.hosts import host_in_address, read_host
@@ -64,21 +64,21 @@ def deed_rows(
     return (*shown, _rest(left)) if left else shown
 
 
-def explain(lines: Lines, findings: Sequence[Finding]) -> tuple[str, ...]:
+def explain(lines: Lines, judgements: Sequence[Judgement]) -> tuple[str, ...]:
     """Return the reasons for a decision, one per line.
 
-    They are the commands, what is known about them, and the findings, with a mark on the deciding one.
+    They are the commands, what is known about them, and the judgements, with a mark on the deciding one.
     """
     out: list[str] = []
-    decided = strongest(findings)
+    decided = strongest(judgements)
     for effect, line in lines.items():
         if line.refusal:
             out.append(f"uses bash syntax that tui-agent does not analyse: {line.refusal}")
         for title, command in zip(_titles(line), line.commands, strict=True):
             out += _explain_command(effect, title, command)
-    for finding in dict.fromkeys(findings):
-        mark = "decides" if finding == decided else "says"
-        out.append(f"{finding.rule_id} {mark} {finding.verdict}: {finding.reason}")
+    for judgement in dict.fromkeys(judgements):
+        mark = "decides" if judgement == decided else "says"
+        out.append(f"{judgement.rule_id} {mark} {judgement.verdict}: {judgement.reason}")
     return tuple(out)
 
 

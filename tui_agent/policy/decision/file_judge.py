@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tui_agent.policy.decision import path_patterns
-from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.profiles import Profile
 from tui_agent.policy.decision.rule_index import (
     RuleIndex,
-    first_finding,
+    first_judgement,
     has_fixed_place,
-    stopping_finding,
+    stopping_judgement,
 )
 from tui_agent.policy.interpreter.report import Certainty, FileAction, FileUse
 from tui_agent.policy.places.paths import Guards, Place, place
@@ -41,7 +41,7 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
 
 
 RESTORABLE: Final = "restorable"
-"""The end of the id of a finding that allows deleting a file because `/undo` can restore it."""
+"""The end of the id of a judgement that allows deleting a file because `/undo` can restore it."""
 
 
 def is_single_deletion(use: FileUse) -> bool:
@@ -60,10 +60,10 @@ class FileJudge:
     guards: Guards
     profile: Profile
     facts: PolicyFacts
-    tool_rule: Finding | None = None
+    tool_rule: Judgement | None = None
 
-    def judge_use(self, use: FileUse, path: str) -> Finding | None:
-        """Return the finding about a file that a command uses, or None if there is nothing to judge.
+    def judge_use(self, use: FileUse, path: str) -> Judgement | None:
+        """Return the judgement about a file that a command uses, or None if there is nothing to judge.
 
         `path` is the path of that file relative to the workspace.
         """
@@ -74,12 +74,12 @@ class FileJudge:
             return None
         if use.action == "start":
             return self.find_rule_against(use, at)
-        finding = self.judge_place(use, at)
+        judgement = self.judge_place(use, at)
         # For a file that exists only in this session's sandbox, only rules and guards count.
-        return finding if finding.is_rule or finding.is_guard else self._own(use, at) or finding
+        return judgement if judgement.is_rule or judgement.is_guard else self._own(use, at) or judgement
 
-    def judge_place(self, use: FileUse, at: Place) -> Finding:
-        """Return the finding about the use of a file whose path is certain."""
+    def judge_place(self, use: FileUse, at: Place) -> Judgement:
+        """Return the judgement about the use of a file whose path is certain."""
         ruin = self.find_ruin(use, at)
         if ruin is not None:
             return ruin
@@ -92,7 +92,7 @@ class FileJudge:
                 return read
         return self._write(use, at)
 
-    def find_ruin(self, use: FileUse, at: Place) -> Finding | None:
+    def find_ruin(self, use: FileUse, at: Place) -> Judgement | None:
         """Return a refusal to delete or change a whole home, workspace or system folder, or None."""
         whole = use.below or "**" in at.given
         ruins = {"write": use.below and not at.inside, "move": True, "delete": whole}.get(use.action, False)
@@ -102,7 +102,7 @@ class FileJudge:
             and self.guards.would_ruin(at.given, at, self.facts)
         ):
             verb = "change" if use.action == "write" else use.action
-            return Finding("deny", "guard.ruin", f"it would {verb} all of {at.given or '.'}")
+            return Judgement("deny", "guard.ruin", f"it would {verb} all of {at.given or '.'}")
         return None
 
     def find_write_guard(self, at: Place, *, pattern: bool) -> str:
@@ -113,15 +113,15 @@ class FileJudge:
         guard = self.guards.find_write_guard(at, self.facts, pattern=pattern)
         return guard or ("secret" if pattern and self._matches_secret(at) else "")
 
-    def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Finding | None:
-        """Return the strictest finding of the ask and deny rules for a file, or None.
+    def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Judgement | None:
+        """Return the strictest judgement of the ask and deny rules for a file, or None.
 
         Rules for the file itself come first, then rules that its pattern may match, then rules for files below it.
         `whats` are the kinds of rules to apply; the default are those for the action of `use`.
         """
         whats = whats or _RULES[use.action]
-        rules = [rule for what in whats for rule in self.rules.about_file(at, what, self.facts)]
-        found = stopping_finding(rules)
+        rules = [rule for what in whats for rule in self.rules.rules_for_file(at, what, self.facts)]
+        found = stopping_judgement(rules)
         pattern = use.certainty is Certainty.BOUNDED
         if found is None and pattern:
             found = self._pattern_rule(at, whats)
@@ -129,32 +129,32 @@ class FileJudge:
             found = self._rule_below(use, at, whats)
         return found
 
-    def find_chosen_secret(self, use: FileUse) -> Finding | None:
+    def find_chosen_secret(self, use: FileUse) -> Judgement | None:
         """Return a refusal if a search selects names of secret files (`grep -r --include=.env X`), else None."""
         for shape in use.only:
             for name in path_patterns.expand_braces(shape):
                 at = place(name.strip("/").removeprefix("**/") or ".", self.facts)
                 if self.guards.is_secret(at, pattern=bool(set(name) & path_patterns.SIGNS)):
                     why = f"{shape} selects files with secrets, which the agent may never read"
-                    return Finding("deny", "guard.secret", why)
+                    return Judgement("deny", "guard.secret", why)
         return None
 
     def by_profile(
-        self, verdict: Verdict, rule: Finding | None, what: str, why: str, risk: str = ""
-    ) -> Finding:
-        """Return the finding `rule` unless the profile's verdict is deny, else a finding with the profile's verdict.
+        self, verdict: Verdict, rule: Judgement | None, what: str, why: str, risk: str = ""
+    ) -> Judgement:
+        """Return the judgement `rule` unless the profile's verdict is deny, else a judgement with the profile's verdict.
 
-        `what` is the end of the finding's id, `why` the reason for asking or denying, and `risk` the sentence for the
+        `what` is the end of the judgement's id, `why` the reason for asking or denying, and `risk` the sentence for the
         approval.
         """
         policy = self.facts.policy
         if rule is not None and verdict != "deny":
             return rule
         if verdict == "allow":
-            return Finding("allow", f"{policy}.{what}", f"policy {policy} allows it")
-        return Finding(verdict, f"{policy}.{what}", why, risk, default_no=bool(risk) and verdict == "ask")
+            return Judgement("allow", f"{policy}.{what}", f"policy {policy} allows it")
+        return Judgement(verdict, f"{policy}.{what}", why, risk, default_no=bool(risk) and verdict == "ask")
 
-    def _read(self, use: FileUse, at: Place) -> Finding:
+    def _read(self, use: FileUse, at: Place) -> Judgement:
         """Judge reading a file, or a folder with everything below it.
 
         Listing the name of a secret file inside the workspace is allowed.
@@ -162,7 +162,7 @@ class FileJudge:
         free = at.inside or self.guards.is_open_to_all(at)
         secret = self.guards.is_secret(at, pattern=use.certainty is Certainty.BOUNDED)
         if secret and at.absolute not in self.facts.public_files and not (free and use.action == "list"):
-            return Finding(
+            return Judgement(
                 "deny", "guard.secret", f"{at.given} may hold secrets, so the agent may never read it"
             )
         chosen = self.find_chosen_secret(use) if use.action == "read" else None
@@ -173,29 +173,31 @@ class FileJudge:
         if stopped is not None and (free or stopped.verdict == "deny" or verdict != "deny"):
             return stopped
         if at.inside:
-            return Finding("allow", "reads.workspace", "it only reads this workspace")
+            return Judgement("allow", "reads.workspace", "it only reads this workspace")
         if free:
-            return Finding("allow", "reads.system", "it only reads system files that are open to all")
-        allowed = first_finding(self.rules.about_file(at, "read", self.facts), "allow")
+            return Judgement("allow", "reads.system", "it only reads system files that are open to all")
+        allowed = first_judgement(self.rules.rules_for_file(at, "read", self.facts), "allow")
         why = f"{at.given} is outside this workspace"
         return self.by_profile(verdict, allowed, "reads-outside", why, f"{why}.")
 
-    def _write(self, use: FileUse, at: Place) -> Finding:
+    def _write(self, use: FileUse, at: Place) -> Judgement:
         pattern, removes = use.certainty is Certainty.BOUNDED, use.action == "delete"
         guard = self.find_write_guard(at, pattern=pattern)
         if guard:
-            return Finding("deny", f"guard.{guard}", f"{at.given} {GUARDED[guard]}")
+            return Judgement("deny", f"guard.{guard}", f"{at.given} {GUARDED[guard]}")
         inside = self.profile.deletes_inside if removes else self.profile.writes_inside
         verdict = inside if at.inside else self.profile.writes_outside
         stopped = self.find_rule_against(use, at)
         if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
             return stopped
         through = removes and pattern and path_patterns.leads_through_pattern(at.given)
-        rules = self.rules.about_file(at, "remove" if removes else "edit", self.facts)
-        rule = None if through else first_finding(rules, "allow")
+        rules = self.rules.rules_for_file(at, "remove" if removes else "edit", self.facts)
+        rule = None if through else first_judgement(rules, "allow")
         policy, risk = self.facts.policy, ""
         if verdict == "ask" and rule is None and self._can_restore(use, at):
-            return Finding("allow", f"{policy}.{RESTORABLE}", "it only deletes files that /undo can restore")
+            return Judgement(
+                "allow", f"{policy}.{RESTORABLE}", "it only deletes files that /undo can restore"
+            )
         why = f"policy {policy} requires approval for every {'removal' if removes else 'write'}"
         if verdict == "deny":
             why = f"policy {policy} allows no writes"
@@ -216,51 +218,51 @@ class FileJudge:
         relative = at.relative or ""
         return any(path_patterns.matches_path(relative, secret.name) for secret in self.facts.secrets)
 
-    def _unknown(self, use: FileUse) -> Finding | None:
+    def _unknown(self, use: FileUse) -> Judgement | None:
         """Ask about the use of a file whose path is not certain if any rule restricts files; else return None."""
-        if not self.rules.against(*_RULES.get(use.action, _CHANGES)):
+        if not self.rules.rules_against(*_RULES.get(use.action, _CHANGES)):
             return None
-        return Finding(
+        return Judgement(
             "ask",
             "rules.vague",
             "tui-agent cannot tell which files it uses, and your rules restrict some files",
         )
 
-    def _own(self, use: FileUse, at: Place) -> Finding | None:
+    def _own(self, use: FileUse, at: Place) -> Judgement | None:
         """Allow using a temporary file that belongs only to this session's sandbox; return None for any other file."""
         known = use.certainty is Certainty.KNOWN and self.facts.sandboxed
         if not known or at.absolute not in self.facts.private_temp_paths:
             return None
         if use.action not in ("read", "list") and self.profile.confined_commands != "allow":
             return None
-        return Finding("allow", "reads.own", "it uses a temporary file of this session's sandbox")
+        return Judgement("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
-    def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Finding | None:
-        """Return the finding of rules that restrict files which a shell pattern may match, or None.
+    def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Judgement | None:
+        """Return the judgement of rules that restrict files which a shell pattern may match, or None.
 
         A rule with a fixed folder gives its own verdict. For a rule such as `**/*.lock`, or a pattern with `**`, the
         user is only asked, because most matches are not intended.
         """
-        rules = self.rules.about_pattern(at, whats, self.facts)
-        found = stopping_finding([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])
+        rules = self.rules.rules_for_pattern(at, whats, self.facts)
+        found = stopping_judgement([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])
         if found is not None:
             return replace(found, reason=f"{found.reason}, and {at.given} may match the files of that rule")
         why = f"{at.given} may match a file that a rule restricts"
-        return Finding("ask", "rules.pattern", f"{why}: {rules[0].text}") if rules else None
+        return Judgement("ask", "rules.pattern", f"{why}: {rules[0].text}") if rules else None
 
-    def _rule_below(self, use: FileUse, at: Place, whats: Sequence[What]) -> Finding | None:
-        """Return the finding of rules that restrict files below a folder, or None.
+    def _rule_below(self, use: FileUse, at: Place, whats: Sequence[What]) -> Judgement | None:
+        """Return the judgement of rules that restrict files below a folder, or None.
 
         If the whole folder is moved or deleted, a rule with a fixed folder gives its own verdict. Otherwise the user is
         asked, because it is not certain that the rule's files are affected.
         """
         if use.certainty is Certainty.BOUNDED:
-            rules = self.rules.about_pattern(at, whats, self.facts, below=True)
+            rules = self.rules.rules_for_pattern(at, whats, self.facts, below=True)
         else:
-            rules = self.rules.about_below(at, whats, self.facts)
+            rules = self.rules.rules_below(at, whats, self.facts)
         rules = [rule for rule in rules if not path_patterns.leaves_out(use, rule, at.relative or "")]
-        found = stopping_finding([rule for rule in rules if has_fixed_place(rule)])
+        found = stopping_judgement([rule for rule in rules if has_fixed_place(rule)])
         if found is not None and use.action in ("move", "delete"):
             return found
         why = f"a rule restricts files below {at.given or '.'}"
-        return Finding("ask", "rules.below", f"{why}: {rules[0].text}") if rules else None
+        return Judgement("ask", "rules.below", f"{why}: {rules[0].text}") if rules else None

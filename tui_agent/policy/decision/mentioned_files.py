@@ -1,8 +1,8 @@
 """The judge of files that a command may use although its report does not prove it.
 
 Any argument may name a file, and some commands use files that no argument names (`git stash`).
-Invariant: no finding of this module allows a call. A command that is proven to only read its reported files has no
-findings here, unless it shows or searches contents that it does not name.
+Invariant: no judgement of this module allows a call. A command that is proven to only read its reported files has no
+judgements here, unless it shows or searches contents that it does not name.
 """
 
 import posixpath
@@ -13,7 +13,7 @@ from typing import Final
 
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.file_judge import GUARDED, SECRETS_RISK, FileJudge
-from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Uses, paths_from
 from tui_agent.policy.decision.path_candidates import Candidate, path_candidates
 from tui_agent.policy.decision.rule_index import RuleIndex
@@ -48,8 +48,8 @@ class MentionedFileJudge:
     files: FileJudge
     facts: PolicyFacts
 
-    def judge(self, command: CommandReport, uses: Uses, cwd: str) -> Iterator[Finding]:
-        """Yield the findings of guards and of ask and deny rules for a command.
+    def judge(self, command: CommandReport, uses: Uses, cwd: str) -> Iterator[Judgement]:
+        """Yield the judgements of guards and of ask and deny rules for a command.
 
         `uses` are the files of the command relative to the workspace; `cwd` is the working folder of the call.
         """
@@ -72,13 +72,13 @@ class MentionedFileJudge:
             yield from self._read_by_input(command, uses)
             yield from self._filled_folder(command, cwd)
 
-    def _judge_unnamed(self, command: CommandReport) -> Iterator[Finding]:
-        reads = self.rules.against(*_READS) and reads_unnamed(command)
-        if reads or (self.rules.against(*_CHANGES) and changes_unnamed(command)):
+    def _judge_unnamed(self, command: CommandReport) -> Iterator[Judgement]:
+        reads = self.rules.rules_against(*_READS) and reads_unnamed(command)
+        if reads or (self.rules.rules_against(*_CHANGES) and changes_unnamed(command)):
             why = f"tui-agent cannot tell which files {command.name or 'it'} uses, and your rules restrict some files"
-            yield Finding("ask", "rules.unnamed", why)
+            yield Judgement("ask", "rules.unnamed", why)
 
-    def _judge_mention(self, command: CommandReport, candidate: Candidate, at: Place) -> Iterator[Finding]:
+    def _judge_mention(self, command: CommandReport, candidate: Candidate, at: Place) -> Iterator[Judgement]:
         is_output = bool(_OUTPUT_OPTION.fullmatch(candidate.option)) and not command.name.startswith("git")
         writes = _only_carries(command) and not command.effects.isdisjoint({Effect.WRITES, Effect.DELETES})
         certain = writes or (is_output and bool(command.entry))
@@ -90,15 +90,15 @@ class MentionedFileJudge:
         use = FileUse(at.given, "mention", certainty, below)
         changes = may_change(command) or is_output or candidate.in_code
         for whats, sure in ((_READS, True), (_CHANGES, certain))[: 2 if changes else 1]:
-            finding = self.files.find_rule_against(use, at, whats)
-            if finding is not None and (candidate.in_code or not sure):
-                why = f"{finding.reason}, and it is not certain whether {at.given} is used"
-                finding = replace(finding, verdict="ask", reason=why)
-            yield from filter(None, (finding,))
+            judgement = self.files.find_rule_against(use, at, whats)
+            if judgement is not None and (candidate.in_code or not sure):
+                why = f"{judgement.reason}, and it is not certain whether {at.given} is used"
+                judgement = replace(judgement, verdict="ask", reason=why)
+            yield from filter(None, (judgement,))
 
     def _judge_guarded(
         self, command: CommandReport, at: Place, *, certain: bool, pattern: bool = False
-    ) -> Iterator[Finding]:
+    ) -> Iterator[Judgement]:
         """Judge a file that a guard protects.
 
         Ask if the file may hold secrets, and deny if the command certainly writes it.
@@ -114,7 +114,7 @@ class MentionedFileJudge:
             return
         disk = bool(_DISK.match(at.absolute))
         if (certain and guard == "protected") or (disk and (certain or not command.entry)):
-            yield Finding("deny", f"guard.{guard}", f"{at.given} {GUARDED[guard]}")
+            yield Judgement("deny", f"guard.{guard}", f"{at.given} {GUARDED[guard]}")
         elif guard == "protected" or disk or self._may_write_system(command, at, certain=certain):
             yield self._ask("guarded", f"{at.given} {GUARDED[guard]}, and {name} may write it")
 
@@ -122,31 +122,31 @@ class MentionedFileJudge:
         known = bool(command.entry) and (certain or is_uncertain(command))
         return known and not at.absolute.startswith("/dev/")
 
-    def _ask(self, name: str, why: str) -> Finding:
-        return Finding("ask", f"{self.facts.policy}.{name}", why, default_no=True, needs_person=True)
+    def _ask(self, name: str, why: str) -> Judgement:
+        return Judgement("ask", f"{self.facts.policy}.{name}", why, default_no=True, needs_person=True)
 
-    def _secrets_below(self, command: CommandReport, at: Place) -> Iterator[Finding]:
+    def _secrets_below(self, command: CommandReport, at: Place) -> Iterator[Judgement]:
         sends = Effect.CONNECTS in command.effects or (_only_carries(command) and is_uncertain(command))
         if self.facts.sandboxed or at.relative is None or not sends:
             return
         front = f"{at.relative}/" if at.relative else ""
         name = next((secret.name for secret in self.facts.secrets if secret.name.startswith(front)), "")
         if name:
-            yield _below_finding(name)
+            yield _below_judgement(name)
 
-    def _read_by_input(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
+    def _read_by_input(self, command: CommandReport, uses: Uses) -> Iterator[Judgement]:
         """Ask if another command starts `command` on files that the input names (`ls -A | xargs cat`)."""
         started = command.words and not command.source.startswith(command.words[0].source)
         unknown = any(use.action == "read" and use.certainty is Certainty.UNKNOWN for use, _ in uses)
         if started and unknown and self.facts.secrets and not self.facts.sandboxed:
-            yield _below_finding(self.facts.secrets[0].name)
+            yield _below_judgement(self.facts.secrets[0].name)
 
-    def _judge_search(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
+    def _judge_search(self, command: CommandReport, uses: Uses) -> Iterator[Judgement]:
         """Deny a search in secret files, even if it shows only file names."""
         if command.name in word_list("searching") and "--files" not in {word.known for word in command.words}:
             yield from filter(None, (self.files.find_chosen_secret(use) for use, _ in uses))
 
-    def _put_into_folders(self, command: CommandReport, uses: Uses) -> Iterator[Finding]:
+    def _put_into_folders(self, command: CommandReport, uses: Uses) -> Iterator[Judgement]:
         """Judge the files that a command creates in a folder under their own names (`cp .bashrc ~`)."""
         if command.name not in word_list("copying"):
             return
@@ -170,12 +170,12 @@ class MentionedFileJudge:
                 if use.action == "move" and not target.inside:
                     yield self.files.judge_place(replace(use, action="delete"), place(source, self.facts))
 
-    def _filled_folder(self, command: CommandReport, cwd: str) -> Iterator[Finding]:
+    def _filled_folder(self, command: CommandReport, cwd: str) -> Iterator[Judgement]:
         """Judge the folder in which a command creates files that it does not name (`cd .git && tar xf a.tar`)."""
         for path in paths_from(command, "any", cwd) if changes_unnamed(command) else ():
             yield from self._judge_guarded(command, place(path, self.facts), certain=_only_carries(command))
 
-    def _git_settings(self, command: CommandReport) -> Iterator[Finding]:
+    def _git_settings(self, command: CommandReport) -> Iterator[Judgement]:
         """Ask about git settings that may name a program, even if the profile allows all commands."""
         texts = [word.known or "?" for word in command.words]
         if self.facts.sandboxed or command.name not in word_list("git_settings") or "config" not in texts:
@@ -185,9 +185,9 @@ class MentionedFileJudge:
             yield self._ask("guarded", f"it sets git's {named[0]}, which can make git run a program")
 
 
-def _below_finding(name: str) -> Finding:
+def _below_judgement(name: str) -> Judgement:
     why = f"it may also read {name}, which may hold secrets"
-    return Finding("ask", "guard.below", why, SECRETS_RISK, default_no=True, needs_person=True)
+    return Judgement("ask", "guard.below", why, SECRETS_RISK, default_no=True, needs_person=True)
 
 
 def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:

@@ -17,7 +17,7 @@ from tui_agent.policy.decision.confinement import find_repository_conflict
 from tui_agent.policy.decision.escalations import GIT, program_name, runs_git, secrets_read
 from tui_agent.policy.decision.explanation import deed_rows, explain
 from tui_agent.policy.decision.file_judge import is_single_deletion
-from tui_agent.policy.decision.finding import Finding, strongest
+from tui_agent.policy.decision.judgement import Judgement, strongest
 from tui_agent.policy.decision.line_uses import Lines, file_uses, from_workspace, literal_path
 from tui_agent.policy.decision.profiles import PROFILES
 from tui_agent.policy.decision.rule_index import RuleIndex, session_rules
@@ -66,7 +66,7 @@ class RulePolicy:
     def explain(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> tuple[str, ...]:
         """Return the reasons behind `decide`, one per line.
 
-        They are the commands, what is known about them, and the findings, with a mark on the deciding one.
+        They are the commands, what is known about them, and the judgements, with a mark on the deciding one.
         """
         lines = self._settle(effects, facts)
         return explain(lines, self._judge(tool, effects, lines, facts)[0])
@@ -149,24 +149,24 @@ class RulePolicy:
 
     def _judge(
         self, tool: str, effects: Sequence[Effect], lines: Lines, facts: PolicyFacts
-    ) -> tuple[list[Finding], list[Effect]]:
+    ) -> tuple[list[Judgement], list[Effect]]:
         rules = self._rules(facts.session_rules, facts.workspace)
         judge = CallJudge(rules, self._guards, facts, tool, self._line, lines)
-        findings = judge.judge_tool(known=bool(effects))
+        judgements = judge.judge_tool(known=bool(effects))
         asked: list[Effect] = []
         for effect in effects:
             found = judge.judge(effect)
-            findings += found
+            judgements += found
             if strongest(found).verdict == "ask":
                 asked.append(effect)
-        return [*findings, *find_concealed(effects)], asked
+        return [*judgements, *find_concealed(effects)], asked
 
     def _decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         lines = self._settle(effects, facts)
-        findings, asked = self._judge(tool, effects, lines, facts)
-        decided = strongest(findings)
+        judgements, asked = self._judge(tool, effects, lines, facts)
+        decided = strongest(judgements)
         classes = call_classes(effects, lines, facts)
-        is_bounded = any(finding.bounded for finding in findings)
+        is_bounded = any(judgement.bounded for judgement in judgements)
         if decided.verdict != "ask":
             return Decision(
                 decided.verdict,
@@ -180,17 +180,17 @@ class RulePolicy:
                 if is_bounded
                 else "",
             )
-        asking = [finding for finding in findings or (decided,) if finding.verdict == "ask"]
+        asking = [judgement for judgement in judgements or (decided,) if judgement.verdict == "ask"]
         may_try = facts.sandboxed and all(each.not_understood for each in asking)
         silent = NOBODY if not facts.interactive else "" if PROFILES[facts.policy].asks else NEVER_ASKS
         if silent:
             reason = f"{decided.reason}, and {silent}"
             refused = Decision("deny", decided.rule_id, reason, classes, risk=decided.risk)
             return replace(refused, nobody_to_ask=silent == NOBODY, can_try_in_sandbox=may_try)
-        shown = next((finding for finding in asking if finding.is_concealed), decided)
+        shown = next((judgement for judgement in asking if judgement.is_concealed), decided)
         if shown.is_concealed:
             choices = only_once(UNSEEN)
-        elif any(finding.is_rule for finding in asking):
+        elif any(judgement.is_rule for judgement in asking):
             choices = only_once(RULED)
         elif decided.rule_id == "guard.below":
             choices = only_once(SECRET)
@@ -204,7 +204,7 @@ class RulePolicy:
             choices,
             shown.risk,
             shown.default_no,
-            by_profile=all(_is_of_profile(finding, facts) for finding in asking),
+            by_profile=all(_is_of_profile(judgement, facts) for judgement in asking),
             can_try_in_sandbox=may_try,
         )
 
@@ -217,10 +217,10 @@ def _uses(lines: Lines) -> Iterator[tuple[FileUse, str]]:
     return (use for effect, command in _commands(lines) for use in file_uses(effect, command))
 
 
-def _is_of_profile(finding: Finding, facts: PolicyFacts) -> bool:
-    """Return True if the finding comes only from the profile, and nothing in the call is uncertain.
+def _is_of_profile(judgement: Judgement, facts: PolicyFacts) -> bool:
+    """Return True if the judgement comes only from the profile, and nothing in the call is uncertain.
 
     Then a hook may answer for the user.
     """
-    of_profile = finding.rule_id.startswith(f"{facts.policy}.")
-    return of_profile and not finding.default_no and not finding.needs_person
+    of_profile = judgement.rule_id.startswith(f"{facts.policy}.")
+    return of_profile and not judgement.default_no and not judgement.needs_person

@@ -21,7 +21,7 @@ from tui_agent.config.small_files import read_small, write_private
 from tui_agent.errors import ConfigError
 from tui_agent.policy.catalog.catalog import built_in_catalog
 from tui_agent.policy.decision.command_judge import command_line
-from tui_agent.policy.decision.command_rules import allows, findings_against
+from tui_agent.policy.decision.command_rules import allows, judgements_against
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.policy.decision.rule_index import RuleIndex
 from tui_agent.policy.interpreter.line import read_line
@@ -152,7 +152,7 @@ def _fits(rule: Rule, example: str) -> bool:
         case "run":
             line = read_line(RunEffect(script=example), built_in_catalog())
             if not certain:
-                return any(finding.is_rule for finding in findings_against(RuleIndex([rule]), line))
+                return any(judgement.is_rule for judgement in judgements_against(RuleIndex([rule]), line))
             return bool(line.commands) and all(allows(rule, command) for command in line.commands)
 
 
@@ -160,7 +160,7 @@ def _stops(rule: Rule, example: str) -> bool:
     """Return True if an ask or deny rule for files applies to `example`, a shell pattern or a command line."""
     facts = PolicyFacts("/workspace", "bypass")
     if " " not in example:
-        return bool(RuleIndex([rule]).about_pattern(place(example, facts), [rule.what], facts))
+        return bool(RuleIndex([rule]).rules_for_pattern(place(example, facts), [rule.what], facts))
     return (
         RulePolicy([rule])
         .decide("run_command", (RunEffect(script=example),), facts)

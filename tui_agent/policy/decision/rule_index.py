@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from tui_agent.errors import ConfigError
-from tui_agent.policy.decision.finding import Finding
+from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.places.paths import Place, lexical_place
 from tui_agent.policy.places.pattern_overlap import paths_overlap, split_pattern
 from tui_agent.policy.rules import grammar
@@ -37,9 +37,9 @@ class RuleIndex:
         self._by_what: dict[str, list[Rule]] = {}
         for rule in self.rules:
             self._by_what.setdefault(rule.what, []).append(rule)
-        self.against_commands = self.against("run")
+        self.against_commands = self.rules_against("run")
         """Ask and deny rules for commands."""
-        fixed = (grammar.fixed_part(rule.rest) for rule in self.against("read", "edit", "remove"))
+        fixed = (grammar.fixed_part(rule.rest) for rule in self.rules_against("read", "edit", "remove"))
         self.fixed_paths = tuple(dict.fromkeys(filter(None, fixed)))
         """The fixed beginnings of paths in ask and deny rules for files; keys for `PolicyFacts.resolved`."""
         self.program_names = tuple(
@@ -47,42 +47,42 @@ class RuleIndex:
         )
         """The program names in ask and deny rules for commands; "" for a rule that begins with a pattern."""
 
-    def about(self, what: What) -> Sequence[Rule]:
+    def rules_for(self, what: What) -> Sequence[Rule]:
         """Return the rules of one kind, such as `run`."""
         return self._by_what.get(what, ())
 
-    def against(self, *whats: What) -> list[Rule]:
+    def rules_against(self, *whats: What) -> list[Rule]:
         """Return the rules of these kinds that ask or deny."""
-        return [rule for what in whats for rule in self.about(what) if rule.verdict != "allow"]
+        return [rule for what in whats for rule in self.rules_for(what) if rule.verdict != "allow"]
 
-    def about_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
+    def rules_for_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
         """Return the rules of one kind that apply to a file."""
-        rules = self.about(what)
+        rules = self.rules_for(what)
         if not rules:
             return []
         names = tuple(dict.fromkeys((at, lexical_place(at.given, facts.workspace))))
         return [rule for rule in rules if _means_file(rule, names, facts)]
 
-    def about_below(self, at: Place, whats: Sequence[What], facts: PolicyFacts) -> list[Rule]:
+    def rules_below(self, at: Place, whats: Sequence[What], facts: PolicyFacts) -> list[Rule]:
         """Return the ask and deny rules of these kinds for files that may lie below a folder."""
         file = _SOURCE_FILE.search(at.absolute) is not None
         if f"{facts.workspace}/".startswith(f"{at.absolute.rstrip('/')}/"):
             at = Place(at.given, at.absolute, "")
         return [
             rule
-            for rule in self.against(*whats)
+            for rule in self.rules_against(*whats)
             if not (file and not has_fixed_place(rule))
             and any(grammar.may_be_below(path, at.relative, at.absolute) for path in _rule_paths(rule, facts))
         ]
 
-    def about_pattern(
+    def rules_for_pattern(
         self, at: Place, whats: Sequence[What], facts: PolicyFacts, *, below: bool = False
     ) -> list[Rule]:
         """Return the ask and deny rules of these kinds for files that a shell pattern may match.
 
         With `below`, rules for files below a match of the pattern are included.
         """
-        against = self.against(*whats)
+        against = self.rules_against(*whats)
         places = dict.fromkeys((at, lexical_place(at.given, facts.workspace))) if against else ()
         return [
             rule
@@ -94,34 +94,34 @@ class RuleIndex:
             )
         ]
 
-    def about_host(self, host: str) -> list[Rule]:
+    def rules_for_host(self, host: str) -> list[Rule]:
         """Return the rules that apply to a host that a tool connects to."""
         return [
             rule
-            for rule in self.about("connect")
+            for rule in self.rules_for("connect")
             if grammar.fits_host(rule.rest, host, certain=rule.verdict == "allow")
         ]
 
-    def about_tool(self, name: str) -> list[Rule]:
+    def rules_for_tool(self, name: str) -> list[Rule]:
         """Return the rules that apply to a tool of this name."""
-        return [rule for rule in self.about("tool") if grammar.fits_tool(rule.rest, name)]
+        return [rule for rule in self.rules_for("tool") if grammar.fits_tool(rule.rest, name)]
 
 
-def rule_finding(rule: Rule) -> Finding:
-    """Return a finding with the verdict of a rule, and a reason that names the rule and its source."""
+def rule_judgement(rule: Rule) -> Judgement:
+    """Return a judgement with the verdict of a rule, and a reason that names the rule and its source."""
     scope = "" if rule.source == _SESSION else f" ({rule.scope})"
     where = f" of {rule.source}{scope}" if rule.source else ""
-    return Finding(rule.verdict, f"rule: {rule.text}", f"the rule `{rule.text}`{where} says so")
+    return Judgement(rule.verdict, f"rule: {rule.text}", f"the rule `{rule.text}`{where} says so")
 
 
-def first_finding(rules: Sequence[Rule], verdict: str) -> Finding | None:
-    """Return a finding for the first rule with this verdict, or None."""
-    return next((rule_finding(rule) for rule in rules if rule.verdict == verdict), None)
+def first_judgement(rules: Sequence[Rule], verdict: str) -> Judgement | None:
+    """Return a judgement for the first rule with this verdict, or None."""
+    return next((rule_judgement(rule) for rule in rules if rule.verdict == verdict), None)
 
 
-def stopping_finding(rules: Sequence[Rule]) -> Finding | None:
-    """Return a finding for the first rule that denies, else for the first that asks, else None."""
-    return first_finding(rules, "deny") or first_finding(rules, "ask")
+def stopping_judgement(rules: Sequence[Rule]) -> Judgement | None:
+    """Return a judgement for the first rule that denies, else for the first that asks, else None."""
+    return first_judgement(rules, "deny") or first_judgement(rules, "ask")
 
 
 def has_fixed_place(rule: Rule) -> bool:

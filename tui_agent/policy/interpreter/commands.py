@@ -16,7 +16,7 @@ from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.draft import Draft
 from tui_agent.policy.interpreter.expansion import known_value, unknown_value
 from tui_agent.policy.interpreter.languages import fd, find, test, xargs
-from tui_agent.policy.interpreter.languages.protocol import ArgumentReader, ArgumentReading, Call
+from tui_agent.policy.interpreter.languages.protocol import ArgumentReader, ArgumentReport, Call
 from tui_agent.policy.interpreter.operands import Operands, assign_operands
 from tui_agent.policy.interpreter.options import UNLISTED, ParsedCall, parse_call
 from tui_agent.policy.interpreter.output import bound_output
@@ -303,7 +303,7 @@ def _note_shown(draft: Draft, call: ParsedCall) -> None:
             draft.note_shown(value)
 
 
-def _read_arguments(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> ArgumentReading:
+def _read_arguments(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> ArgumentReport:
     name = stdin.known is not None and _ONE_NAME.fullmatch(stdin.text)
     piped = stdin if name or stdin.certainty is Certainty.BOUNDED else None
     parsed = tuple((option.spelling, option.word) for option in call.options)

@@ -128,13 +128,13 @@ class CheckpointPlanned(Payload):
     unavailable: str = ""
 
 
-class CheckpointRestoring(Payload):
+class CheckpointRestoreStarted(Payload):
     """Files are about to be restored from `source`, the checkpoint at event `to_seq`.
 
     If `checkpoint.restored` does not follow, the program ended during the restore.
     """
 
-    kind: Literal["checkpoint.restoring"] = "checkpoint.restoring"
+    kind: Literal["checkpoint.restore_started"] = "checkpoint.restore_started"
     source: str
     to_seq: int
     paths: tuple[str, ...] = ()

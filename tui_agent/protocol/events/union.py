@@ -76,7 +76,7 @@ CorePayload: TypeAlias = Annotated[
     | files.CheckpointTaken
     | files.CheckpointPlanned
     | files.CheckpointRestored
-    | files.CheckpointRestoring
+    | files.CheckpointRestoreStarted
     | context.ContextPacked
     | context.ContextWarned
     | context.ContextCompacted

@@ -134,7 +134,7 @@ def _is_configured(candidate: Candidate) -> bool:
     prefix = re.search(r"[\w.-]{0,60}$", line)
     name = (prefix.group() if prefix else "") + candidate.name
     lead = line[: len(line) + len(candidate.name) - len(name)][-300:]
-    tail = candidate.behind.partition("\n")[0][:300]
+    tail = candidate.text_after.partition("\n")[0][:300]
     is_setting = not tail.strip() and (value.islower() or is_random_letters(value))
     if is_setting and _is_among_settings(candidate, name, sign, lead):
         return True
@@ -159,6 +159,6 @@ def _is_among_settings(candidate: Candidate, name: str, sign: str, lead: str) ->
         return not name.startswith(("self.", "this."))
     above = candidate.nearest(360)
     if sign.strip() == ":":
-        section = f"{above}{candidate.lead}{candidate.value}{candidate.behind[:300]}"
+        section = f"{above}{candidate.lead}{candidate.value}{candidate.text_after[:300]}"
         return has_shape(section, "login-field")
     return has_shape(above, "section-head")

@@ -61,7 +61,7 @@ class Candidate:
         return self.raw[max(0, start - count) : start].decode("latin-1")
 
     @property
-    def before(self) -> str:
+    def text_before(self) -> str:
         """The nearest bytes before the match."""
         return self.nearest(80)
 
@@ -75,6 +75,6 @@ class Candidate:
         return self.raw[self._match_start : self.start].decode("latin-1")
 
     @property
-    def behind(self) -> str:
+    def text_after(self) -> str:
         """Up to `AFTER` bytes after the secret."""
         return self.raw[self.end : self.end + AFTER].decode("latin-1")

@@ -38,7 +38,7 @@ def _is_quoted_message(candidate: Candidate) -> bool:
 
 def is_address_login(candidate: Candidate) -> bool:
     """Return True unless the candidate is the default login of a local test server (`postgres:postgres@localhost`)."""
-    return candidate.group("user") != candidate.value or not has_shape(candidate.behind, "own-host")
+    return candidate.group("user") != candidate.value or not has_shape(candidate.text_after, "own-host")
 
 
 def is_statement_password(candidate: Candidate) -> bool:

@@ -62,10 +62,10 @@ class ContextSheet(Viewer):
 
     def _figures(self) -> tuple[object, ...]:
         views = self._session.views
-        return views.meter.view(), views.ledger.view(), views.state.view().settings, self._session.running
+        return views.meter.view(), views.ledger.view(), views.state.view().settings, self._session.is_running
 
     def prepare(self, width: int) -> None:
-        view, running = self._session.views.meter.view(), self._session.running
+        view, running = self._session.views.meter.view(), self._session.is_running
         self._shown = self._figures()
         mark = "~" if view.estimated else ""
         how = " (assumed)" if view.assumed else " (learnt)" if view.window_inferred else ""

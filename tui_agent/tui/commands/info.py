@@ -50,7 +50,7 @@ def _action_item(number: int, action: Action) -> Item:
     words = [word for word, argument in action.typed_words if not argument and word != action.slash]
     usage = f"{action.slash} {action.args}" if action.slash and action.args else ""
     others = ", ".join(words if action.slash or action.label else words[1:])
-    also = action.shown if action.shown != action.label and not action.slash else ""
+    also = action.all_keys if action.all_keys != action.label and not action.slash else ""
     more = [usage, f"also {others}" if others else "", f"Keys: {also}" if also else ""]
     return Item(
         str(number),

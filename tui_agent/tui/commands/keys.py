@@ -33,7 +33,7 @@ def _item(action: Action, is_changed: bool, current: str) -> Item:
         action.name,
         action.name,
         about=action.help,
-        right=f"{action.shown}{' changed' if is_changed else ''}".strip(),
+        right=f"{action.all_keys}{' changed' if is_changed else ''}".strip(),
         group=action.group,
         current=action.name == current,
     )
@@ -52,7 +52,7 @@ def _choose_change(context: AppContext, name: str) -> None:
     if name not in _changed(context):
         _capture(context, name)
         return
-    default = BY_NAME[name].shown
+    default = BY_NAME[name].all_keys
     items = [
         Item(CHANGE, "new key", about="press the new key"),
         Item(RESET, "reset", about=f"use the default: {default}" if default else "use no key, as by default"),

@@ -77,7 +77,7 @@ def _revert(context: AppContext, seq: int, leave: Callable[[], object]) -> None:
 
     While a turn runs, close the replay with `leave`; the app then says that it cannot revert.
     """
-    if context.running:
+    if context.is_running:
         leave()
         context.app.call_later(context.act, "revert", str(seq))
     else:

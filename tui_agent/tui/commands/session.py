@@ -36,7 +36,7 @@ def begin(context: AppContext, argument: str, *, named: bool) -> None:
     """Open the session with the id `argument`; if there is none and `named` is set, give the open session this name."""
     if context.sessions.under_way:
         context.app.do("sessions" if named else "pause", argument if named else f"resume {argument}")
-    elif context.running:
+    elif context.is_running:
         context.worker(_open_or_rename(context, argument, named=named, can_open=False), "session")
     else:
         context.sessions.go_to(_open_or_rename(context, argument, named=named, can_open=True), "session")
@@ -116,7 +116,7 @@ async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
 
 def switch(context: AppContext, session_id: str) -> None:
     """Close the open session, and open the session with this id."""
-    if context.running:
+    if context.is_running:
         say_turn_is_running(context)
     elif context.sessions.under_way:
         context.app.do("open_session", session_id)
@@ -149,10 +149,10 @@ def resume(context: AppContext, argument: str) -> None:
         begin(context, argument, named=False)
     elif context.state.agent_state == "paused":
         context.submit(Resume())
-    elif context.running and context.state.state_reason == PAUSE_PENDING:
+    elif context.is_running and context.state.state_reason == PAUSE_PENDING:
         context.submit(Resume())
         context.app.say("The turn continues without a pause.")
-    elif context.running:
+    elif context.is_running:
         context.app.say("A turn is already running. /pause pauses it.", "warning")
     else:
         context.app.push_screen(SessionsScreen(context))
@@ -160,7 +160,7 @@ def resume(context: AppContext, argument: str) -> None:
 
 def pause(context: AppContext, argument: str) -> None:
     """Pause the running turn, or continue a paused one."""
-    if not context.running:
+    if not context.is_running:
         context.app.say("No turn is running. /pause pauses one before its next call.")
     elif context.state.agent_state == "paused":
         context.submit(Resume())

@@ -28,11 +28,11 @@ class DemoGuide:
     def update(self) -> None:
         """Check the state of the turn, and do the next part of the demo if it is time."""
         context, state = self._context, self._context.state
-        if self._steer and context.running and state.turn_iterations >= STEER_ITERATION:
+        if self._steer and context.is_running and state.turn_iterations >= STEER_ITERATION:
             context.submit(Steer(text=self._steer))
             self._steer = ""
             context.app.say("The demo steered the agent. You can too: write while it works, and press Enter.")
-        if not self._has_ended and not context.running and state.last_turn_end is not None:
+        if not self._has_ended and not context.is_running and state.last_turn_end is not None:
             self._has_ended = True
             if state.last_turn_end == "finished":
                 context.worker(self._open_replay(), "demo replay")

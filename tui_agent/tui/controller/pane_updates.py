@@ -173,7 +173,7 @@ class PaneUpdater:
         self._beats += 1
         if self._beats % BEATS_PER_BRANCH_READ == 1:
             self._host.worker(self._update_branch(), "branch")
-        if self._host.connected:
+        if self._host.is_connected:
             self._host.send_output_width()
         self._report_storage_fault()
         if self._app.status.view.mood == "running":

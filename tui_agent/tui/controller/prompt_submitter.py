@@ -33,12 +33,12 @@ class PromptSubmitter:
         self.under_way = False
         """True from sending a message until its turn starts; a message sent meanwhile steers that turn."""
 
-    def send(self, message: Prompt.Sent) -> None:
+    def send(self, message: Prompt.Submitted) -> None:
         """Send a message, a command or a shell line; put refused text back into the prompt."""
         if not self._send(message):
             self._host.app.prompt.give_back([message])
 
-    def _send(self, message: Prompt.Sent) -> bool:
+    def _send(self, message: Prompt.Submitted) -> bool:
         text = message.text.strip()
         first_word = text.split(maxsplit=1)[0] if text else ""
         if first_word.startswith("/") and not _is_path(first_word):
@@ -56,12 +56,14 @@ class PromptSubmitter:
             return
         if self._host.state.queue:
             self._host.act("queue", "send")
-        elif not self._host.running and self._host.state.last_turn_end == "model_error":
+        elif not self._host.is_running and self._host.state.last_turn_end == "model_error":
             self._host.submit(SubmitPrompt(text="Try again."))
 
-    def return_to_prompt(self, waiting: "list[Intent | Prompt.Sent]") -> "list[Intent | Prompt.Sent]":
+    def return_to_prompt(
+        self, waiting: "list[Intent | Prompt.Submitted]"
+    ) -> "list[Intent | Prompt.Submitted]":
         """Put messages that wait for a model back into the prompt; return the remaining items."""
-        sent = [item for item in waiting if isinstance(item, Prompt.Sent)]
+        sent = [item for item in waiting if isinstance(item, Prompt.Submitted)]
         messages = [item for item in sent if not item.text.lstrip().startswith(("/", "!"))]
         if messages:
             self._host.app.prompt.give_back(messages)
@@ -82,7 +84,7 @@ class PromptSubmitter:
             hint = suggest_command("/" + word[1:].partition("/")[0], [f"/{name}" for name in offered])
             self._host.app.say(f"Unknown command {clean_line(word)[:40]}.{hint} /help lists all.", "warning")
             return False
-        if action.ground and self._host.running:
+        if action.ground and self._host.is_running:
             self._host.act(action.name, given)
             return False
         self._remember(text)
@@ -93,7 +95,7 @@ class PromptSubmitter:
         return True
 
     def _run_shell_line(self, text: str) -> bool:
-        if self._host.running:
+        if self._host.is_running:
             key = self._host.app.key_map.key_of("stop")
             running = "Another command" if self._host.state.shell is not None else "A turn"
             self._host.app.say(
@@ -105,7 +107,7 @@ class PromptSubmitter:
         self._host.submit(RunUserShell(command=text.lstrip("!").strip(), hidden=hidden))
         return True
 
-    def _send_message(self, message: Prompt.Sent) -> bool:
+    def _send_message(self, message: Prompt.Submitted) -> bool:
         text = message.text.strip("\n")
         if self._host.session is None:
             self._host.submit(SubmitPrompt(text=text))
@@ -122,7 +124,7 @@ class PromptSubmitter:
         pictures = tuple(
             Attachment(path=picture.path, media_type=picture.media_type) for picture in message.pictures
         )
-        if not self._host.running and not self.under_way:
+        if not self._host.is_running and not self.under_way:
             self.under_way = True
             self._host.submit(SubmitPrompt(text=text, attachments=pictures))
         elif message.how == "queue":

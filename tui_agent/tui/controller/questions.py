@@ -66,7 +66,7 @@ class OpenQuestions:
     def ask_again(self) -> bool:
         """Continue a turn that waited for an answer when the program ended; return False if there is no such turn."""
         host = self._host
-        if not host.connected or not host.state.open_calls or host.running or host.submitter.under_way:
+        if not host.is_connected or not host.state.open_calls or host.is_running or host.submitter.under_way:
             return False
         if host.has_model:
             host.submit(ContinueTurn())

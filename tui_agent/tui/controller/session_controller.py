@@ -146,27 +146,27 @@ class SessionController:
     def state(self) -> SessionStateView:
         """The session's state. Without an engine, it contains no jobs."""
         state = self.views.state.view()
-        return replace(state, jobs=()) if state.jobs and not self.connected else state
+        return replace(state, jobs=()) if state.jobs and not self.is_connected else state
 
     @property
     def jobs(self) -> JobsView:
         view = self.views.jobs.view()
-        is_lost = bool(view.running) and not self.connected
+        is_lost = bool(view.running) and not self.is_connected
         return mark_jobs_lost(view, self.views.last_event_time) if is_lost else view
 
     @property
-    def connected(self) -> bool:
+    def is_connected(self) -> bool:
         return self.session is not None and not self.session.is_closed
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """True while a turn or one of the user's shell commands runs."""
-        return self.connected and self.state.is_busy and self.halted_at != self.views.seq
+        return self.is_connected and self.state.is_busy and self.halted_at != self.views.seq
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """True if the newest turn ended because the model did not answer."""
-        return self.connected and not self.running and self.state.last_turn_end == "model_error"
+        return self.is_connected and not self.is_running and self.state.last_turn_end == "model_error"
 
     @property
     def has_model(self) -> bool:
@@ -244,7 +244,7 @@ class SessionController:
         if handler is None:
             return
         action = BY_NAME.get(name)
-        if action is not None and action.ground and self.running:
+        if action is not None and action.ground and self.is_running:
             running = "Your command" if self.state.shell is not None else "A turn"
             key = self.app.key_map.key_of("stop")
             self.app.say(f"{running} is running. Press {key} to stop it, then try again.", "warning")
@@ -291,13 +291,13 @@ class SessionController:
             return
         before, self._escaped_at = self._escaped_at, now
         twice = now - before < TWICE_S and self.app.key_map.is_double("revert")
-        if twice and self.connected and not self.prompt.text:
+        if twice and self.is_connected and not self.prompt.text:
             self._escaped_at = 0.0
             self.act("revert")
 
     def interrupt(self) -> bool:
         """Interrupt the turn that is running or that a sent message is about to start; return False without one."""
-        if not self.running and not self.submitter.under_way:
+        if not self.is_running and not self.submitter.under_way:
             return False
         state, now = self.state, time.monotonic()
         work = state.turn, state.turn_running, state.shell, state.is_compacting

@@ -278,7 +278,7 @@ class SessionSwitcher:
 
     def _return_unsent(self) -> None:
         waiting, self._host.app.waiting_intents = self._host.app.waiting_intents, []
-        if messages := [item for item in waiting if isinstance(item, Prompt.Sent)]:
+        if messages := [item for item in waiting if isinstance(item, Prompt.Submitted)]:
             self._host.app.prompt.give_back(messages)
 
     async def _close_session(self, reason: Literal["switched", "signal", "quit"]) -> None:
@@ -304,27 +304,27 @@ class SessionSwitcher:
         first, app.first_prompt = app.first_prompt, ""
         waiting, app.waiting_intents = app.waiting_intents, []
         if first:
-            waiting.insert(0, Prompt.Sent(first, "send"))
+            waiting.insert(0, Prompt.Submitted(first, "send"))
         if not self._host.has_model:
             waiting = self._host.submitter.return_to_prompt(waiting)
         for item in waiting:
             # An earlier item opens another session, so the remaining items are meant for that one.
             if self.under_way:
                 app.waiting_intents.append(item)
-            elif isinstance(item, Prompt.Sent):
+            elif isinstance(item, Prompt.Submitted):
                 self._host.submitter.send(item)
             else:
                 self._host.act(item.name, item.argument)
         return self.under_way or any(map(_starts_work, waiting))
 
 
-def _starts_work(item: Intent | Prompt.Sent) -> bool:
+def _starts_work(item: Intent | Prompt.Submitted) -> bool:
     """Return True for a message, a shell line, or an action that must not run during a turn."""
     if isinstance(item, Intent):
         action = BY_NAME.get(item.name)
     else:
         action, _ = TYPED.get(item.text.strip().split(" ")[0], (None, ""))
-    return isinstance(item, Prompt.Sent) if action is None else action.ground
+    return isinstance(item, Prompt.Submitted) if action is None else action.ground
 
 
 def _spawn_remote(host: SessionHost) -> Callable[[SessionOptions], AppSession]:

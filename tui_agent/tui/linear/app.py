@@ -66,7 +66,7 @@ from tui_agent.tui.modals.effects import (
     question_of,
 )
 from tui_agent.tui.terminal.terminal import farewell
-from tui_agent.tui.text import clean, clean_line, named
+from tui_agent.tui.text import clean, clean_line, reveal_line
 from tui_agent.units import format_bytes, format_tokens
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Linear:
             case TurnStarted(is_continuation=True):
                 return ["the agent continues"]
             case ToolCalled() as call:
-                self.verbs[call.call_id] = f"{named(call.verb)}, {named(call.target)}"
+                self.verbs[call.call_id] = f"{reveal_line(call.verb)}, {reveal_line(call.target)}"
                 return []
             case ToolFinished() as done:
                 call_words = self.verbs.pop(done.call_id, done.name)
@@ -204,7 +204,7 @@ class Linear:
         )
         for number, reach, label in labels:
             choice = _find_choice(request, reach)
-            answers.append(f"{number}. {label}: {named(choice.rule) if choice else 'not available'}")
+            answers.append(f"{number}. {label}: {reveal_line(choice.rule) if choice else 'not available'}")
         everywhere = _everywhere_choice(request)
         return [
             f"{question_of(request)} {clean(request.verb, reveal=True)} {clean(request.target, reveal=True)}",
@@ -214,11 +214,11 @@ class Linear:
                 for _, command, effects in numbered_commands(request)
             ),
             *(f"{name}: {text}" for name, text in effect_lines(request, policy, state.workspace)),
-            *([f"Warning: {named(request.risk)}"] if request.risk else []),
+            *([f"Warning: {reveal_line(request.risk)}"] if request.risk else []),
             *answers,
             "4. No. Text after the number is sent to the agent.",
             *(
-                [f"5. {always_label(request, everywhere=True)}: {named(everywhere.rule)}"]
+                [f"5. {always_label(request, everywhere=True)}: {reveal_line(everywhere.rule)}"]
                 if everywhere
                 else []
             ),
@@ -403,4 +403,4 @@ def _answer_numbers(request: PermissionRequested) -> list[str]:
 
 def _mention_line(mention: Mention) -> str:
     sent = mention_result(mention, format_bytes(mention.size), format_tokens(mention.tokens))
-    return f"mentions {named(mention_name(mention))}, {clean_line(sent)}"
+    return f"mentions {reveal_line(mention_name(mention))}, {clean_line(sent)}"

@@ -18,7 +18,7 @@ from tui_agent.tui.modals.block_rows import PreviewTexts, ReadLong, block_rows
 from tui_agent.tui.modals.effects import NARROW, command_table, effect_lines, numbered_commands
 from tui_agent.tui.modals.exact_command import command_rows, command_text, is_command
 from tui_agent.tui.panes.policy import policy_role, policy_words
-from tui_agent.tui.text import fit, named
+from tui_agent.tui.text import fit, reveal_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
@@ -52,10 +52,10 @@ class ApprovalBody:
         if self.runs is not None:
             return []
         part = self._sheet.part
-        verb = named(self._request.verb or self._request.tool).ljust(0 if width < NARROW else 7) + " "
+        verb = reveal_line(self._request.verb or self._request.tool).ljust(0 if width < NARROW else 7) + " "
         diffs = [block for block in self._request.preview if isinstance(block, DiffBlock)]
         room = width - len(verb) - (10 if diffs and width >= NARROW else 0)
-        first, *others = wrap(named(self._request.target), room)
+        first, *others = wrap(reveal_line(self._request.target), room)
         left = [part(verb, "t2"), part(first)]
         if diffs:
             minus = self._sheet.looks.symbols.minus
@@ -143,12 +143,12 @@ class ApprovalBody:
         if self.runs is None:
             return []
         home = str(Path.home())
-        folder = named(posixpath.normpath(posixpath.join(self._workspace or ".", self.runs.cwd)))
+        folder = reveal_line(posixpath.normpath(posixpath.join(self._workspace or ".", self.runs.cwd)))
         if folder == home or folder.startswith(home + "/"):
             folder = "~" + folder[len(home) :]
         limit = self._request.time_limit_s
         at_most = f", at most {limit:g} s" if limit else ""
-        sandbox = named(self._request.sandbox)
+        sandbox = reveal_line(self._request.sandbox)
         confined = f"confined by {sandbox}, own temp folder" if sandbox else "not confined"
         return self._sheet.text_rows(width, f"in {folder}{at_most}, {confined}", "t3")
 
@@ -192,7 +192,7 @@ class ApprovalBody:
 
     def _marked(self, text: str, mark: str, role: Role, width: int, max_rows: int) -> list[Strip]:
         room = max(1, width - 2)
-        pieces = wrap(named(text), room) if text else []
+        pieces = wrap(reveal_line(text), room) if text else []
         if 0 < max_rows < len(pieces):
             rest = " ".join(pieces[max_rows - 1 :])
             pieces = [*pieces[: max_rows - 1], fit(rest, room, self._sheet.looks.symbols.ellipsis)]
@@ -211,7 +211,7 @@ class ApprovalBody:
         if granted_rules:
             rows += [sheet.line(width, []), *sheet.text_rows(width, "Allowed in this session", bold=True)]
             for rule in granted_rules:
-                rows += sheet.text_rows(width, named(rule))
+                rows += sheet.text_rows(width, reveal_line(rule))
         key = sheet.key_map.key_of("next_policy")
         hint = f"To change the policy after you answer: {key} or /policy."
         return [*rows, sheet.line(width, []), *sheet.text_rows(width, hint, "t3")]

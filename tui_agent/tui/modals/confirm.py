@@ -82,15 +82,15 @@ def open_link(app: SessionApp, link: str) -> None:
     """Ask before opening a link in the browser, showing its real address, because the agent wrote the link."""
     address = address_of(link)
     if not address.opens:
-        app.say(address.shown)
+        app.say(address.text)
         return
 
     confirm = Confirm(
         lambda: app.looks,
         "Open this address?",
-        (address.shown, f"The address is on {address.host}."),
+        (address.text, f"The address is on {address.host}."),
         yes=("confirm_yes", "open it in the browser"),
         no="leave it",
         level="info",
     )
-    app.push_screen(confirm, lambda yes: app.open_url(address.shown) if yes else None)
+    app.push_screen(confirm, lambda yes: app.open_url(address.text) if yes else None)

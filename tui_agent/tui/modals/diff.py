@@ -232,7 +232,7 @@ class DiffSheet(Viewer):
             "diff_revert": file is not None
             and hunks > 0
             and _identify(file, hunk) not in self._reverted
-            and not self._session.running,
+            and not self._session.is_running,
             "view_scroll": True,
             "view_copy": bool(self.plain),
             "view_close": True,
@@ -319,7 +319,7 @@ class DiffSheet(Viewer):
             return
         file, number, _ = self._stops[index]
         diff, _ = self._comparisons.get(file.path, (None, ""))
-        if context.running:
+        if context.is_running:
             self._say("A turn is running. You can revert when it has ended.")
         elif _identify(file, number) in self._reverted:
             self._say("This change is reverted already.")

@@ -20,7 +20,7 @@ from tui_agent.protocol.effects import (
 )
 from tui_agent.protocol.events.policy import CommandEffect, PermissionRequested
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import named, pad
+from tui_agent.tui.text import pad, reveal_line
 from tui_agent.tui.text import width as cells
 from tui_agent.tui.widgets.rows import Part, Pen, wrap
 
@@ -71,7 +71,7 @@ def question_of(request: PermissionRequested) -> str:
         return "Run a command?"
     servers = [effect.server for effect in effects if isinstance(effect, McpCallEffect)]
     if servers:
-        return f"Call a tool of {named(servers[0])[:40]}?"
+        return f"Call a tool of {reveal_line(servers[0])[:40]}?"
     writes = [effect for effect in effects if isinstance(effect, WriteEffect)]
     if writes:
         if all(write.removes for write in writes):
@@ -82,7 +82,7 @@ def question_of(request: PermissionRequested) -> str:
         return "Use the network?"
     if any(isinstance(effect, ReadEffect) for effect in effects):
         return "Read a file?"
-    return f"Use {named(request.tool)[:60]}?"
+    return f"Use {reveal_line(request.tool)[:60]}?"
 
 
 def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> list[tuple[str, str]]:
@@ -107,14 +107,14 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
 def numbered_commands(request: PermissionRequested) -> list[NumberedCommand]:
     """Return the commands of a request with their effects, as cleaned texts."""
     return [
-        NumberedCommand(number, named(command.command), _cleaned(command.effects))
+        NumberedCommand(number, reveal_line(command.command), _cleaned(command.effects))
         for number, command in enumerate(request.commands, 1)
     ]
 
 
 def _cleaned(effects: Sequence[CommandEffect]) -> tuple[CommandEffect, ...]:
     return tuple(
-        effect.model_copy(update={"verb": named(effect.verb), "target": named(effect.target)})
+        effect.model_copy(update={"verb": reveal_line(effect.verb), "target": reveal_line(effect.target)})
         for effect in effects
     ) or (CommandEffect(verb="only reads"),)
 
@@ -125,7 +125,7 @@ def _joined(texts: Sequence[str], otherwise: str, separator: str = ", ") -> str:
 
 def _reads(effects: Sequence[Effect], unknown: bool) -> str:
     reads = [effect for effect in effects if isinstance(effect, ReadEffect)]
-    paths = [named(read.path) + ("/**" if read.recursive else "") for read in reads]
+    paths = [reveal_line(read.path) + ("/**" if read.recursive else "") for read in reads]
     return _joined(paths, "not known" if unknown else "nothing else")
 
 
@@ -135,12 +135,12 @@ def _writes(effects: Sequence[Effect], unknown: bool, workspace: str) -> str:
         if isinstance(effect, WriteEffect):
             change = ", removed" if effect.removes else ", a new file" if effect.creates else ""
             place = "" if _is_inside(effect.path, workspace) else ", outside this workspace"
-            texts.append(named(effect.path) + change + place)
+            texts.append(reveal_line(effect.path) + change + place)
     return _joined(texts, "not known" if unknown else "nothing", "; ")
 
 
 def _network(effects: Sequence[Effect], unknown: bool) -> str:
-    hosts = [named(effect.host) for effect in effects if isinstance(effect, NetworkEffect)]
+    hosts = [reveal_line(effect.host) for effect in effects if isinstance(effect, NetworkEffect)]
     return _joined(hosts, "not blocked: it can use the network" if unknown else "none")
 
 
@@ -165,7 +165,7 @@ def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:
 
 
 def _reason(reason: str, policy: str) -> str:
-    text = named(reason).strip().removesuffix(".")
+    text = reveal_line(reason).strip().removesuffix(".")
     if not text:
         return f"because policy {policy} requires your approval"
     return text if text.startswith("because") else f"because {text[:1].lower()}{text[1:]}"

@@ -15,7 +15,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.tui.cli_client import Ask, json_rows, text_of
-from tui_agent.tui.text import clean_line, named, shorten_home
+from tui_agent.tui.text import clean_line, reveal_line, shorten_home
 
 Change: TypeAlias = Literal["model", "effort", "context", "message", "result"]
 Workplace: TypeAlias = Literal["folder", "worktree", "here"]
@@ -160,7 +160,7 @@ def _text_of(entry: Entry) -> str:
         case UserEntry() | AnswerEntry():
             return f"“{clean_line(' '.join(text_preview(entry.text).split()))}”"
         case ToolEntry():
-            return named(f"{entry.verb} {entry.target}".strip())
+            return reveal_line(f"{entry.verb} {entry.target}".strip())
         case _:
             return ""
 

@@ -47,7 +47,9 @@ class KeyCapture(Sheet[list[str]]):
 
     def body(self, width: int) -> list[Strip]:
         facts = (
-            [("action", self._action.name), ("key now", self._action.shown or "none")] if self._action else []
+            [("action", self._action.name), ("key now", self._action.all_keys or "none")]
+            if self._action
+            else []
         )
         pressed = ", ".join(map(key_name, self.pressed))
         if self._key_deficit:

@@ -15,7 +15,7 @@ from tui_agent.config.trust import FileChange, Project
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.modals.viewer import Viewer
-from tui_agent.tui.text import clean, named, width
+from tui_agent.tui.text import clean, reveal_line, width
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
@@ -200,7 +200,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
             about = f"{self.unseen_files} not seen yet" + (
                 "; used until one changes" if room_beside >= 39 else ""
             )
-        pieces = wrap(named(about), max(12, room_beside))
+        pieces = wrap(reveal_line(about), max(12, room_beside))
         return pen.hanging_rows(room, left, pieces, pen.style("t2" if choice.offered else "t3"))
 
     @property
@@ -267,9 +267,15 @@ def _entries(project: Project, marks: Mapping[str, Mapping[str, FileChange]]) ->
     folder = str(project.files.folder)
     changes = marks.get(folder, {})
     entries = [
-        Entry(named(file.name), named(describe_effect(file)), changes.get(file.name, ""), file, named(folder))
+        Entry(
+            reveal_line(file.name),
+            reveal_line(describe_effect(file)),
+            changes.get(file.name, ""),
+            file,
+            reveal_line(folder),
+        )
         for file in project.files.files
     ]
     gone = [name for name, change in changes.items() if change == "gone"]
     about = "deleted since you decided"
-    return [*entries, *(Entry(named(name), about, "gone", None, named(folder)) for name in gone)]
+    return [*entries, *(Entry(reveal_line(name), about, "gone", None, reveal_line(folder)) for name in gone)]

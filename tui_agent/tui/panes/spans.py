@@ -8,7 +8,7 @@ Invariant: pure; failed and denied spans are hidden only in spans that the user 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui_agent.tui.text import clean_line, named
+from tui_agent.tui.text import clean_line, reveal_line
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import state_mark
@@ -72,9 +72,9 @@ def label(span: "Span", *, folded: bool, full: bool = False) -> str:
             return f"subtask {task}" if full else ", ".join(filter(None, (ended, task))) or "subtask"
         case "tool" if not full:
             verb, _, target = span.name.partition(" ")
-            return named(f"{verb} {short_target(target)}".strip()[:MAX_NAME_LENGTH])
+            return reveal_line(f"{verb} {short_target(target)}".strip()[:MAX_NAME_LENGTH])
         case "tool":
-            return named(span.name)
+            return reveal_line(span.name)
         case _:
             return name
 

@@ -10,7 +10,7 @@ from tui_agent.protocol.settings import PAUSE_PENDING
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.spans import MAX_NAME_LENGTH, fault_words, short_target
 from tui_agent.tui.panes.status import Mood, StatusView
-from tui_agent.tui.text import clean_line, named
+from tui_agent.tui.text import clean_line, reveal_line
 
 if TYPE_CHECKING:
     from tui_agent.folds.session.view import SessionStateView
@@ -39,11 +39,13 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
     if state.permissions:
         first = state.permissions[0]
         subject = f"{first.verb} {short_target(first.target)}".strip()
-        return StatusView("waiting", "waiting for you", named(subject[:MAX_NAME_LENGTH]), stage="policy")
+        return StatusView(
+            "waiting", "waiting for you", reveal_line(subject[:MAX_NAME_LENGTH]), stage="policy"
+        )
     if state.questions:
         return StatusView("waiting", "waiting for you", "the agent asks", stage=stage)
     if state.shell is not None and not state.turn_running:
-        subject = named(state.shell.command[:MAX_NAME_LENGTH])
+        subject = reveal_line(state.shell.command[:MAX_NAME_LENGTH])
         return StatusView("running", "you run", subject, state.shell_started_at, note=note)
     if state.is_compacting and state.state_reason != COMPACTING_REASON:
         return StatusView("running", state.state_reason, "messages", note=note)
@@ -92,7 +94,7 @@ def _activity(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
         return SUMMARISES, OLD
     span = newest_running(trace)
     if span is not None and span.kind in ("tool", "subtask"):
-        verb, _, target = named(span.name[:MAX_NAME_LENGTH]).partition(" ")
+        verb, _, target = reveal_line(span.name[:MAX_NAME_LENGTH]).partition(" ")
         return verb, target
     model = state.settings.model.model if state.settings else ""
     if state.phase == "model":

@@ -68,10 +68,10 @@ class PolicyRow(LinePane):
 class Prompt(Vertical):
     """The prompt: the message editor and the row with the policy.
 
-    Posts `Sent` with the message, after removing the message from the editor.
+    Posts `Submitted` with the message, after removing the message from the editor.
     """
 
-    class Sent(Message):
+    class Submitted(Message):
         """A message to send. `how` is `send` or `queue`; `written` is the text as typed, with long pastes as chips."""
 
         def __init__(
@@ -353,11 +353,11 @@ class Prompt(Vertical):
         self._closed_at = None
         editor = self.editor
         text = editor.text
-        self.post_message(self.Sent(editor.message, how, editor.chips.pictures_in(text), text))
+        self.post_message(self.Submitted(editor.message, how, editor.chips.pictures_in(text), text))
         if text:
             editor.load_text("")  # Keep the chips, because the message may be put back.
 
-    def give_back(self, unsent: Sequence[Sent]) -> None:
+    def give_back(self, unsent: Sequence[Submitted]) -> None:
         """Put unsent messages back into the editor, before any text typed since.
 
         No menu opens for the text, because a menu would cover the notice that says why it was not sent.

@@ -16,7 +16,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.screens.page import Page
-from tui_agent.tui.text import clean, clean_line, fit, named
+from tui_agent.tui.text import clean, clean_line, fit, reveal_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
@@ -99,7 +99,7 @@ class JobsScreen(Page[JobView]):
             facts.gap()
             facts.text(str(job.job_id), bold=True)
             facts.gap()
-            facts.fact("command", named(job.command))
+            facts.fact("command", reveal_line(job.command))
             facts.fact("folder", job.cwd)
             facts.fact("state", job.outcome, role)
             facts.fact("why", job.message, "warning")
@@ -135,7 +135,12 @@ class JobsScreen(Page[JobView]):
             stored = job.full_output
             output = stored if isinstance(stored, str) else await self.context.reader.read_text(stored)
         text = "\n".join(final_lines(output or job.output)) or "(nothing)"
-        show(self.context, f"{job.job_id}  {named(job.command)}", lambda facts: facts.text(text), plain=text)
+        show(
+            self.context,
+            f"{job.job_id}  {reveal_line(job.command)}",
+            lambda facts: facts.text(text),
+            plain=text,
+        )
 
     def _end(self, job: JobView) -> None:
         if job.is_running:
@@ -149,7 +154,7 @@ class JobsScreen(Page[JobView]):
         if not running:
             self.say("No jobs are running.", "warning")
             return
-        names = [named(f"{job.job_id}  {job.command}") for job in running]
+        names = [reveal_line(f"{job.job_id}  {job.command}") for job in running]
         title = f"Stop {format_count(len(running), 'background job')}?"
         question = Confirm(
             self.looks_of, title, names, yes=("confirm_yes", "stop them"), no="keep them running"
@@ -202,7 +207,7 @@ def _row(job: JobView, width: int, looks: Looks, now: float, *, chosen: bool) ->
     right: list[Part] = [(_right_columns(width, job.outcome, size, time), line.style("t2"))]
     left = [*line.first(*_mark(job, looks)), (f"{job.job_id:<7}", line.style("t2"))]
     room = max(6, width - cells(left) - cells(right) - 3)
-    command, last = named(job.command), clean_line(job.last_line)
+    command, last = reveal_line(job.command), clean_line(job.last_line)
     left.append((fit(command, room, ellipsis), line.style(bold=chosen)))
     rest = room - len(command) - 3
     if last and width >= LINE_FROM and rest >= 12:

@@ -74,7 +74,7 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
 
         def draw(facts: Facts) -> None:
             for action in actions:
-                facts.pair(action.shown, action.help, names=27)
+                facts.pair(action.all_keys, action.help, names=27)
             if note:
                 facts.gap()
                 facts.text(note, "t3")

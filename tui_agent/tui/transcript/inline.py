@@ -107,11 +107,11 @@ class Inline:
         return [Run(text, style, src, _act(link))]
 
     def _address(self, address: Address, label: str, src: int) -> list[Run]:
-        shown = address.shown
-        if not shown or label in (shown, shown.removeprefix("mailto:")):
+        text = address.text
+        if not text or label in (text, text.removeprefix("mailto:")):
             return []
-        return [Run(f" ({shown})", self._look.s("t3"), src, _act(address))]
+        return [Run(f" ({text})", self._look.s("t3"), src, _act(address))]
 
 
 def _act(link: Address | None) -> str:
-    return f"link:{link.shown}" if link is not None and link.opens else ""
+    return f"link:{link.text}" if link is not None and link.opens else ""

@@ -6,7 +6,7 @@ Invariant: a notice says what happened, to what, what is kept, and what to do ne
 from typing import Final
 
 from tui_agent.folds.transcript.entries import NoticeEntry
-from tui_agent.tui.text import clean, clean_line, named, pad, width
+from tui_agent.tui.text import clean, clean_line, pad, reveal_line, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Body, Reader, body_rows, prose_rows
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, frame, width_of, wrap
@@ -50,7 +50,7 @@ def _error(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
         parts = wrap([Run(lines[0], look.s("t1"), LITERAL)], look.text)
         return frame(parts, look.ground, head[:2], [look.gutter()])
     if entry.command:
-        head.append(Run(named(entry.command), look.s("t1"), LITERAL))
+        head.append(Run(reveal_line(entry.command), look.s("t1"), LITERAL))
     if opened is False:
         return [look.row(*head, _open_hint(look))]
     rows = [look.row(*head)]
@@ -86,7 +86,7 @@ def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
     if entry.lines:
         right.append(Run(clean_line(entry.lines[0]), look.s("t3" if role == "success" else role)))
     room = look.right - TARGET_COLUMN - 2
-    command = [Run(named(entry.command), look.s("t1"), LITERAL)]
+    command = [Run(reveal_line(entry.command), look.s("t1"), LITERAL)]
     parts = wrap(command, max(room - width_of(right), 8), rest_room=max(room, 8))
     blank = [Run(" " * (TARGET_COLUMN + 2), look.ground)]
     rows = frame(parts, look.ground, look.head(symbol, role, "you ran"), blank)

@@ -70,11 +70,11 @@ def show_addresses(raw: str) -> str:
     for link in _LINK.finditer(raw):
         pieces.append(raw[end : link.start()])
         if target:
-            address = address_of(target).shown
+            address = address_of(target).text
             label = clean_line("".join(pieces[label_start:]))
             pieces.append("" if label == address else f" ({address})")
         end, label_start, target = link.end(), len(pieces), link[1]
-    return "".join([*pieces, raw[end:], f" ({address_of(target).shown})" if target else ""])
+    return "".join([*pieces, raw[end:], f" ({address_of(target).text})" if target else ""])
 
 
 def _line(raw: str, pen: Pen, look: Look) -> tuple[list[Run], Pen]:

@@ -1,7 +1,7 @@
 """Readings of texts outside the subset: a command that might be run is found however it is spelled."""
 
 from tests.stubs.rows import rows
-from tui_agent.policy.bash.loose_reading import LooseReading, loose_commands
+from tui_agent.policy.bash.loose_reading import PossibleCommands, loose_commands
 
 
 @rows(
@@ -78,9 +78,9 @@ def test_a_text_that_is_too_much_is_unreadable(text: str) -> None:
 
 
 def test_a_text_that_is_too_long_has_no_commands() -> None:
-    assert loose_commands("git push;" * 5_000) == LooseReading((), unreadable=True)
+    assert loose_commands("git push;" * 5_000) == PossibleCommands((), unreadable=True)
 
 
 def test_an_ordinary_text_is_readable() -> None:
     assert not loose_commands("for ((i=0;i<3;i++)); do ls; done").unreadable
-    assert loose_commands("") == LooseReading(())
+    assert loose_commands("") == PossibleCommands(())

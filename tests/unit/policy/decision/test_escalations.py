@@ -252,6 +252,6 @@ def test_escalations_come_in_their_order_and_only_ask() -> None:
     uses = [*pattern("*.txt"), *read("", below=True)]
     git = command("git", steered_by=("go.mod",))
     found = list(escalate(git, uses, every))
-    assert [finding.rule_id for finding in found] == [f"guard.{each.name}" for each in ESCALATIONS]
-    assert {finding.verdict for finding in found} == {"ask"}
+    assert [judgement.rule_id for judgement in found] == [f"guard.{each.name}" for each in ESCALATIONS]
+    assert {judgement.verdict for judgement in found} == {"ask"}
     assert not list(escalate(command("git"), uses, facts()))

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable
 
-from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
+from tui_agent.policy.interpreter.languages.protocol import ArgumentReport, Call
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 
@@ -27,7 +27,7 @@ def call(line: str, options: Iterable[str] = (), piped: Value | None = None) -> 
     )
 
 
-def lines(reading: ArgumentReading) -> list[str]:
+def lines(reading: ArgumentReport) -> list[str]:
     """The commands that a call runs; `?` stands for any text, and `...` behind a word for several."""
     return [" ".join(map(_show, words)) for words in reading.commands]
 

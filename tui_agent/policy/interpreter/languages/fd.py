@@ -15,7 +15,7 @@ from tui_agent.policy.catalog.catalog import built_in_catalog
 from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.interpreter.languages import found_names
 from tui_agent.policy.interpreter.languages.found_names import HERE, Names, fill_word
-from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
+from tui_agent.policy.interpreter.languages.protocol import ArgumentReport, Call
 from tui_agent.policy.interpreter.operands import Operands
 from tui_agent.policy.interpreter.options import ParsedCall, parse_call
 from tui_agent.policy.interpreter.reach import measure_reach
@@ -29,7 +29,7 @@ The groups are the letters clustered before it, its own letter or suffix, and an
 _PLACEHOLDER: Final = re.compile(r"\{(?:/|//|\.|/\.)\}|\{\{")
 
 
-def read_arguments(call: Call) -> ArgumentReading:
+def read_arguments(call: Call) -> ArgumentReport:
     """Interpret a call of fd from its arguments only."""
     reader = _Reader()
     reader.read(call.arguments)
@@ -71,7 +71,7 @@ class _Reader:
             else:
                 self._read_command(option, word.source, takewhile(lambda word: word.known != ";", left))
 
-    def result(self) -> ArgumentReading:
+    def result(self) -> ArgumentReport:
         """Interpret the words that `read` has separated."""
         parsed = parse_call(_entry(), self.own)
         if parsed.doubts:
@@ -87,7 +87,7 @@ class _Reader:
             prints = replace(prints, may_be_option=True)
         commands = tuple(self._filled_commands(starts, names))
         effects = found_names.effects_of_repeating(commands)
-        return ArgumentReading(files, effects, commands, prints, self.doubt)
+        return ArgumentReport(files, effects, commands, prints, self.doubt)
 
     def _read_command(self, option: re.Match[str], source: str, words: Iterable[Value]) -> None:
         """Read a command that fd runs: `words` are those after the option that starts the command, up to `;`."""

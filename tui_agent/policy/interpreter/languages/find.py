@@ -15,7 +15,7 @@ from tui_agent.policy.catalog.catalog import built_in_catalog
 from tui_agent.policy.catalog.model import Effect, Option
 from tui_agent.policy.interpreter.languages import found_names
 from tui_agent.policy.interpreter.languages.found_names import HERE, Names, fill_word, union_names
-from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
+from tui_agent.policy.interpreter.languages.protocol import ArgumentReport, Call
 from tui_agent.policy.interpreter.patterns import prefix_of
 from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 
@@ -24,7 +24,7 @@ _MAX_DEPTH: Final = 20
 """Limit for the nesting of brackets in the expression of a find call."""
 
 
-def read_arguments(call: Call) -> ArgumentReading:
+def read_arguments(call: Call) -> ArgumentReport:
     """Interpret a call of find from its arguments only."""
     expression = _Expression(call.arguments)
     expression.read()
@@ -73,7 +73,7 @@ class _Expression:
         if not self._actions:
             self._actions.append(_Action(_table()["-print"], names))
 
-    def result(self) -> ArgumentReading:
+    def result(self) -> ArgumentReport:
         """Interpret the words that `read` has parsed."""
         only = union_names(action.names for action in self._actions) or ()
         listed = [
@@ -84,7 +84,7 @@ class _Expression:
         effects = found_names.effects_of_repeating(commands).union(
             *(action.option.effects for action in self._actions)
         )
-        return ArgumentReading((*listed, *self._files), effects, commands, self._bound_output(), self._reason)
+        return ArgumentReport((*listed, *self._files), effects, commands, self._bound_output(), self._reason)
 
     def _bound_output(self) -> Value | None:
         kinds = {action.option.prints for action in self._actions if action.option.prints}

@@ -36,7 +36,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class ArgumentReading:
+class ArgumentReport:
     """The interpretation of a call of find, fd, xargs or test.
 
     `commands` are the words of the commands that the call runs, with names filled in. `prints` is the bound on the
@@ -54,4 +54,4 @@ class ArgumentReading:
 class ArgumentReader(Protocol):
     """A reader of the arguments of find, fd, xargs or test: an expression, or a command to start."""
 
-    def __call__(self, call: Call) -> ArgumentReading: ...
+    def __call__(self, call: Call) -> ArgumentReport: ...

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
-from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
+from tui_agent.policy.interpreter.languages.protocol import ArgumentReport, Call
 from tui_agent.policy.interpreter.report import FileUse, Value
 
 _FILE_TESTS: Final = frozenset(f"-{letter}" for letter in "efdsrwxLhbcpSgukOGN")
@@ -20,22 +20,22 @@ _JOINERS: Final = _FILE_COMPARISONS | _COMPARISONS | {"-a", "-o"}
 """Operators of a condition that stand between two operands."""
 
 
-def read_arguments(call: Call) -> ArgumentReading:
+def read_arguments(call: Call) -> ArgumentReport:
     """Interpret a call of `test`, `[` or `[[`. A closing bracket is one of its arguments."""
     words = list(call.arguments)
     double = bool(words) and words[-1].known == "]]"
     if words and words[-1].known in ("]", "]]"):
         words.pop()
     if any(word.many for word in words):
-        return ArgumentReading(doubt="it is not certain how many words are tested")
+        return ArgumentReport(doubt="it is not certain how many words are tested")
     # Only `[[` has `&&` and `||`.
     parts = groupby(words, lambda word: word.known in ("&&", "||"))
     terms = [_read_term(list(part), double=double) for joins, part in parts if not joins]
     doubt = next((term.doubt for term in terms if term.doubt), "")
-    return ArgumentReading(tuple(use for term in terms for use in term.files), doubt=doubt)
+    return ArgumentReport(tuple(use for term in terms for use in term.files), doubt=doubt)
 
 
-def _read_term(term: Sequence[Value], *, double: bool) -> ArgumentReading:
+def _read_term(term: Sequence[Value], *, double: bool) -> ArgumentReport:
     """Interpret one condition of `test`. The number of words decides whether a word is an operator or an operand.
 
     `double`: the condition is inside `[[ … ]]`, and contains neither `&&` nor `||`.
@@ -43,14 +43,14 @@ def _read_term(term: Sequence[Value], *, double: bool) -> ArgumentReading:
     while len(term) > 1 and term[0].known == "!" and not (len(term) == 3 and term[1].known in _JOINERS):
         term = term[1:]
     if len(term) == 1:
-        return ArgumentReading()
+        return ArgumentReport()
     operator = term[-2].known if len(term) in (2, 3) else None
     alone = len(term) == 2
     if operator in (_FILE_TESTS if alone else _FILE_COMPARISONS):
-        return ArgumentReading(_look_at((*term[:-2], *term[-1:])))
+        return ArgumentReport(_look_at((*term[:-2], *term[-1:])))
     if operator in (_TEXT_TESTS if alone else _EQUALITIES if double else _COMPARISONS):
-        return ArgumentReading()
-    return ArgumentReading(
+        return ArgumentReport()
+    return ArgumentReport(
         _look_at(term), doubt=f"it is not known what {' '.join(word.source for word in term)} tests"
     )
 

@@ -7,14 +7,14 @@ exclude each other raise a doubt.
 from dataclasses import replace
 
 from tui_agent.policy.interpreter.languages.found_names import effects_of_repeating, fill_word
-from tui_agent.policy.interpreter.languages.protocol import ArgumentReading, Call
+from tui_agent.policy.interpreter.languages.protocol import ArgumentReport, Call
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 _REPLACING = frozenset({"-I", "-i", "--replace"})
 _COUNTING = frozenset({"-n", "--max-args", "-L", "-l", "--max-lines"})
 
 
-def read_arguments(call: Call) -> ArgumentReading:
+def read_arguments(call: Call) -> ArgumentReport:
     """Interpret a call of xargs. The operands are the command to run; the default is `echo`."""
     given = {spelling for spelling, _ in call.options}
     names = _fed_names(call, given)
@@ -26,14 +26,14 @@ def read_arguments(call: Call) -> ArgumentReading:
     once = nested or given & {"-r", "--no-run-if-empty"}
     appended = ((*command, names),) if once else ((*command, names), command)
     if not replacing:
-        return ArgumentReading(effects=waits, commands=appended, doubt="xargs runs xargs" if nested else "")
+        return ArgumentReport(effects=waits, commands=appended, doubt="xargs runs xargs" if nested else "")
     mark = "{}" if replacing[-1][1] is None else replacing[-1][1].known
     name = replace(names, many=False)
     filled = tuple(fill_word(word, mark or "{}", name) for word in command)
     doubt = "" if mark and len(replacing) == 1 else "it is not certain which word xargs replaces"
     # Of options that exclude each other, GNU xargs uses the last, or appends the names as well.
     commands = (filled, *appended) if given & _COUNTING else (filled,)
-    return ArgumentReading(effects=waits, commands=commands, doubt=doubt)
+    return ArgumentReport(effects=waits, commands=commands, doubt=doubt)
 
 
 def _fed_names(call: Call, given: set[str]) -> Value:

@@ -147,7 +147,7 @@ class CompareHead(LinePane):
         rows += self._draw_figures(columns)
         return [*rows, *gap, self._draw_timelines(columns), *gap]
 
-    def _shown(self, columns: Columns) -> list[tuple[int, int, int]]:
+    def _visible_sides(self, columns: Columns) -> list[tuple[int, int, int]]:
         """Return (side, first column, width) of each visible side; side 0 is the left session, 1 the right one."""
         if not columns.both:
             return [(self.chosen, columns.left, columns.room(False))]
@@ -159,7 +159,7 @@ class CompareHead(LinePane):
         pieces: list[Piece] = [
             (columns.labels, room, [(label, self.style("t2"))] if len(label) <= room else [])
         ]
-        pieces += [(column, room, parts[side]) for side, column, room in self._shown(columns)]
+        pieces += [(column, room, parts[side]) for side, column, room in self._visible_sides(columns)]
         return join_pieces(columns.width, pieces, self.style(), self.looks.symbols.ellipsis)
 
     # -- names -----------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class CompareHead(LinePane):
         names: list[Piece] = []
         models: list[Piece] = []
         changes: list[Piece] = []
-        shown = self._shown(columns)
+        shown = self._visible_sides(columns)
         has_room = all(cells(self._model_parts(self.sides[number])) <= room for number, _, room in shown)
         for number, column, wide in shown:
             side, room = self.sides[number], wide - 2 * (columns.both and number == 0)
@@ -234,7 +234,9 @@ class CompareHead(LinePane):
         ms = self.moment.ms
         now = (final_sums(left), final_sums(right)) if ms is None else (sums_at(left, ms), sums_at(right, ms))
         # The bars of both sides have one scale, so that they can be compared.
-        bars = min(MAX_BAR, *(room - FIGURE_CELLS - NOTE_CELLS for _, _, room in self._shown(columns)))
+        bars = min(
+            MAX_BAR, *(room - FIGURE_CELLS - NOTE_CELLS for _, _, room in self._visible_sides(columns))
+        )
         rows = []
         for figure in build_figures(left, right, now):
             drawn = [self._draw_cell(cell, figure.most, bars) for cell in (figure.left, figure.right)]
@@ -266,7 +268,7 @@ class CompareHead(LinePane):
     # -- time ------------------------------------------------------------------------------------------------------
 
     def _draw_timelines(self, columns: Columns) -> Strip:
-        rooms = [room for _, _, room in self._shown(columns)]
+        rooms = [room for _, _, room in self._visible_sides(columns)]
         rooms = rooms if columns.both else rooms * 2
         # One scale for both: a cell is the same number of seconds on the left as on the right.
         scale = min(room / max(1.0, side.duration_ms) for room, side in zip(rooms, self.sides, strict=True))

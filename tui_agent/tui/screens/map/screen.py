@@ -379,14 +379,14 @@ class MapScreen(MapPage):
 
     def _choose(self, choice: RepoMapOptions) -> None:
         self.choice = choice
-        if self.context.connected:
+        if self.context.is_connected:
             self.context.submit(SetRepoMapOptions(options=choice))
         self.request_map()
 
     def switch_injection(self) -> None:
         """Switch between sending the map with the session's first message and sending it only when the model asks."""
         settings = self.context.state.settings
-        if settings is None or not self.context.connected:
+        if settings is None or not self.context.is_connected:
             self.say("No session yet. To start one without a map: --repo-map-mode off", "warning")
             return
         if settings.context_mode == "none":

@@ -13,7 +13,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import JsonRow, text_of
 from tui_agent.tui.screens.sessions.rendering import branch_mark, highlight
 from tui_agent.tui.screens.sessions.rows import Hit, Row, state_of
-from tui_agent.tui.text import clean, clean_line, fit, named, shorten_home
+from tui_agent.tui.text import clean, clean_line, fit, reveal_line, shorten_home
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts, FileCounts
 from tui_agent.tui.widgets.rows import Part, cells, part, state_mark, wrap
@@ -40,7 +40,7 @@ class PendingInput:
 
     def describe(self) -> str:
         """Return the waiting input in words; empty if nothing waits."""
-        words = [f"needs approval: {named(request)}" for request in self.approval]
+        words = [f"needs approval: {reveal_line(request)}" for request in self.approval]
         words += [f"asks: {clean_line(question)}" for question in self.question]
         words += [f"{format_count(len(self.queued), 'message')} queued"] if self.queued else []
         return "; ".join(words + (["a draft"] if self.draft else []))

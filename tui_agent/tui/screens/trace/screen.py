@@ -79,7 +79,10 @@ class TraceScreen(Page[int]):
     def follow(self) -> None:
         """Update the screen if the session has new spans or a turn is running."""
         view, progress = self.context.views.trace.view(), self.context.sessions.load_progress
-        if not self.is_changed(id(self.context.views), view.revision, progress) and not self.context.running:
+        if (
+            not self.is_changed(id(self.context.views), view.revision, progress)
+            and not self.context.is_running
+        ):
             return
         self.head.notice = part(progress, self.style("warning"))
         self.spans.set_view(view, self.context.app.clock())

@@ -75,7 +75,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         """Load the checkpoints again if there may be a new one."""
         views = self.context.views
         newest = max(views.files.view().last_seq, views.restore_seq)
-        if self.is_changed(newest, views.branches.view().moves, self.context.running):
+        if self.is_changed(newest, views.branches.view().moves, self.context.is_running):
             self.start_worker(self._read(), "checkpoints")
 
     async def _read(self) -> None:
@@ -153,7 +153,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         checkpoint = self.chosen
         if checkpoint is None:
             return
-        if self.context.running:
+        if self.context.is_running:
             self.say("A turn is running. You can revert when it has ended.", "warning")
             return
         target = _name(checkpoint) if checkpoint.part < 0 else f"after part {checkpoint.part}"

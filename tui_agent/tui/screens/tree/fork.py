@@ -65,7 +65,7 @@ async def _fork(context: AppContext, point: ForkPoint, say: Say, *, is_what_if: 
     result = await make_fork(context.ask, point, request)
     if not result.id:
         say(result.fault, "error")
-    elif context.running or context.sessions.under_way:
+    elif context.is_running or context.sessions.under_way:
         say(f"Forked. /sessions {result.id} opens the fork when the turn has ended.", "done")
     else:
         await context.app.close_screens()

@@ -61,7 +61,7 @@ class TreeScreen(Page[Node]):
     def follow(self) -> None:
         """Load the tree again after a message, an undo or the end of a turn."""
         branches = self.context.views.branches.view()
-        if self.is_changed(self.context.app.session_id, branches, self.context.running):
+        if self.is_changed(self.context.app.session_id, branches, self.context.is_running):
             self.start_worker(self._read(), "tree")
 
     async def _read(self) -> None:
@@ -98,7 +98,7 @@ class TreeScreen(Page[Node]):
         if node is None:
             return
         branch = node.branch
-        if self.context.running:
+        if self.context.is_running:
             self.say("A turn is running. You can switch branches when it has ended.", "warning")
         elif branch.session != self.context.app.session_id:
             self.leave()
@@ -149,7 +149,7 @@ class TreeScreen(Page[Node]):
         key = self.key_map.key_of("tree_what_if")
         if message is None:
             self.say("There is no message here to repeat.", "warning")
-        elif self.context.running:
+        elif self.context.is_running:
             self.say(f"A turn is running. You can use {key} when it has ended.", "warning")
         else:
             point = replace(self._fork_point(node), at_seq=message.result.seq)

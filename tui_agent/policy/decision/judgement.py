@@ -1,6 +1,6 @@
-"""The finding: one verdict about a tool call, and the choice of the deciding one.
+"""The judgement: one verdict about a tool call, and the choice of the deciding one.
 
-Invariant: the order of findings does not matter: deny wins over ask, ask over allow. No finding at all means ask.
+Invariant: the order of judgements does not matter: deny wins over ask, ask over allow. No judgement at all means ask.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _RANK: dict[Verdict, int] = {"deny": 0, "ask": 1, "allow": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Judgement:
     """One verdict about a tool call, with its origin (`rule_id`) and a reason, which is a clause.
 
     `risk` is a sentence for the approval.
@@ -43,20 +43,20 @@ class Finding:
 
     @property
     def is_concealed(self) -> bool:
-        """True if the finding is about characters of the call that a person cannot see or may misread."""
+        """True if the judgement is about characters of the call that a person cannot see or may misread."""
         return self.rule_id.startswith("unseen")
 
     def sort_key(self) -> tuple[int, bool, bool, bool, str, str]:
-        """Return a key that sorts the deciding finding first: deny before ask before allow.
+        """Return a key that sorts the deciding judgement first: deny before ask before allow.
 
-        Among denials guards come first, then findings with a risk, then rules.
+        Among denials guards come first, then judgements with a risk, then rules.
         """
         lifted = self.verdict == "deny" and not self.is_guard
         return (_RANK[self.verdict], lifted, not self.risk, not self.is_rule, self.rule_id, self.reason)
 
 
-def strongest(findings: Sequence[Finding]) -> Finding:
-    """Return the finding that decides the call. Without findings, the verdict is *ask*."""
-    if not findings:
-        return Finding("ask", "no-rule", "it is not known what this does", default_no=True)
-    return min(findings, key=Finding.sort_key)
+def strongest(judgements: Sequence[Judgement]) -> Judgement:
+    """Return the judgement that decides the call. Without judgements, the verdict is *ask*."""
+    if not judgements:
+        return Judgement("ask", "no-rule", "it is not known what this does", default_no=True)
+    return min(judgements, key=Judgement.sort_key)
