@@ -24,7 +24,7 @@ from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.engine.compaction.circuit_breaker import MAX_SAME_CALLS, MIN_REQUESTS_BETWEEN, TIGHT_HINT
 from tui_agent.engine.compaction.compactor import LOOP_HINT, LOOP_MESSAGE
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.commands import ContinueTurn, Steer, SubmitPrompt
+from tui_agent.protocol.commands import ContinueTurn, SetBudgets, Steer, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, ContextReduced, ContextStuck
 from tui_agent.protocol.events.turn import TurnFinished
@@ -79,8 +79,9 @@ async def test_a_circle_goes_on_over_runs_and_turns_without_new_words(tmp_path: 
         folder, model = tmp_path / name, Worker(asks_for(ROUND, FAR))
         folder.mkdir()
         for runs in range(1, 12):
-            few = Budgets(max_iterations=len(ROUND) + 4)
-            async with running(folder, [], [Output()], shrinking=limits, budgets=few) as bench:
+            few = Budgets(max_iterations=(len(ROUND) + 4) * runs)
+            async with running(folder, [], [Output()], shrinking=limits) as bench:
+                bench.submit(SetBudgets(budgets=few))
                 bench.use(model)
                 told = bench.kinds().count("turn.finished")
                 bench.submit(SubmitPrompt(text=TASK) if runs == 1 else ContinueTurn())
@@ -96,8 +97,9 @@ async def test_summaries_are_as_far_apart_in_a_later_run(tmp_path: Path) -> None
     """The task leaves little room for work beside it."""
     model = Worker([call(("output", f'{{"words":"new {at}"}}')) for at in range(FAR)])
     for runs in range(4):
-        few = Budgets(max_iterations=6)
-        async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES, budgets=few) as bench:
+        few = Budgets(max_iterations=6 * (runs + 1))
+        async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:
+            bench.submit(SetBudgets(budgets=few))
             model_of(bench, model, 9_000)
             told = bench.kinds().count("turn.finished")
             bench.submit(SubmitPrompt(text=task_of(280)) if runs == 0 else ContinueTurn())

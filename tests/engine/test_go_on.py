@@ -13,7 +13,15 @@ from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.trace.timeline import build_timeline
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.ports.model import ModelChunk, ModelFault
-from tui_agent.protocol.commands import ContinueTurn, Interrupt, Redo, RunUserShell, SubmitPrompt, Undo
+from tui_agent.protocol.commands import (
+    ContinueTurn,
+    Interrupt,
+    Redo,
+    RunUserShell,
+    SetBudgets,
+    SubmitPrompt,
+    Undo,
+)
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.messages import ToolMessage, UserMessage
@@ -66,6 +74,7 @@ async def test_it_goes_on_behind_results_where_a_limit_stopped_it(tmp_path: Path
     limit = Budgets(max_iterations=1)
     async with running(tmp_path, [call(ECHO), say("Done.")], [EchoTool()], budgets=limit) as bench:
         assert (await turn(bench, SubmitPrompt(text="go"))).reason == "iteration_limit"
+        bench.submit(SetBudgets(budgets=Budgets()))
         assert (await turn(bench, ContinueTurn())).reason == "finished"
         assert isinstance(bench.model.requests[-1].messages[-1], ToolMessage)
         assert bench.kinds().count("user.message") == 1

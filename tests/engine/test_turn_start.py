@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.engine.harness import Bench, running, say
 from tests.engine.test_rewind import files, go, shell, told, tools, turn, write
-from tui_agent.protocol.commands import ContinueTurn, Redo, Revert, Undo
+from tui_agent.protocol.commands import ContinueTurn, Redo, Revert, SetBudgets, Undo
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.settings import Budgets
@@ -132,6 +132,7 @@ async def test_a_turn_that_goes_on_without_a_message_has_a_start_of_its_own(tmp_
         await turn(bench, "first")
         place(tmp_path).write_text("mine\n")
         ended = bench.kinds().count("turn.finished")
+        bench.submit(SetBudgets(budgets=Budgets()))
         bench.submit(ContinueTurn())
         await bench.until("turn.finished", ended + 1)
         await go(bench, Undo())

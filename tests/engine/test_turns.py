@@ -319,9 +319,18 @@ async def test_a_limit_of_parts_ends_the_turn_before_the_next_model_call(tmp_pat
 @pytest.mark.parametrize(
     ("budgets", "said"),
     [
-        (Budgets(max_iterations=1), "Stopped at 1 iteration, the limit for one turn."),
-        (Budgets(max_iterations=2), "Stopped at 2 iterations, the limit for one turn."),
-        (Budgets(max_parts=1), "Stopped at 1 message part, the limit for one turn."),
+        (
+            Budgets(max_iterations=1),
+            "Stopped at 1 iteration, the limit of this session. --max-iterations raises it.",
+        ),
+        (
+            Budgets(max_iterations=2),
+            "Stopped at 2 iterations, the limit of this session. --max-iterations raises it.",
+        ),
+        (
+            Budgets(max_parts=1),
+            "Stopped at 1 message part, the limit of this session. --max-parts raises it.",
+        ),
     ],
 )
 async def test_a_limit_is_named_in_the_number_that_it_is(tmp_path: Path, budgets: Budgets, said: str) -> None:

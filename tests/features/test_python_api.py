@@ -59,7 +59,7 @@ async def test_a_turn_that_does_not_finish_raises_its_reason(tmp_path: Path, mod
     async with open_session(
         tmp_path / "work", model=model, data_dir=tmp_path / "data", max_iterations=1
     ) as session:
-        with pytest.raises(TuiAgentError, match="the limit for one turn"):
+        with pytest.raises(TuiAgentError, match="the limit of this session"):
             await session.ask("Write it.")
         with pytest.raises(UsageError):
             await session.ask("  ")

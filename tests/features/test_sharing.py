@@ -210,15 +210,15 @@ def test_the_trace_measures_output_context_and_distances(call: Call, tmp_path: P
     assert (found["ok"], blob.name[:12] in " ".join(found["problems"])) == (False, True)
 
 
-def test_a_limit_of_parts_ends_the_turn_there_and_the_next_turn_counts_anew(
+def test_a_limit_of_parts_counts_over_the_session_and_a_used_up_one_stops_at_once(
     call: Call, tmp_path: Path
 ) -> None:
     script = ("-m", f"scripted:{tmp_path / 's.yaml'}", "--policy", "bypass")
     found = []
-    for more in ((), ("--continue",)):
-        status, out, _ = call("run", "go", *script, "--max-parts", "3", "--stream", "--json", *more)
+    for more in (("--max-parts", "3"), ("--continue",), ("--continue", "--max-parts", "6")):
+        status, out, _ = call("run", "go", *script, "--stream", "--json", *more)
         found.append((status, [row["part"] for row in rows(out)]))
-    assert found == [(3, [0, 1, 2]), (0, [3, 4, 5])]
+    assert found == [(3, [0, 1, 2]), (3, []), (0, [3, 4, 5])]
 
 
 @pytest.mark.slow

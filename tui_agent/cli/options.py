@@ -16,7 +16,6 @@ from tui_agent.errors import UsageError
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 POLICIES = ("plan", "ask", "accept-edits", "bypass")
 CONTEXT_MODES = ("none", "pack", "memory")
-HEADLESS_SECONDS = 7200.0
 
 
 class Parser(argparse.ArgumentParser):
@@ -123,21 +122,23 @@ def add_session(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Add the options for limits that end a turn."""
-    group = parser.add_argument_group("limits")
+    """Add the options for the limits of a session."""
+    group = parser.add_argument_group("limits of the whole session")
     group.add_argument(
         "--max-parts",
         metavar="N",
         type=count,
-        help="stop a turn after N parts (reasoning, text, calls, results)",
+        help="stop after N parts (reasoning, text, calls, results)",
     )
-    group.add_argument("--max-turns", metavar="N", type=count, help="stop after N turns of the session")
-    group.add_argument("--max-iterations", metavar="N", type=count, help="stop a turn after N model requests")
+    group.add_argument("--max-turns", metavar="N", type=count, help="stop after N turns")
+    group.add_argument(
+        "--max-iterations", metavar="N", type=count, help="stop after N iterations, delegates included"
+    )
     group.add_argument(
         "--timeout-seconds",
         metavar="N",
         type=amount,
-        help=f"stop a turn after N seconds (default without the app: {HEADLESS_SECONDS:.0f})",
+        help="stop when turns have run for N seconds (default without the app: 7200)",
     )
     group.add_argument(
         "--max-cost",
@@ -258,8 +259,6 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         for field in fields(SessionOptions)
         if values.get(field.name) is not None
     }
-    if not interactive:
-        given.setdefault("timeout_seconds", HEADLESS_SECONDS)
     if data_dir:
         given["data_dir"] = data_dir.expanduser().resolve()
     if values.get("trust_project"):

@@ -135,7 +135,7 @@ def _turn_limit_refusal(state: SessionStateView, running: bool) -> Refusal | Non
     budgets = state.settings.budgets if state.settings is not None else None
     if budgets is None or budgets.max_turns is None or running:
         return None
-    if state.turn >= budgets.max_turns:
+    if state.used.turns >= budgets.max_turns:
         turns = "one turn" if budgets.max_turns == 1 else f"{budgets.max_turns} turns"
         return Refusal(
             f"This session has reached its limit of {turns}.", "Start another one with /new.", "turn_limit"

@@ -9,24 +9,26 @@ from tui_agent.units import format_cost
 def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
     """Return the reached limit with a sentence for the user, or None.
 
-    Message parts and iterations are counted per turn, cost per session. The time limit is not checked here: a cancel
-    scope enforces it.
+    A delegate has its own limit of iterations, in addition to the session's. The time limit is not checked here: a
+    cancel scope enforces it.
     """
+    if state.own_iteration_limit is not None and state.local_iteration >= state.own_iteration_limit:
+        return "iteration_limit", f"Stopped at {format_count(state.own_iteration_limit, 'iteration')}."
     if state.settings is None:
         return None
-    budgets = state.settings.budgets
-    if budgets.max_parts is not None and state.parts - state.turn_start_part >= budgets.max_parts:
-        return (
-            "part_limit",
-            f"Stopped at {format_count(budgets.max_parts, 'message part')}, the limit for one turn.",
-        )
-    cost = state.totals.cost_usd
-    if budgets.max_cost_usd is not None and cost is not None and cost >= budgets.max_cost_usd:
-        amount = format_cost(cost, digits=2)
-        return "cost_limit", f"Stopped at {amount}, the limit of this session. /cost raises it."
-    if budgets.max_iterations is not None and state.turn_iterations >= budgets.max_iterations:
+    budgets, used = state.settings.budgets, state.used
+    if budgets.max_parts is not None and used.parts >= budgets.max_parts:
+        parts = format_count(budgets.max_parts, "message part")
+        return "part_limit", f"Stopped at {parts}, the limit of this session. --max-parts raises it."
+    if budgets.max_cost_usd is not None and used.cost_usd >= budgets.max_cost_usd:
+        cost = format_cost(used.cost_usd, digits=2)
+        return "cost_limit", f"Stopped at {cost}, the limit of this session. /cost raises it."
+    if budgets.max_iterations is not None and used.iterations >= budgets.max_iterations:
         iterations = format_count(budgets.max_iterations, "iteration")
-        return "iteration_limit", f"Stopped at {iterations}, the limit for one turn."
+        return (
+            "iteration_limit",
+            f"Stopped at {iterations}, the limit of this session. --max-iterations raises it.",
+        )
     return None
 
 

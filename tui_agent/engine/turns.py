@@ -242,14 +242,18 @@ class Turns:
     ) -> Outcome:
         settings = self._parts.recorder.state.settings
         limit = settings.budgets.timeout_seconds if settings is not None else None
+        remaining = None if limit is None else max(0.0, limit - self._parts.recorder.state.used.seconds)
         scope = self.scope
         outcome: Outcome | None = None
-        with scope, anyio.move_on_after(limit) as clock_scope:
+        with scope, anyio.move_on_after(remaining) as clock_scope:
             outcome = await self._run_supervised(turn, addressed, continues=continues)
         if outcome is not None:
             return outcome
         if clock_scope.cancelled_caught and not scope.cancel_called:
-            return Outcome("time_limit", f"Stopped after {limit:g} s, the time limit of a turn.")
+            return Outcome(
+                "time_limit",
+                f"Stopped after {limit:g} s, the limit of this session. --timeout-seconds raises it.",
+            )
         return Outcome("interrupted")
 
     async def _run_supervised(

@@ -64,9 +64,9 @@ class ModelInfo(FrozenModel):
 
 
 class Budgets(FrozenModel):
-    """Limits that end a turn; None means no limit.
+    """Limits of a session, delegates included; None means no limit. A fork counts from the event at which it starts.
 
-    `timeout_seconds` limits one turn, `max_cost_usd` the whole session.
+    `timeout_seconds` limits the time during which turns run. A limit ends the running turn, and each later one at once.
     """
 
     max_parts: int | None = Field(None, gt=0)
@@ -74,6 +74,16 @@ class Budgets(FrozenModel):
     max_turns: int | None = Field(None, gt=0)
     timeout_seconds: float | None = Field(None, gt=0)
     max_cost_usd: float | None = Field(None, gt=0)
+
+
+class BudgetUse(FrozenModel):
+    """The part of a session's `Budgets` that is used up. What a revert took back stays used."""
+
+    parts: int = 0
+    iterations: int = 0
+    turns: int = 0
+    seconds: float = 0.0
+    cost_usd: float = 0.0
 
 
 class RepoMapOptions(FrozenModel):

@@ -9,6 +9,8 @@ from tui_agent.wiring.startup_context import StartupContext
 
 CLIENTS_WITH_MODEL_CHOICE = ("app", "web", "editor")
 """Clients (kinds of user interface) in which the user can choose another model while the session is open."""
+HEADLESS_SECONDS = 7200.0
+"""Time for which the turns of a session may run without the app, unless a limit is set."""
 
 
 def build_settings(base: StartupContext, models: ModelFactory) -> SessionSettings:
@@ -26,8 +28,14 @@ def build_settings(base: StartupContext, models: ModelFactory) -> SessionSetting
         agent=config.agent,
         context_mode=config.context_mode,
         repo_map=config.repo_map,
-        budgets=config.budgets,
+        budgets=_limit_time(base, config.budgets, 0.0),
     )
+
+
+def _limit_time(base: StartupContext, budgets: Budgets, used: float) -> Budgets:
+    if base.options.client != "headless" or budgets.timeout_seconds is not None:
+        return budgets
+    return budgets.model_copy(update={"timeout_seconds": used + HEADLESS_SECONDS})
 
 
 def _resolve(
@@ -76,8 +84,10 @@ def apply_options(base: StartupContext, recorder: Recorder, settings: SessionSet
     changed = {key for key, value in requested if value is not None}
     if known.model.provider == NO_MODEL:
         changed.add("model")
-    if settings.budgets != Budgets():
-        changed.add("budgets")
+    configured = base.config.budgets.model_dump(exclude_none=True)
+    budgets = _limit_time(base, known.budgets.model_copy(update=configured), recorder.state.used.seconds)
+    settings = settings.model_copy(update={"budgets": budgets})
+    changed.add("budgets")
     for key in sorted(changed):
         if getattr(settings, key) != getattr(known, key):
             record_setting(recorder, key, known, settings)

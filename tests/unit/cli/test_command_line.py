@@ -50,7 +50,6 @@ def test_nothing_said_leaves_everything_to_the_configuration(tmp_path: Path) -> 
         cwd_given=True,
         client="headless",
         interactive=False,
-        timeout_seconds=options.HEADLESS_SECONDS,
     )
 
 

@@ -27,6 +27,8 @@ from tui_agent.protocol.events.session import (
     RunFinished,
     RunResumed,
     RunStarted,
+    SessionForked,
+    SessionHeadMoved,
     SessionStarted,
     SettingsChanged,
 )
@@ -43,8 +45,8 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
-from tui_agent.protocol.ids import AgentId, CallId, RequestId, RunId
-from tui_agent.protocol.settings import AgentState, SessionSettings
+from tui_agent.protocol.ids import AgentId, CallId, RequestId, RunId, SessionId
+from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
 
 
 class Fold:
@@ -134,9 +136,29 @@ def test_a_turn_sums_from_its_own_start() -> None:
         delegate,
         responded("r2", "y", first_part=1),
     )
-    assert (view.turn_start_part, view.turn_iterations, view.turn_cost_usd) == (1, 1, 0.5)
+    assert (view.turn_iterations, view.turn_cost_usd) == (1, 0.5)
     assert (view.totals.cost_usd, view.turn_totals.input_tokens, view.totals.input_tokens) == (1.0, 100, 200)
     assert view.last_turn_end == "finished"
+
+
+def test_budgets_count_over_turns_and_delegates_survive_a_revert_and_start_anew_in_a_fork() -> None:
+    fold = opened()
+    fold.tell(
+        TurnStarted(turn=1),
+        IterationStarted(iteration=1, local_iteration=1),
+        responded("r1", "x"),
+        IterationStarted(iteration=2, local_iteration=1, delegate_level=1),
+        responded("r2", "y", first_part=1),
+        TurnFinished(turn=1, reason="finished", duration_ms=1500),
+    )
+    used = BudgetUse(parts=2, iterations=2, turns=1, seconds=1.5, cost_usd=1.0)
+    assert fold.fold.view().used == used
+    moved = SessionHeadMoved(to_seq=0, from_seq=6, reason="undo", parts=2, turn=1, iteration=2, used=used)
+    assert opened().tell(moved).used == used
+    forked = SessionForked(parent_session=SessionId("s"), at_seq=6, parent_crc="0")
+    assert fold.tell(forked).used == BudgetUse()
+    after = fold.tell(TurnStarted(turn=2), responded("r3", "z", first_part=2))
+    assert (after.used.parts, after.used.turns, after.parts, after.turn) == (1, 1, 3, 2)
 
 
 def test_queue_and_steering_are_kept_until_they_are_used() -> None:

@@ -276,6 +276,7 @@ class Rewind:
                 turn=before.turn,
                 iteration=before.iteration,
                 agents=before.delegate_count,
+                used=before.used,
                 run_id=before.run_id,
                 hunk=hunk,
             )

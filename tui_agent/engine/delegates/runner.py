@@ -328,7 +328,7 @@ class Brief(BaseMiddleware):
             return await call_next(request)
         request = replace(request, max_tokens=min(request.max_tokens, self._max_tokens))
         state = self._state()
-        limit = state.settings.budgets.max_iterations if state.settings is not None else None
+        limit = state.own_iteration_limit
         if limit is not None and 1 < limit <= state.local_iteration:
             note = UserMessage(
                 content=(TextContent(text=LAST_ANSWER_NOTE),), seq=state.seq, origin="transient"

@@ -136,7 +136,8 @@ def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinish
 @_HANDLERS.on(TurnStarted)
 def _on_turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> None:
     draft.turn, draft.turn_running, draft.turn_started_at = payload.turn, True, ev.time
-    draft.turn_start_part, draft.turn_iterations = draft.parts, 0
+    draft.turn_iterations = 0
+    draft.use_budget(turns=1)
     draft.turn_totals, draft.pending_prompt = Totals(), None
     draft.repeated_call, draft.repeat_count = "", 0
     draft.fork_changes, draft.head_moved = None, False
@@ -145,6 +146,7 @@ def _on_turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> None:
 @_HANDLERS.on(TurnFinished)
 def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None:
     draft.turn_running, draft.last_turn_end, draft.phase = False, payload.reason, "idle"
+    draft.use_budget(seconds=payload.duration_ms / 1000)
     _return_to(draft, MAIN_AGENT)
     draft.permissions.clear()
     draft.questions.clear()
@@ -165,6 +167,7 @@ def _on_iteration_started(draft: Draft, ev: Envelope, payload: IterationStarted)
     elif ev.agent == MAIN_AGENT:
         draft.main_local_iteration, draft.own_iteration = payload.local_iteration, payload.iteration
     draft.turn_iterations += payload.delegate_level == 0
+    draft.use_budget(iterations=1)
 
 
 @_HANDLERS.on(IterationFinished)
@@ -196,7 +199,7 @@ def _on_model_requested(draft: Draft, ev: Envelope, payload: ModelRequested) -> 
 @_HANDLERS.on(ModelResponded)
 def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> None:
     agent = draft.open_requests.pop(payload.request_id, ev.agent)
-    draft.parts = max(draft.parts, payload.first_part + len(payload.parts))
+    draft.count_parts(payload.first_part + len(payload.parts))
     for part in payload.parts:
         if isinstance(part, ToolCallPart):
             draft.arguments[part.call_id] = part.arguments
@@ -242,7 +245,7 @@ def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> None
     if draft.fork_changes is not None and payload.call_id == draft.fork_changes.call_id:
         draft.clear_fork_changes("call_id", "result")
     if payload.part is not None:
-        draft.parts = max(draft.parts, payload.part + 1)
+        draft.count_parts(payload.part + 1)
     if payload.artifact is not None:
         draft.artifacts[payload.artifact.id] = payload.artifact
     if payload.status in ("failed", "invalid", "lost"):

@@ -32,7 +32,7 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.ids import MAIN_AGENT
-from tui_agent.protocol.settings import SessionSettings
+from tui_agent.protocol.settings import BudgetUse, SessionSettings
 
 LIFECYCLE_HANDLERS: Handlers[Draft] = Handlers()
 
@@ -47,6 +47,7 @@ def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> 
 def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
     """Use the fork's own folder, if there is one, and drop the queue. The parent session sends the queued messages."""
     draft.queue.clear()
+    draft.used = BudgetUse()
     draft.workspace, draft.is_fork = payload.changes.workspace or draft.workspace, True
     draft.fork_changes, draft.clean = payload.changes, True
     draft.uncheckpointed, draft.crash_time = {}, None
@@ -111,7 +112,7 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
     """Return to the state at an earlier event, but keep the counters. Queued messages wait until the user continues."""
     draft.parts, draft.turn = max(draft.parts, payload.parts), max(draft.turn, payload.turn)
     draft.iteration = max(draft.iteration, payload.iteration)
-    draft.delegate_count = max(draft.delegate_count, payload.agents)
+    draft.delegate_count, draft.used = max(draft.delegate_count, payload.agents), payload.used
     draft.run_id, draft.clean, draft.pending_prompt = payload.run_id or draft.run_id, False, None
     if not draft.turn_running:
         draft.last_turn_end, draft.head_moved, draft.phase = "interrupted", True, "idle"

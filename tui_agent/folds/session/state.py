@@ -23,7 +23,7 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, JobId, RequestId, RunId
 from tui_agent.protocol.parts import Usage, add_cost
-from tui_agent.protocol.settings import AgentState, SessionSettings
+from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
 
 
 @dataclass(slots=True)
@@ -50,7 +50,6 @@ class Draft:
     turn: int = 0
     turn_running: bool = False
     turn_started_at: float | None = None
-    turn_start_part: int = 0
     turn_iterations: int = 0
     last_turn_end: TurnEnd | None = None
     head_moved: bool = False
@@ -60,7 +59,9 @@ class Draft:
     own_iteration: int = 0
     local_iteration: int = 0
     delegate_level: int = 0
+    own_iteration_limit: int | None = None
     parts: int = 0
+    used: BudgetUse = field(default_factory=BudgetUse)
     repeated_call: str = ""
     repeat_count: int = 0
     last_error: str = ""
@@ -117,6 +118,31 @@ class Draft:
             self.delegates[agent] = self.delegates[agent].with_usage(usage, cost)
         self.totals = _add_usage(self.totals, usage, cost)
         self.turn_totals = _add_usage(self.turn_totals, usage, cost)
+        self.use_budget(cost_usd=cost or 0.0)
+
+    def count_parts(self, count: int) -> None:
+        """Set the number of parts of the session, unless it is larger already."""
+        self.use_budget(parts=max(0, count - self.parts))
+        self.parts = max(self.parts, count)
+
+    def use_budget(
+        self,
+        *,
+        parts: int = 0,
+        iterations: int = 0,
+        turns: int = 0,
+        seconds: float = 0.0,
+        cost_usd: float = 0.0,
+    ) -> None:
+        """Add amounts to what the session has used of its budgets."""
+        used = self.used
+        self.used = BudgetUse(
+            parts=used.parts + parts,
+            iterations=used.iterations + iterations,
+            turns=used.turns + turns,
+            seconds=used.seconds + seconds,
+            cost_usd=used.cost_usd + cost_usd,
+        )
 
     def clear_fork_changes(self, *fields: str) -> None:
         """Remove these fields from the fork's changes, because they were applied or replaced."""

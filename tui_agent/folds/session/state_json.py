@@ -23,13 +23,7 @@ def state_to_json(state: SessionStateView) -> JsonMap:
     plain |= {name: getattr(state, name) for name in ("almost_stuck", "turn_cost_usd")}
     plain["open_questions"] = list(state.open_questions)
     plain["confirmation_mode"] = state.asks_before_acting
-    plain["budget"] = {
-        **budgets,
-        "parts_used": state.parts - state.turn_start_part,
-        "iterations_used": state.turn_iterations,
-        "turns_used": state.turn,
-        "cost_used_usd": state.totals.cost_usd,
-    }
+    plain["budget"] = {**budgets, "used": state.used.model_dump()}
     plain["file_summaries"] = {
         path: f"{'fully read' if read_file.complete else 'partly read'}, content {read_file.digest[:12]}"
         for path, read_file in state.read_files.items()

@@ -28,7 +28,7 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, RunId
 from tui_agent.protocol.parts import Content, ImageContent
-from tui_agent.protocol.settings import AgentState, SessionSettings
+from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
 
 COMPACTING_REASON = "summarising"
 """State reason of an agent whose history is being compacted."""
@@ -133,7 +133,6 @@ class SessionStateView:
     turn: int = 0
     turn_running: bool = False
     turn_started_at: float | None = None
-    turn_start_part: int = 0
     turn_iterations: int = 0
     last_turn_end: TurnEnd | None = None
     head_moved: bool = False
@@ -154,8 +153,12 @@ class SessionStateView:
     main_local_iteration: int = 0
     """The main agent's own iteration count, also while a delegate works."""
     delegate_level: int = 0
+    own_iteration_limit: int | None = None
+    """In a delegate's view: the limit of its local iterations."""
     parts: int = 0
     """The number of message parts so far, which is also the index of the next part."""
+    used: BudgetUse = field(default_factory=BudgetUse)
+    """The part of the budgets that is used up."""
     repeated_call: str = ""
     """The digest of the newest finished call's name, arguments and result content (`call_digest`)."""
     repeat_count: int = 0
@@ -296,7 +299,6 @@ class SessionStateView:
             "model": delegate.model,
             "policy": delegate.policy or self.settings.policy,
             "agent": "default",
-            "budgets": self.settings.budgets.model_copy(update={"max_iterations": delegate.max_iterations}),
         }
         return replace(
             self,
@@ -306,7 +308,7 @@ class SessionStateView:
             own_iteration=delegate.iteration,
             local_iteration=delegate.local_iteration,
             delegate_level=delegate.level,
-            turn_iterations=delegate.local_iteration,
+            own_iteration_limit=delegate.max_iterations,
             start_seq=delegate.start_seq,
             session_context="",
             agent_instructions=delegate.instructions,

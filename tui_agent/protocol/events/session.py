@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from tui_agent.protocol.base import FrozenModel, LongText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import CallId, RunId, SessionId
-from tui_agent.protocol.settings import ContextMode, Effort, ModelInfo, SessionSettings
+from tui_agent.protocol.settings import BudgetUse, ContextMode, Effort, ModelInfo, SessionSettings
 
 
 class SessionStarted(Payload):
@@ -90,7 +90,7 @@ class SessionHeadMoved(Payload):
 
     The envelope's `parent` of this event is `to_seq` itself. `from_seq` is the previous end of the branch, so that the
     move can be undone. `parts`, `turn`, `iteration` and `agents` (delegates started) are the session's counts so far,
-    so that no number is used twice. `files` is True if the workspace is restored too (`checkpoint.restored` follows).
+    so that no number is used twice; `used` stays used. `files` is True if the workspace is restored too (`checkpoint.restored` follows).
     With the reasons `hunk` and `files`, only files changed: `to_seq` is the event just before, and `from_seq` the event
     before the changes. `hunk` is the reverted hunk. `redone` is the reason of the move that a redo undoes.
     """
@@ -105,6 +105,7 @@ class SessionHeadMoved(Payload):
     turn: int = 0
     iteration: int = 0
     agents: int = 0
+    used: BudgetUse = BudgetUse()
     run_id: RunId | None = None
     hunk: RevertedHunk | None = None
 

@@ -185,7 +185,7 @@ def _limits(context: AppContext) -> str:
         (budgets.max_parts, "parts"),
         (budgets.max_iterations, "iterations"),
         (budgets.max_turns, "turns"),
-        (budgets.timeout_seconds, "s a turn"),
+        (budgets.timeout_seconds, "s"),
     )
     texts = [f"{value:g} {unit}" for value, unit in limits if value is not None]
     if budgets.max_cost_usd is not None:
