@@ -10,7 +10,7 @@ from tui_agent.lazy_import import load_module
 
 
 def main() -> int:
-    """Serve one session and return the exit status. Load nothing before the options are there."""
+    """Serve one session and return the exit status. Nothing else is loaded until the options have arrived."""
     select.select([sys.stdin], [], [])
     status: int = load_module("tui_agent.wiring.engine_main").main()
     return status

@@ -127,9 +127,9 @@ def _split_name(name: str) -> tuple[str, str]:
 
 
 def default_pair(store: SessionStore, name: str) -> tuple[str, str]:
-    """Return the names of a session and of its parent, or else of its newest fork, the older session first.
+    """Return the names of a session and its parent; without a parent, of the session and its newest fork.
 
-    Raises `UsageError` if the session has neither parent nor fork.
+    The older session comes first. Raises `UsageError` if the session has neither parent nor fork.
     """
     folder = store.find(_split_name(name)[0])
     origin = read_origin(folder)

@@ -156,7 +156,7 @@ def drop_output() -> None:
 
 
 def format_error(error: BaseException) -> str:
-    """Return one line with an error and the advice on what to do about it."""
+    """Return one line with an error and the advice for it."""
     if isinstance(error, TuiAgentError):
         text = str(error)
     elif is_output_fault(error):

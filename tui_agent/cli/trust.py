@@ -28,7 +28,7 @@ examples:
 STANDING_TEXTS = {
     "nothing": "has no files that change what tui-agent does or runs",
     "trusted": "is trusted with its current files",
-    "without": "is used without its own files, as you decided",
+    "without": "is used without these files, as you decided",
     "open": "is not trusted",
 }
 

@@ -50,9 +50,10 @@ def locate_repository(root: Path) -> Repository | None:
 
 
 def list_own_files(root: Path, *, timeout_s: float = TIMEOUT_S) -> list[str] | None:
-    """Return the files that git tracks, and those that it neither tracks nor ignores and that are not generated.
+    """Return the tracked files, and the untracked files that are neither ignored nor generated.
 
-    Folders that git lists but does not enter have no `/` at their end. Returns None where `query_git` does.
+    A folder that git lists but does not enter has no `/` at the end of its name. Returns None if there is no repository
+    or git fails.
     """
     output = query_git(root, "ls-files", "-z", "-t", "-co", "--exclude-standard", timeout_s=timeout_s)
     if output is None:

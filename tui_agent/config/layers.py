@@ -292,7 +292,7 @@ def _as_written(loc: Sequence[int | str], tree: object) -> list[str]:
 
 
 def _find_line(text: str, loc: list[str]) -> int | None:
-    """Return the number of the line that sets a key, or of the line nearest to it, in or after its table's header."""
+    """Return the number of the line that sets a key; if none does, of the nearest line in or after its table."""
     if not loc:
         return None
     table = ""

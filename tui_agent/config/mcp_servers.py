@@ -77,7 +77,7 @@ def _read_entry(name: str, source: str, fields: object) -> McpServer:
 
 
 def _checked(server: McpServer, variables: Mapping[str, str]) -> McpServer:
-    """Return the server with its variables in place, or with the fault that keeps it from being used."""
+    """Return the server with its variables replaced, or with a `fault` if it cannot be used."""
     table = server.table
     if not _NAME.fullmatch(server.name) and not server.fault:
         return replace(server, fault="its name must have letters, digits, - and _ only, at most 40")

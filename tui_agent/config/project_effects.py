@@ -76,7 +76,7 @@ def refusal_of_settings(settings: Mapping[str, object]) -> str:
 
 
 def refusal_of_files(files: ProjectFiles) -> str:
-    """Return the reason why a project may not have its configuration file as it is.
+    """Return the reason why a project's configuration file is refused.
 
     Empty if the file is allowed or cannot be read.
     """

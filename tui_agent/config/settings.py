@@ -226,7 +226,7 @@ class SandboxSettings(Table):
 
 
 class DelegationSettings(Table):
-    """The `[delegation]` table: limits of the tasks that an agent delegates to other agents."""
+    """The `[delegation]` table: limits for tasks that an agent gives to other agents."""
 
     max_parallel_subtasks: int = Field(
         1,

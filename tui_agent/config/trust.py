@@ -134,7 +134,7 @@ def _write(paths: Paths, listed: Mapping[str, TrustDecision]) -> None:
 
 @dataclass(frozen=True)
 class Project:
-    """A folder as the user named it, the files in it that need trust, and their trust state."""
+    """A folder under the name that the user gave, its files that need trust, and their trust state."""
 
     folder: Path
     files: ProjectFiles

@@ -55,7 +55,7 @@ CUT_FRACTION = 0.10
 """Fraction of the tokens available for a request that is cut from the user's messages beyond what is necessary."""
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message is shortened: no room"
-NO_ROOM: Final = "longer than the window: beginning and end are sent, the full text is an artifact"
+NO_ROOM: Final = "too long for the window: only its beginning and end are sent"
 SECTION_ORDER: tuple[SectionName, ...] = (
     "system",
     "task_contract",

@@ -116,7 +116,7 @@ def _running_work(state: SessionStateView) -> str:
 
 
 def check_can_continue(history: Sequence[Message]) -> Refusal | None:
-    """Return the reason why the agent cannot continue, or None if a message or tool result still needs an answer."""
+    """Return a refusal if there is nothing to continue: no message and no tool result waits for an answer."""
     last = history[-1] if history else None
     if isinstance(last, UserMessage | ToolMessage):
         return None

@@ -1,7 +1,7 @@
 """Protection of the engine from errors in the code of plugins.
 
-Invariant: an error of a plugin, whatever its type, never leaves a guard as itself: it becomes an error of tui-agent that
-names the plugin. Cancellation by the engine passes through unchanged.
+Invariant: whatever error a plugin raises, a guard raises an error of tui-agent instead, which names the plugin.
+Cancellation by the engine passes through unchanged.
 """
 
 import asyncio

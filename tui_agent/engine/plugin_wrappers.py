@@ -24,7 +24,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 class _MiddlewareFault(PluginError):
-    """The error of one middleware, apart from the errors of those that it wraps."""
+    """An error of the middleware itself, not of the middlewares or the call that it wraps."""
 
 
 class GuardedMiddleware:

@@ -30,7 +30,7 @@ class SlashCommands:
         self._begin_turn = begin_turn
 
     def as_run_command(self, command: Command) -> Command:
-        """Return a message that begins with the name of a slash command as this command, so that any client can run it."""
+        """Return a message such as `/standup today` as the command it names, so that every client can run commands."""
         if not isinstance(command, SubmitPrompt) or not command.text.startswith("/"):
             return command
         name, _, arguments = command.text.strip().removeprefix("/").partition(" ")

@@ -150,7 +150,7 @@ def _set_type(node: JsonMap, plain: JsonMap) -> None:
 
 
 def _join(plain: JsonMap, part: JsonMap) -> None:
-    """Add a part of `allOf` to a schema. A key that both have keeps the first value, which is never stricter than both."""
+    """Add a part of `allOf` to a schema. If both have a key, the first value stays; the result may allow too much."""
     for key, value in part.items():
         mine = plain.get(key)
         if key in ("properties", "required") and isinstance(mine, dict) and isinstance(value, dict):

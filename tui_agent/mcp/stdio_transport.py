@@ -1,7 +1,7 @@
 """The connection to a server that runs as a program: one JSON message on each line of its pipes.
 
-Invariant: what a server writes never raises here and never fills the memory: a line that is no message is skipped, and
-too many of them, or one that is too long, end the connection with a reason.
+Invariant: whatever a server writes, nothing is raised here and memory use stays bounded. A line that is not a message
+is skipped; too many such lines, or one that is too long, end the connection with a reason.
 """
 
 from collections.abc import AsyncIterator

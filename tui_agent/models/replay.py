@@ -34,7 +34,7 @@ from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextCo
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswers:
-    """Recorded answers of a session: those of the main agent, and those of each delegate by its task."""
+    """The recorded answers of a session: those of the main agent, and those of each delegate under its task."""
 
     answers: Sequence[ModelResponded] = ()
     delegates: Mapping[str, Sequence[ModelResponded]] = field(default_factory=dict)

@@ -64,7 +64,7 @@ class _Registration:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """An attempt to load a plugin: what came of it, and the state of the plugin's files at that time."""
+    """An attempt to load a plugin, its outcome, and the state of the plugin's files at that time."""
 
     found: FoundPlugin
     files: str
@@ -142,7 +142,7 @@ class PluginHost:
         loaded: LoadedPlugins,
         taken: dict[str, str],
     ) -> PluginLoaded | PluginFailed:
-        """Add what a plugin registered to `loaded`, or if it failed what its version `before` did."""
+        """Add the registrations of a plugin to `loaded`. If it failed, add those of its previous version, `before`."""
         place = _location(found)
         earlier = self._in_use.get(found.name)
         if earlier is not None:

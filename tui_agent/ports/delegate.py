@@ -69,7 +69,7 @@ class DelegateTask:
 class DelegateReport:
     """The result of a task that an agent gave to a delegate.
 
-    Tokens, cost and calls are those of the delegate itself, without those of the delegates that it started.
+    Tokens, cost and calls do not include those of other delegates that this one started.
     """
 
     agent: AgentId

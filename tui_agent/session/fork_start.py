@@ -21,7 +21,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, CallId
 
 @dataclass(frozen=True, slots=True)
 class ForkStart:
-    """The start of a fork: the last event that it shares with its parent session, and the change that it makes."""
+    """The start of a fork: the last event that the fork shares with its parent session, and the requested change."""
 
     at_seq: int
     change: ForkChange

@@ -86,7 +86,7 @@ class BlobStore:
             ) from fault
 
     def put_text(self, text: str) -> LongText:
-        """Redact a text and return it unchanged if short, else store it as a `BlobText`."""
+        """Redact a text. Return it as it is if it is short, otherwise store it and return a `BlobText`."""
         text = replace_lone_surrogates(text if self._redactor is None else self._redactor.redact_text(text))
         return text if fits_bytes(text, MAX_INLINE_TEXT_BYTES) else self.put_long_text(text)
 

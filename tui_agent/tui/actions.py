@@ -319,7 +319,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("map_find", "ask another question", "Map", keys=("slash",), scope="map", footer="new question", rank=6),
     _a("map_leave", "go back", "Map", keys=("escape", "q"), scope="map", footer="back", rank=8),
     _a("map_ask", "make the map for this question", "Map", keys=("enter",), scope="map_find", footer="map it", rank=1),
-    _a("map_keep", "leave the field", "Map", keys=("escape",), scope="map_find", footer="leave the field", rank=2),
+    _a("map_keep", "close the field", "Map", keys=("escape",), scope="map_find", footer="close the field", rank=2),
     _a("map_rows", "leave the field and choose a row", "Map", keys=("up", "down"), scope="map_find", choices=2),
     _a("job_row", "choose the previous or next job", "Jobs", keys=("up", "down"), scope="jobs", footer="job", rank=1, choices=2),
     _a("job_output", "show the job's whole output", "Jobs", keys=("enter",), scope="jobs", footer="whole output", rank=2),

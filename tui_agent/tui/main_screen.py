@@ -366,7 +366,7 @@ class SessionApp(Frame, inherit_bindings=False):
         self.leave()
 
     def use_keys(self, actions: tuple[Action, ...]) -> None:
-        """Use the keys of these actions, which are those that the user configured."""
+        """Use the keys of these actions, as configured by the user."""
         self.key_map = KeyMap(actions)
         self.prompt.actions = actions
         self.show_keys()

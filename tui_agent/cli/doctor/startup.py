@@ -22,7 +22,7 @@ _OF_VENV = {"_virtualenv.pth": b"import _virtualenv"}
 
 
 class ForeignFile(NamedTuple):
-    """A file that runs at the start of Python and that no package installed, or that has `changed` after installation.
+    """A file that runs at the start of Python and that belongs to no package, or was `changed` after installation.
 
     `runs` is True if the file runs code; otherwise it only adds folders to the module path.
     """
@@ -39,7 +39,7 @@ def package_folders() -> list[Path]:
 
 
 def find_foreign_files(places: Iterable[Path]) -> list[ForeignFile]:
-    """Return the start-up files in `places` that no installed package contains or that have changed."""
+    """Return the start-up files in `places` that belong to no package, or that changed after installation."""
     files: list[ForeignFile] = []
     for folder in places:
         package_hashes = _read_package_hashes(folder)

@@ -92,7 +92,7 @@ class RecordedResults:
                 loose.append(payload)
 
     def note_event(self, event: Envelope) -> None:
-        """Tell the results about an event of the new log, so that results which wait for this event are returned."""
+        """Take note of an event in the new log, and release the results that wait for it."""
         edge = _edge(event.payload)
         if edge is not None:
             self._seen_edges.add(edge)
@@ -100,9 +100,7 @@ class RecordedResults:
             self._changed = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
-        """Return the recorded effects of the call of `spec` with the arguments `args`, or None if there is no such
-        call.
-        """
+        """Return the recorded effects of the call of this tool with these arguments, or None."""
         for call in self._called:
             if call.name == spec.name and call.call_id in self._effects:
                 parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)

@@ -145,7 +145,7 @@ class _Child(SystemExit):
 
 
 def _run_in_child(run: Callable[[], int], lines: LineRelay | None) -> int:
-    """Call `run` in a child process; return its exit status, or minus the number of the signal that killed it."""
+    """Call `run` in a child process. Return its exit status, or the negative number of the signal that killed it."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()

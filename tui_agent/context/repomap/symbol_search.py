@@ -56,7 +56,7 @@ def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definit
 def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
     """Yield files that may define the name, with their symbols.
 
-    First come the files that contain the whole name, then those with a name that starts with it.
+    Files with the whole name come before files with a name that begins with it.
     """
     paths: set[str] = set()
     whole = " AND ".join(f'"{piece}"' for piece in split_identifier(query))

@@ -1,6 +1,6 @@
-"""Hunks that the user reverted, as seen by an undo or a revert to an earlier event.
+"""Hunks that the user reverted, as an undo or a revert to an earlier event must treat them.
 
-Invariant: a reverted hunk is the user's change, except where the change that it is part of is undone as well.
+Invariant: a reverted hunk counts as a change by the user, except if the file change with this hunk is undone too.
 """
 
 from collections.abc import Iterable

@@ -111,9 +111,9 @@ def _read_compactions(
 ) -> tuple[list[int], int, int, bool]:
     """Read an agent's compactions from the log.
 
-    `message_seq` and `summary_seq` are the events of the newest user message and the newest summary. Return the seqs of
-    the compactions after that message, the tokens left by that summary, the number of requests after it, and True if
-    the user was warned that little room is left.
+    `message_seq` and `summary_seq` are the events of the newest user message and the newest summary. Returns the seqs
+    of the compactions after the message, the tokens that the summary left, the number of requests after the summary,
+    and True if the user was warned that little room is left.
     """
     compactions, tokens_after, requests, tight = list[int](), 0, 0, False
     for record in records:

@@ -69,7 +69,7 @@ def _types(schema: JsonValue) -> frozenset[str]:
 
 
 def coerce_value(value: JsonValue, schema: JsonValue) -> JsonValue:
-    """Return a text as the value that its schema asks for, if its meaning is clear; else the value itself."""
+    """Return a text converted to the type in its schema if its meaning is clear; otherwise the value unchanged."""
     types = _types(schema)
     if not isinstance(value, str) or "string" in types or not types:
         return value

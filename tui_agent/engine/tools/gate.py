@@ -477,7 +477,7 @@ class Gate:
 
 
 def _with_arguments(case: JudgedCall, preview: Preview) -> Preview:
-    """Return the preview; if it is empty and the call's target does not show all arguments, add the arguments.
+    """Add the arguments to an empty preview if the call's target does not show all of them.
 
     A call that only reads or runs something is fully described by its target and command.
     """

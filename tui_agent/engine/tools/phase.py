@@ -39,9 +39,10 @@ _AFTER_FAILED_EDIT = "Not run: the edit before it in this answer failed."
 
 @dataclass(frozen=True, slots=True)
 class _PlannedCall:
-    """A call with its tool and parsed arguments, or without arguments the `fault` because of which it cannot run.
+    """A call with its tool and parsed arguments.
 
-    `target` is what the call's row on screen shows.
+    `fault` is the reason why it cannot run; the arguments are then missing. `target` is shown in the call's row on
+    screen.
     """
 
     call: ToolCallPart

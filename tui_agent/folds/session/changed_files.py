@@ -125,7 +125,7 @@ class FilesChanged:
         )
 
     def _discount_revert(self, path: str) -> None:
-        """Subtract a reverted hunk from its file's counts, and the change that reverted it, which is the newest one."""
+        """Remove a reverted hunk from its file's counts, and also the revert, the file's newest change."""
         change, file = self._newest_change, self._files.get(path)
         if file is not None and change is not None and (change.path, change.author) == (path, "human"):
             count = change.added + change.removed

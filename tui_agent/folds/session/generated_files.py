@@ -1,6 +1,6 @@
 """The changed files of generated folders, such as `.venv/`, summed over several checkpoints.
 
-Invariant: a file that changed twice counts once as far as the size of its folder shows it.
+Invariant: a folder's sum never exceeds its number of files, so most files that changed twice are counted once.
 """
 
 from collections.abc import Iterable, Sequence

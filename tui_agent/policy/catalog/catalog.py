@@ -162,7 +162,7 @@ class Catalog:
                 yield from _locate(name, wrong[name] or self._find_faults(name, table))
 
     def _find_faults(self, name: str, table: Table) -> list[TableFault]:
-        """Return the faults of an entry that show only once its table is combined with the entry that it is `like`."""
+        """Return the faults of an entry that can be found only after it has inherited from its `like` entry."""
         try:
             entry = self.entry(name)
         except TableFault as fault:

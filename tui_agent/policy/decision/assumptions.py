@@ -1,8 +1,9 @@
-"""The removal of doubts about a command that the names of the files in the workspace disprove.
+"""Removes doubts about a command if the names of the files in the workspace prove them unfounded.
 
 A pattern such as `*` in a command line raises the doubt that a file name might look like an option (`-rf`), be
 understood as something else, or be split into several words. If no name in the workspace is like that, the doubt is
 dropped.
+
 Invariant: a doubt is dropped only if every name that its pattern may match was checked.
 """
 

@@ -89,9 +89,10 @@ class CallJudge:
                 return [self._call(effect)]
 
     def _call(self, effect: McpCallEffect) -> Judgement:
-        """Judge a call of an MCP server's tool. Where calls are denied, a rule still allows those that only read.
+        """Judge a call of an MCP server's tool.
 
-        A rule that an approval saved holds only while the tool's description and schema stay the same.
+        Even if the profile denies such calls, a rule can allow tools that only read. A rule saved by an approval
+        applies only while the tool's description and schema stay the same.
         """
         bound = bound_name(self._name, effect)
         allowed = self._allowed or first_judgement(self._rules.rules_for_tool(bound), "allow")

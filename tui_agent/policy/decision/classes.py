@@ -61,6 +61,6 @@ def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts
 
 
 def ranked(classes: Iterable[str]) -> tuple[str, ...]:
-    """Sort classes, the least serious first; `read-only` is returned only if it is the only one."""
+    """Sort classes, the least serious first. `read-only` is left out if there is any other class."""
     found = frozenset(classes)
     return tuple(name for name in CLASSES if name in found and (name != READ_ONLY or len(found) == 1))

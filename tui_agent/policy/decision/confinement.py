@@ -1,6 +1,7 @@
-"""The limits of the sandbox: reasons why the sandbox does not confine a command that is not fully known.
+"""Limits of the sandbox: cases in which it cannot confine a command that is not fully understood.
 
 Examples are deletions, work done by a process outside the sandbox, and hidden commands.
+
 Invariant: nothing in this module allows a command, and a command that is proven to only read is never checked.
 """
 

@@ -1,8 +1,9 @@
-"""The judge of files that a command may use although its report does not prove it.
+"""The judge of files that a command may use, although its report does not list them.
 
 Any argument may name a file, and some commands use files that no argument names (`git stash`).
+
 Invariant: no judgement of this module allows a call. A command that is proven to only read its reported files has no
-judgements here, unless it shows or searches contents that it does not name.
+judgements here, unless it shows or searches files that it does not name.
 """
 
 import posixpath

@@ -1,4 +1,7 @@
-"""The name by which a rule allows an MCP server's tool only as long as its description and schema stay the same."""
+"""Names of MCP tools in saved rules.
+
+They contain a digest of the tool's description and schema: once these change, the rule no longer allows the tool.
+"""
 
 from tui_agent.protocol.effects import McpCallEffect
 

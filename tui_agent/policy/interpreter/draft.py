@@ -101,10 +101,7 @@ class Draft:
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Return a doubt, without its value if the pattern of that value is matched in other folders.
-
-        Other folders are those in which the command of this draft does not run.
-        """
+        """Return a doubt, without its value if the value's pattern is matched in folders other than the command's own."""
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)
         return doubt if here else replace(doubt, value=None)
 
@@ -213,13 +210,13 @@ class Draft:
             self.files.append(FileUse(posixpath.normpath(path), use.action, Certainty.BOUNDED, use.below))
 
     def _show_names(self, value: Value) -> None:
-        """Note that a pattern in any word shows the file names in its folder (`echo ~/*`)."""
+        """Record that a pattern (`echo ~/*`) lists the names in its folder, whatever the word is used for."""
         if value.names_files and value.certainty is Certainty.BOUNDED:
             folder, slash, _ = prefix_of(value).rpartition("/")
             self.add_use(FileUse(folder or slash or ".", "list"))
 
     def enter(self, value: Value) -> None:
-        """Change the folder in which the command uses files, for the words that follow."""
+        """Change the folder to which file names in the following words are relative."""
         self.add_file(value, "list")
         path = value.known
         folders = [None if path is None else enter_folder(folder, path) for folder in self.folders]

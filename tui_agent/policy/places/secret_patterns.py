@@ -1,7 +1,8 @@
-"""The recognition of shell patterns that are made to find secret files, not those that only happen to match one.
+"""Recognises shell patterns that were written to find secret files.
 
-Invariant: pure. A pattern is made for a secret name if it contains enough of the name's own letters (`*.pe*` for
-`*.pem`). Letters for a variable part (`x` in `x.pem`), or for a common ending such as `.json`, are ignored.
+Invariant: pure. A pattern that only happens to match a secret file does not count: the pattern must contain enough of
+the name's own letters (`*.pe*` for `*.pem`). Letters for a variable part (`x` in `x.pem`), or for a common ending such
+as `.json`, are ignored.
 """
 
 import re

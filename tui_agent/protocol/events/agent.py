@@ -41,7 +41,7 @@ class AgentStateChanged(Payload):
 class AgentFinished(Payload):
     """Delegation ended.
 
-    Tokens, cost and calls are those of the delegate itself, without those of the delegates that it started.
+    Tokens, cost and calls do not include those of other delegates that this one started.
     """
 
     kind: Literal["agent.finished"] = "agent.finished"

@@ -123,7 +123,7 @@ def is_default_text(candidate: Candidate) -> bool:
 
 
 def is_signing_key(candidate: Candidate) -> bool:
-    """Return True for a secret text that is not a name (also not a name with a number at its end)."""
+    """Return True for a value that looks like a secret and is not a plain name (such as `dev-key-1`)."""
     return is_secret_text(candidate.value) and not has_shape(candidate.value, "plain-name")
 
 

@@ -36,7 +36,7 @@ Handler: TypeAlias = Callable[[AppContext, str], object]
 
 
 def _with_options(handler: Handler, **options: Handler) -> Handler:
-    """Return a handler that gives what follows an option's name to that option's handler, and else calls `handler`."""
+    """Return a handler that calls the handler of the option in the argument; without an option, `handler`."""
 
     def handle(context: AppContext, argument: str) -> None:
         name, _, rest = argument.partition(" ")

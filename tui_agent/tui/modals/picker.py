@@ -266,7 +266,7 @@ class Picker(ChoiceSheet[str | None]):
         return [first, *(pen.line(cells, [indent, *self._marked(pen, text, role)]) for text in about[1:])]
 
     def _marked(self, pen: Pen, text: str, role: Role, *, bold: bool = False) -> list[Part]:
-        """Return a text as parts, of which those that match the typed text are underlined."""
+        """Return a text as parts; the parts that match the typed text are underlined."""
         text, end, parts = clean_line(text), 0, list[Part]()
         for found in self._marks.finditer(text) if self._marks is not None and self.field.text else ():
             parts.append(pen.part(text[end : found.start()], role, bold=bold))

@@ -127,7 +127,7 @@ def colour_mode(environ: Mapping[str, str]) -> ColourMode:
 
 
 def has_256_colours(environ: Mapping[str, str]) -> bool:
-    """Return True if the terminal has 256 colours, and each colour of a theme is replaced by one of these."""
+    """Return True if the terminal has 256 colours. Each theme colour is then replaced by the nearest of them."""
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
     is_true_color = environ.get("COLORTERM", "") in ("truecolor", "24bit")
     return wanted == "256" or (

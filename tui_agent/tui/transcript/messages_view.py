@@ -117,7 +117,7 @@ def answer_tail(entry: AnswerEntry, look: Look) -> list[Row]:
 
 
 def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
-    """Draw the model's thinking: its last rows while it streams, and one row after that."""
+    """Draw the model's reasoning: its last rows while it streams, a single row afterwards."""
     text = clean(read(entry.text)).strip("\n")
     if not text:
         return []

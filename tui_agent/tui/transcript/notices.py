@@ -1,6 +1,6 @@
 """Rows of notices in the transcript: retries, errors, compaction, the user's own shell commands.
 
-Invariant: a notice says what happened, to what, what is kept, and what to do next, in this order.
+Invariant: a notice says what happened, what it happened to, what is kept, and what to do next, in this order.
 """
 
 from typing import Final

@@ -61,7 +61,7 @@ _WORDS: Final[dict[ToolState, str]] = {
 
 
 def is_quiet(entry: ToolEntry) -> bool:
-    """Return True if the call only read something, so that it is folded to one row."""
+    """Return True if the call only read something; such a call is folded to one row."""
     return entry.verb in QUIET and entry.state == "done"
 
 

@@ -25,7 +25,7 @@ class UnreadableIndex(Exception):
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """A file in a git index: its path, the ten 32-bit words of its stat data, and the id of its content, all as bytes."""
+    """A file in a git index: its path, its stat data (ten 32-bit words), and the id of its content, all as bytes."""
 
     path: bytes
     stat: bytes

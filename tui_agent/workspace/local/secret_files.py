@@ -46,7 +46,7 @@ _MAX_NAME_BYTES = 255
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """The names in one folder that matter for the search, as they were when it was read."""
+    """The names in a folder that matter for the search, as of the time when the folder was read."""
 
     stamp: tuple[int, int]
     folders: tuple[str, ...]

@@ -84,7 +84,7 @@ class BareRepositoryPaths:
     absent: tuple[str, ...] = ()
 
     def read_only_paths(self, placeholders: Collection[str]) -> tuple[str, ...]:
-        """Return the paths that a command must not change. `placeholders` are the placeholders that exist."""
+        """Return the paths that a command must not change. `placeholders` are the existing placeholder files."""
         if not self.parts:
             return ()
         placeholders = [path for path in self.parts if path in placeholders]

@@ -1,6 +1,6 @@
 """The reader of conditions in `test`, `[` and `[[`.
 
-Invariant: accepts only forms with certain operators. `-v`, which evaluates its operand, is a doubt.
+Invariant: only conditions with known operators are accepted. `-v` raises a doubt, because it evaluates its operand.
 """
 
 from collections.abc import Sequence
