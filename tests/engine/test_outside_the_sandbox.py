@@ -341,7 +341,7 @@ def test_what_confines_commands_is_part_of_the_state() -> None:
 async def test_a_line_that_changes_the_repository_and_runs_code_is_told_before_it_runs(
     tmp_path: Path,
 ) -> None:
-    answers = run("git stash -q && python3 -m unittest -q; git stash pop -q")
+    answers = run("git add -A && python3 -m unittest -q; git commit -qm x")
     async with running(
         tmp_path, answers, tools(), policy=RulePolicy().decide, env=Refusing, policy_name="accept-edits"
     ) as bench:
@@ -351,7 +351,7 @@ async def test_a_line_that_changes_the_repository_and_runs_code_is_told_before_i
         assert isinstance(end, ToolFinished)
         assert (end.status, told(bench)) == (
             "failed",
-            "Not run: in the sandbox, git stash cannot change the repository in a line that also runs unittest. "
+            "Not run: in the sandbox, git add cannot change the repository in a line that also runs unittest. "
             "Run git in a call of its own.",
         )
         assert not bench.of(PermissionDecided) and not Refusing.made.specs

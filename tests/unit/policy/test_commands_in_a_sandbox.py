@@ -22,7 +22,7 @@ mv src/a.py src/b.py
 jq '.version = "2"' package.json > x.json && mv x.json package.json
 cat > f <<< x
 cat >> src/a.txt <<< "hello world"
-git stash pop
+git stash apply
 cd tests && pytest
 cd src && FOO=1 make
 ls > /tmp/out
@@ -285,6 +285,20 @@ def test_deletions_by_known_commands_are_known_as_such(script: str) -> None:
     found = confined(script)
     assert found.verdict == "ask"
     assert "destructive" in found.classes
+
+
+@rows("script", ["git stash", "git stash -u", "git stash push -- a.py", "git stash save x", "git -C src stash", "bash -c 'git stash'",
+                 "git stash branch x", "git merge --autostash x"])  # fmt: skip
+def test_moving_uncommitted_work_away_is_asked_about(script: str) -> None:
+    found = confined(script)
+    assert (found.verdict, found.classes[-1]) == ("ask", "destructive")
+    assert found.risk == "It moves uncommitted changes away, also yours."
+
+
+@rows("script", ["git stash pop", "git stash drop", "git stash clear", "git restore a.py", "git checkout -- x", "git checkout x",
+                 "git clean -fd", "git switch -f main", "git reset --merge"])  # fmt: skip
+def test_git_commands_that_discard_work_are_asked_about(script: str) -> None:
+    assert (confined(script).verdict, confined(script).classes[-1]) == ("ask", "destructive")
 
 
 def test_roots_are_guarded_behind_unknown_programs_too() -> None:

@@ -19,6 +19,7 @@ class Effect(StrEnum):
     READS = "reads"
     WRITES = "writes"
     DELETES = "deletes"
+    MOVES_WORK_AWAY = "moves work away"
     RUNS = "runs"
     CONNECTS = "connects"
     ACTS_AS_OTHER = "acts as another user"
