@@ -257,7 +257,8 @@ async def test_a_rule_for_always_lasts_for_the_session_where_none_can_be_kept(tm
         await bench.until("turn.finished")
         (decided,) = bench.of(PermissionDecided)
         assert isinstance(decided, PermissionDecided)
-        assert (decided.rule, tool.ran) == (ALWAYS.rule, ["make"])
+        assert (decided.rule, decided.reach, tool.ran) == (ALWAYS.rule, "session", ["make"])
+        assert bench.recorder.state.granted_rules == (ALWAYS.rule,)
 
 
 async def test_what_cannot_be_shown_is_asked_about_and_says_so(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`/policy`: what each profile does, the sandbox, the rules in force, switching, and taking a rule back."""
 
 import json
+import re
 
 import pytest
 
@@ -14,6 +15,7 @@ from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
 from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.settings import POLICIES
+from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.policy import PolicySheet
 from tui_agent.tui.panes.policy import COLUMNS, GRID
 
@@ -27,20 +29,15 @@ RULES = [
         "rule": "deny run git push *",
         "source": "/home/ada/timesheet/.tui_agent/policy.toml, rule 1",
         "scope": "in this project",
-        "workspace": "/home/ada/timesheet",
-    },
-    {
-        "rule": "allow edit a.py",
-        "source": "policy.toml",
-        "scope": "in this project",
-        "workspace": "/home/ada/x",
+        "bounded": True,
     },
 ]
+SAVED = ("~/.config/tui-agent/policy.toml", "/home/ada/timesheet/.tui_agent/policy.toml")
 RULE = "allow run npm run test *"
 
 
 async def says_rules(*words: str) -> tuple[int, str]:
-    rows = RULES if words[:4] == ("policy", "rules", "--all", "--json") else []
+    rows = RULES if words[:3] == ("policy", "rules", "--json") else []
     return 0, "\n".join(json.dumps(row) for row in rows)
 
 
@@ -103,12 +100,9 @@ async def test_it_shows_profiles_sandbox_and_rules_with_their_source() -> None:
         assert "ask in force" in text and "accept-edits    yes        yes        asks       yes" in text
         assert "bubblewrap: commands write only to this workspace" in text
         assert RULE in text
-        assert (
-            "allow run pytest *" in text
-            and "in every project, ~/.config/tui-agent/policy.toml, rule 1" in text
-        )
-        assert "in this project, /home/ada/timesheet/.tui_agent/policy.toml, rule 1" in text
-        assert "allow edit a.py" not in text
+        own, project = (re.escape(f"Saved in {file}") + r"\s+▌?[^▌]*▌ +" for file in SAVED)
+        assert re.search(own + r"allow run pytest \*  +in every project", text)
+        assert re.search(project + r"deny run git push \*  +in this project", text)
 
 
 async def test_without_a_sandbox_it_says_so_and_why() -> None:
@@ -138,13 +132,45 @@ async def test_enter_switches_and_shift_tab_goes_on_and_the_sheet_stays() -> Non
 async def test_a_rule_of_the_session_is_taken_back_and_goes_from_the_list() -> None:
     async with open_app(with_rule(), outside=says_rules) as driven:  # type: ignore[arg-type]
         await opened(driven)
-        await driven.press("up", "up", "d")
+        await driven.press("up", "up", "up", "d")
         assert "D revoke" in driven.text()
         wished = driven.session.submitted[-1]
         assert isinstance(wished, RevokeRule) and wished.rule == RULE
         driven.session.feed(PermissionRevoked(rule=RULE))
         await driven.settle()
         assert "  nothing" in driven.text() and "rule revoked" in driven.text()
+
+
+async def test_a_saved_rule_is_removed_after_a_question_that_names_its_file() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    async def removes(*words: str) -> tuple[int, str]:
+        asked.append(words)
+        return (0, "Removed.\n") if "remove" in words else await says_rules(*words)
+
+    async with open_app(golden("night_shift"), outside=removes) as driven:
+        sheet = await opened(driven)
+        await driven.press("up", "up")
+        assert "D remove from policy.toml" in driven.text()
+        await driven.press("d")
+        assert f"It applies in every project and is saved in {SAVED[0]}." in driven.text()
+        for key in ("escape", "d", "y"):
+            if isinstance(driven.app.screen, Confirm):
+                driven.app.screen.end_grace_period()
+            await driven.press(key)
+            assert len(asked) == 1 + 2 * (key == "y")
+        assert driven.app.screen is sheet
+        assert [words[:3] for words in asked[1:]] == [
+            ("policy", "remove", "--everywhere"),
+            ("policy", "rules", "--json"),
+        ]
+        assert asked[1][-2:] == ("--", "allow run pytest *")
+
+
+async def test_the_rules_of_a_project_cannot_be_removed_here() -> None:
+    async with open_app(golden("night_shift"), outside=says_rules) as driven:
+        sheet = await opened(driven)
+        assert len(sheet.choices) == len(GRID) + 1
 
 
 async def test_a_file_of_rules_that_cannot_be_read_is_said() -> None:

@@ -140,6 +140,23 @@ def test_policy_rules_lists_them_with_their_source(
     assert call("policy", "rules", "-C", str(tmp_path / "work"))[1].startswith("No rules.")
 
 
+def test_policy_remove_takes_a_rule_of_this_project_or_of_every_one_out_of_your_file(
+    call: Callable[..., tuple[int, str, str]], base: StartupContext, tmp_path: Path
+) -> None:
+    work, rule = tmp_path / "work", "allow run make *"
+    path = own(base, "policy.toml", "")
+    append_rule(path, rule, str(work))
+    append_rule(path, rule)
+    assert call("policy", "remove", "-C", str(work), rule)[:2] == (
+        0,
+        f"Removed `{rule}` (in this project) from {path}.\n",
+    )
+    status, _, fault = call("policy", "remove", "-C", str(work), rule)
+    assert status == 2 and f"{path} has no rule `{rule}` for this project" in fault
+    out = call("policy", "remove", "-C", str(work), "--everywhere", rule)[1]
+    assert (out, path.read_text()) == (f"Removed `{rule}` (in every project) from {path}.\n", "")
+
+
 def test_policy_rules_and_check_say_where_a_rule_applies(
     call: Callable[..., tuple[int, str, str]], base: StartupContext, tmp_path: Path
 ) -> None:

@@ -194,6 +194,16 @@ def test_permissions_wait_until_they_are_decided_and_rules_are_kept() -> None:
     assert denied.granted_rules == ("edit src/**",)
 
 
+def test_a_saved_rule_is_not_a_rule_of_the_session_so_a_fork_elsewhere_does_not_inherit_it() -> None:
+    fold = opened()
+    fold.tell(decision("a", reach="always", rule="allow edit a.py"))
+    assert fold.tell(decision("b", reach="everywhere", rule="allow run make *")).granted_rules == ()
+    opens = "sandbox readable /w/.env"
+    assert fold.tell(decision("c", reach="always", rule=opens)).granted_rules == (opens,), (
+        "read at the start only"
+    )
+
+
 def test_what_waits_is_void_when_the_turn_ends() -> None:
     fold = opened()
     question = QuestionAsked(question_id=RequestId("q"), text="Which?", form="text")

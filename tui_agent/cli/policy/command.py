@@ -17,6 +17,7 @@ from tui_agent.cli.policy.rule_trial import OPTION_GROUPS, load_catalog
 from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy
+from tui_agent.policy.decision.rule_file import remove_rule
 from tui_agent.policy.decision.table_check import check_table_path
 from tui_agent.policy.rules.grammar import Rule
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -81,6 +82,16 @@ def configure(parser: Parser) -> None:
         groups=OPTION_GROUPS,
     )
     rules.add_argument("--all", action="store_true", help="also list your rules for other projects")
+    remove = verbs.add(
+        "remove",
+        remove_saved_rule,
+        "remove a rule for this project from your policy.toml",
+        groups=OPTION_GROUPS,
+    )
+    remove.add_argument("--everywhere", action="store_true", help="remove the rule for every project instead")
+    remove.add_argument(
+        "rule", metavar="RULE", help="the rule as `policy rules` prints it: 'allow run pytest *'"
+    )
 
 
 def check_command(arguments: argparse.Namespace) -> int:
@@ -244,6 +255,16 @@ def list_rules(arguments: argparse.Namespace) -> int:
         say(f"{escape_control(rule.text)}  {dim(escape_control(f'{scope}, {rule.source}'))}")
     if not rules:
         say(f"No rules. Add some in {base.config.paths.config_dir / judging.RULES_FILE}.")
+    return 0
+
+
+def remove_saved_rule(arguments: argparse.Namespace) -> int:
+    """Remove one of the user's rules from policy.toml. Rules of a project are not changed."""
+    base = load_context(arguments)
+    path, rule = base.config.paths.config_dir / judging.RULES_FILE, arguments.rule
+    remove_rule(path, rule, "" if arguments.everywhere else os.path.realpath(base.options.cwd))
+    scope = "in every project" if arguments.everywhere else "in this project"
+    say(f"Removed `{escape_control(rule)}` ({scope}) from {escape_control(str(path))}.")
     return 0
 
 

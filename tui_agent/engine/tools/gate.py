@@ -414,6 +414,8 @@ class Gate:
                 self._parts.remember_readable(paths)
             elif not paths and self._parts.remember_rule is not None:
                 self._parts.remember_rule(rule, workspace)
+            else:
+                return False
         except ConfigError as fault:  # the answer then applies to this session only
             self._parts.recorder.append(
                 ErrorRaised(where="configuration", message=fault.message, hint=fault.hint)

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import anyio
 
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, OutputSink
-from tui_agent.protocol.events.policy import PermissionChoice, Reach
+from tui_agent.protocol.events.policy import OPENS_FILES, PermissionChoice, Reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,6 @@ DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
 _AnswerT = TypeVar("_AnswerT")
 TRIAL_TIMEOUT_S = 20.0
 """Time limit in seconds for a trial of a command in the sandbox."""
-_RULE: Final = "sandbox readable "
 _OFFERED_REACHES: Final[tuple[Reach, ...]] = ("once", "session", "always")
 ONCE_ONLY: Final = tuple(
     PermissionChoice(
@@ -102,7 +101,7 @@ ONCE_ONLY: Final = tuple(
 
 def opening_rule(paths: Sequence[str]) -> str:
     """Return the session rule that lets commands read these files."""
-    return _RULE + shlex.join(paths)
+    return OPENS_FILES + shlex.join(paths)
 
 
 def opening_choices(paths: Sequence[str], *, always: bool) -> tuple[PermissionChoice, ...]:
@@ -119,7 +118,10 @@ def opening_choices(paths: Sequence[str], *, always: bool) -> tuple[PermissionCh
 def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
     """Return the files that commands may read according to the session's rules."""
     return tuple(
-        path for rule in granted if rule.startswith(_RULE) for path in shlex.split(rule.removeprefix(_RULE))
+        path
+        for rule in granted
+        if rule.startswith(OPENS_FILES)
+        for path in shlex.split(rule.removeprefix(OPENS_FILES))
     )
 
 

@@ -17,7 +17,12 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.context import ContextReduced, ContextTruncated
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
-from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested, PermissionRevoked
+from tui_agent.protocol.events.policy import (
+    OPENS_FILES,
+    PermissionDecided,
+    PermissionRequested,
+    PermissionRevoked,
+)
 from tui_agent.protocol.events.session import LogRepaired
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
@@ -293,7 +298,8 @@ def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecide
     draft.permissions.pop(payload.call_id, None)
     draft.phase = "policy"
     _set_asked(draft, payload.call_id, asked=False)
-    if payload.decision == "allow" and payload.rule and payload.reach != "once":
+    of_session = payload.reach == "session" or payload.rule.startswith(OPENS_FILES)
+    if payload.decision == "allow" and payload.rule and of_session:
         draft.granted_rules[payload.rule] = None
 
 

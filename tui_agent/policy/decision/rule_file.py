@@ -14,6 +14,8 @@ answers "always".
 
 import json
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +34,8 @@ from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 
 _KNOWN = frozenset({*VERDICTS, "why", "matches", "differs", "workspace"})
+_HEADER = re.compile(r"\s*\[\[\s*rule\s*\]\]")
+_BLANK_OR_COMMENT = re.compile(r"\s*(#|$)")
 
 
 def load_rules(path: Path) -> tuple[Rule, ...]:
@@ -97,6 +101,39 @@ def append_rule(path: Path, text: str, workspace: str = "") -> None:
     if workspace:
         entry += f"workspace = {_quote(workspace)}\n"
     write_private(path, before + gap + entry)
+
+
+def remove_rule(path: Path, text: str, workspace: str = "") -> None:
+    """Remove the rule for a workspace, or the one for every workspace, from a rule file; comments remain.
+
+    Raises `ConfigError` if there is no such rule, or if its lines cannot be found in the file.
+    """
+    rules = [(rule.text, rule.workspace) for rule in load_rules(path)]
+    if (text, workspace) not in rules:
+        scope = "this project" if workspace else "every project"
+        raise ConfigError(f"{path} has no rule `{text}` for {scope}.")
+    index = rules.index((text, workspace))
+    others = rules[:index] + rules[index + 1 :]
+    lines = (read_small(path) or "").splitlines(keepends=True)
+    starts = [number for number, line in enumerate(lines) if _HEADER.match(line)]
+    rest = _cut_table(lines, starts, index) if len(starts) == len(rules) else None
+    if rest is None or [(rule.text, rule.workspace) for rule in read_rules(rest, path)] != others:
+        raise ConfigError(
+            f"The rule `{text}` of {path} cannot be removed automatically.", hint="Delete it in an editor."
+        )
+    write_private(path, rest)
+
+
+def _cut_table(lines: Sequence[str], starts: Sequence[int], index: int) -> str:
+    """Return the lines without the table at `index`. `starts` are the lines at which tables start."""
+    start, end = starts[index], [*starts, len(lines)][index + 1]
+    first_kept = end
+    while _BLANK_OR_COMMENT.match(lines[first_kept - 1]):  # stops at the header
+        first_kept -= 1
+    while first_kept < end and not lines[first_kept].strip():
+        first_kept += 1
+    rest = "".join([*lines[:start], *lines[first_kept:]]).rstrip("\n")
+    return f"{rest}\n" if rest else ""
 
 
 def _quote(text: str) -> str:

@@ -94,11 +94,15 @@ class PermissionRequested(Payload):
         return next((choice for choice in self.choices if choice.reach == reach), None)
 
 
-class PermissionRevoked(Payload):
-    """A rule that the user allowed in this session no longer applies.
+OPENS_FILES = "sandbox readable "
+"""Prefix of a rule that lets commands read files with secrets.
 
-    If it was also written to policy.toml, it remains there.
-    """
+Such a rule names exact files and is saved in config.toml.
+"""
+
+
+class PermissionRevoked(Payload):
+    """A rule that the user allowed in this session no longer applies."""
 
     kind: Literal["permission.revoked"] = "permission.revoked"
     rule: str
@@ -107,7 +111,8 @@ class PermissionRevoked(Payload):
 class PermissionDecided(Payload):
     """A tool call was allowed or denied; this event is stored before the call starts.
 
-    `message` is the user's note to the model.
+    `rule` applies in this session and its forks if `reach` is `session` or it begins with `OPENS_FILES`. Any other rule is
+    saved in policy.toml, which says where it applies. `message` is the user's note to the model.
     """
 
     kind: Literal["permission.decided"] = "permission.decided"

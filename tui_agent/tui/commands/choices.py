@@ -9,6 +9,7 @@ from tui_agent.tui.cli_client import JsonRow, beside_json, json_rows, place, tex
 from tui_agent.tui.commands.info import offers
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.policy import FileRule, PolicySheet
 from tui_agent.tui.text import clean_line
@@ -88,24 +89,60 @@ def choose_policy(context: AppContext, argument: str) -> None:
         lambda: context.state,
         context.set_policy,
         lambda rule: context.submit(RevokeRule(rule=rule)),
+        lambda rule: _ask_to_remove(context, sheet, rule),
     )
     context.app.push_screen(sheet)
+    context.worker(_load_rules(context, sheet), "policy")
 
-    async def ask() -> None:
-        status, output = await context.ask(
-            "policy", "rules", "--all", "--json", *place(context.app.options, context.work_folder)
+
+async def _load_rules(context: AppContext, sheet: PolicySheet) -> None:
+    status, output = await context.ask(
+        "policy", "rules", "--json", *place(context.app.options, context.work_folder)
+    )
+    home = context.app.environ.get("HOME", "").rstrip("/")
+    rules = [
+        FileRule(
+            text_of(row, "rule"),
+            text_of(row, "scope"),
+            _shorten(text_of(row, "source").rpartition(", rule ")[0], home),
+            text_of(row, "workspace"),
+            is_own=not row.get("bounded"),
         )
-        home = context.app.environ.get("HOME", "").rstrip("/")
-        rules = [
-            FileRule(
-                text_of(row, "rule"), f"{text_of(row, 'scope')}, {_shorten(text_of(row, 'source'), home)}"
-            )
-            for row in json_rows(output)
-            if text_of(row, "workspace") in ("", context.work_folder)
-        ]
-        sheet.set_rules(rules, beside_json(output) if status else "")
+        for row in json_rows(output)
+    ]
+    sheet.set_rules(rules, beside_json(output) if status else "")
 
-    context.worker(ask(), "policy")
+
+def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> None:
+    """Remove a saved rule from its file if the user confirms."""
+    effect = (
+        "Without it, the policy decides."
+        if rule.text.startswith("allow")
+        else "Nothing else may stop such calls."
+    )
+
+    async def remove() -> None:
+        everywhere = () if rule.workspace else ("--everywhere",)
+        words = (
+            "policy",
+            "remove",
+            *everywhere,
+            *place(context.app.options, context.work_folder),
+            "--",
+            rule.text,
+        )
+        status, output = await context.ask(*words)
+        context.app.say(clean_line(output), "error" if status else "success")
+        await _load_rules(context, sheet)
+
+    confirm = Confirm(
+        lambda: context.app.looks,
+        "Remove this rule?",
+        (rule.text, f"It applies {rule.scope} and is saved in {rule.file}.", effect),
+        yes=("confirm_yes", "remove it"),
+        no="keep it",
+    )
+    context.app.push_screen(confirm, lambda yes: context.worker(remove(), "policy") if yes else None)
 
 
 def _shorten(source: str, home: str) -> str:

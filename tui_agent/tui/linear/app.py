@@ -43,7 +43,13 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextWarned, RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
-from tui_agent.protocol.events.policy import PermissionChoice, PermissionDecided, PermissionRequested, Reach
+from tui_agent.protocol.events.policy import (
+    OPENS_FILES,
+    PermissionChoice,
+    PermissionDecided,
+    PermissionRequested,
+    Reach,
+)
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
@@ -59,7 +65,6 @@ from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
 from tui_agent.tui.linear.trust import ask_about_files
 from tui_agent.tui.modals.effects import (
-    OPENS_FILES,
     always_label,
     effect_lines,
     numbered_commands,

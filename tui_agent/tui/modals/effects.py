@@ -18,7 +18,7 @@ from tui_agent.protocol.effects import (
     RunEffect,
     WriteEffect,
 )
-from tui_agent.protocol.events.policy import CommandEffect, PermissionRequested
+from tui_agent.protocol.events.policy import OPENS_FILES, CommandEffect, PermissionRequested
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import pad, reveal_line
 from tui_agent.tui.text import width as cells
@@ -44,11 +44,6 @@ _RERUN_QUESTIONS = {
     "outside": "Run it again outside the sandbox?",
     "with_files": "Run it again with the hidden files?",
 }
-OPENS_FILES = "sandbox "
-"""Prefix of a rule that lets commands read files with secrets.
-
-Such a rule names exact files and is saved in config.toml.
-"""
 
 
 def always_label(request: PermissionRequested, *, everywhere: bool = False) -> str:

@@ -1,10 +1,11 @@
 """The sheet of `/policy`: what each policy allows, the sandbox, and the rules in force.
 
-Invariant: the sheet changes nothing itself; it calls `switch` and `revoke`. Rules from files are loaded after the sheet
-opens; only rules of the session can be removed.
+Invariant: the sheet changes nothing itself; it calls `switch`, `revoke` and `remove`. Rules from files are loaded after
+the sheet opens; those of a project's file cannot be removed.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import ClassVar, Final, NamedTuple
 
 from textual.strip import Strip
@@ -34,16 +35,24 @@ _LIMITS_OF_BYPASS: Final = (
 
 
 class FileRule(NamedTuple):
-    """A rule of a policy file. `source` says where the rule applies and in which file it is."""
+    """A rule of a policy file.
+
+    `scope` says where the rule applies, and `file` in which file it is. `workspace` is the only folder in which it
+    applies, or "". `is_own`: it is in the user's file, not in the project's.
+    """
 
     text: str
-    source: str
+    scope: str
+    file: str
+    workspace: str = ""
+    is_own: bool = True
 
 
 class PolicySheet(ChoiceSheet[None]):
-    """The sheet of `/policy`, from which the user switches policies and removes rules of the session; open until Esc.
+    """The sheet of `/policy`, from which the user switches policies and removes rules; open until Esc.
 
-    `state` returns the session's current state.
+    `state` returns the session's current state. `revoke` is called with a rule of the session, `remove` with a saved
+    one.
     """
 
     scope: ClassVar[Scope] = "policy"
@@ -64,11 +73,12 @@ class PolicySheet(ChoiceSheet[None]):
         state: Callable[[], SessionStateView],
         switch: Callable[[str], None],
         revoke: Callable[[str], None],
+        remove: Callable[[FileRule], None],
     ) -> None:
         super().__init__(looks)
         self._state = state
         self._switch = switch
-        self._revoke = revoke
+        self._revoke, self._remove = revoke, remove
         self._file_rules: Sequence[FileRule] | None = None
         """The rules from policy files; None until they are loaded."""
         self._fault = ""
@@ -86,9 +96,13 @@ class PolicySheet(ChoiceSheet[None]):
         return settings.policy if settings else "ask"
 
     @property
-    def choices(self) -> list[str]:
-        """The rows that can be selected, from top to bottom: policies, then the session's rules."""
-        return [*GRID, *self._state().granted_rules]
+    def choices(self) -> list[str | FileRule]:
+        """The rows that can be selected, from top to bottom: policies, rules of the session, the user's saved rules."""
+        return [
+            *GRID,
+            *self._state().granted_rules,
+            *(rule for rule in self._file_rules or () if rule.is_own),
+        ]
 
     @property
     def count(self) -> int:
@@ -103,15 +117,19 @@ class PolicySheet(ChoiceSheet[None]):
         rows = [*self._table(width), *self.loose_gap(width)]
         rows += [*self.text_rows(width, _LIMITS_OF_BYPASS, "t3"), gap, *self._sandbox_rows(width), gap]
         rows += self._session_rules(width, len(rows))
-        return [*rows, gap, *self._file_rule_rows(width)]
+        return [*rows, gap, *self._file_rule_rows(width, len(rows) + 1)]
 
     def foot(self, width: int) -> list[Strip]:
         return self.keys_rows(width)
 
     def key_hints(self) -> Sequence[KeyHint]:
-        on_rule = self.chosen >= len(GRID)
-        names = ("policy_revoke" if on_rule else "policy_use", "policy_close", "policy_next", "policy_choose")
-        return [self.key_map.hint(name) for name in names]
+        chosen = self.choices[self.chosen]
+        first = self.key_map.hint(
+            "policy_revoke", "remove from policy.toml" if isinstance(chosen, FileRule) else ""
+        )
+        if self.chosen < len(GRID):
+            first = self.key_map.hint("policy_use")
+        return [first, *map(self.key_map.hint, ("policy_close", "policy_next", "policy_choose"))]
 
     def _table(self, width: int) -> list[Strip]:
         name_width = _NAME_WIDTH if width >= 50 else _NAME_WIDTH - 3
@@ -162,20 +180,23 @@ class PolicySheet(ChoiceSheet[None]):
             rows += pen.hanging_rows(width, [pen.mark], pieces, pen.style())
         return rows
 
-    def _file_rule_rows(self, width: int) -> list[Strip]:
-        rows = self.text_rows(width, "Rules from files", "t2", bold=True)
-        if self._fault:
-            rows += self.text_rows(width, self._fault, "error", indent=2)
-        elif not self._file_rules:
-            text = "loading" if self._file_rules is None else "none; add them in policy.toml"
-            rows += self.text_rows(width, text, "t3", indent=2)
-        for rule in self._file_rules or ():
-            text, source = clean_line(rule.text, reveal=True), clean_line(rule.source)
-            if len(text) + len(source) + 6 <= width:
-                rows.append(self.line(width, [self.part(f"  {text}")], [self.part(source, "t3")]))
-                continue
-            rows += self.text_rows(width, text, indent=2)
-            rows += self.text_rows(width, source, "t3", indent=4)
+    def _file_rule_rows(self, width: int, rows_above: int) -> list[Strip]:
+        if self._fault or not self._file_rules:
+            nothing = "loading" if self._file_rules is None else "none; in an approval, A saves one"
+            rows = self.text_rows(width, "Saved rules", "t2", bold=True)
+            return rows + self.text_rows(
+                width, self._fault or nothing, "error" if self._fault else "t3", indent=2
+            )
+        rows, number = list[Strip](), len(GRID) + len(self._state().granted_rules)
+        for file, rules in groupby(self._file_rules, lambda rule: rule.file):
+            rows += self.text_rows(width, f"Saved in {clean_line(file)}", "t2", bold=True)
+            for rule in rules:
+                pen = self._pen(number, rows_above + len(rows)) if rule.is_own else self.pen
+                number += rule.is_own
+                text, scope = clean_line(rule.text, reveal=True), pen.part(rule.scope, "t3")
+                pieces = wrap(text, max(width - len(rule.scope) - 6, 20))
+                rows.append(pen.line(width, [pen.mark, pen.part(pieces[0])], [scope]))
+                rows += pen.hanging_rows(width, [pen.part("  ")], pieces[1:], pen.style())
         return rows
 
     def _pen(self, number: int, body_row: int) -> Pen:
@@ -194,11 +215,15 @@ class PolicySheet(ChoiceSheet[None]):
         self._switch(names[(names.index(policy) + 1) % len(names)] if policy in names else "ask")
 
     def revoke(self) -> None:
-        """Revoke the rule of the session in the selected row."""
-        if self.chosen >= len(GRID):
-            self._revoke(self.choices[self.chosen])
+        """Remove the rule in the selected row."""
+        chosen = self.choices[self.chosen]
+        if isinstance(chosen, FileRule):
+            self._remove(chosen)
+        elif chosen not in GRID:
+            self._revoke(chosen)
 
     def use(self) -> None:
         """Switch to the policy in the selected row."""
-        if self.chosen < len(GRID):
-            self._switch(self.choices[self.chosen])
+        chosen = self.choices[self.chosen]
+        if isinstance(chosen, str) and chosen in GRID:
+            self._switch(chosen)

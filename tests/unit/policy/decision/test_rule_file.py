@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stubs.rows import rows
 from tui_agent.errors import ConfigError
 from tui_agent.policy.decision.policy import RulePolicy
-from tui_agent.policy.decision.rule_file import all_rules, append_rule, load_rules
+from tui_agent.policy.decision.rule_file import all_rules, append_rule, load_rules, remove_rule
 from tui_agent.policy.rules.grammar import parse_rule
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import WriteEffect
@@ -159,6 +160,66 @@ def test_a_rule_that_applies_already_is_not_added_again(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8").startswith(
         '[[rule]]\nallow = "edit a.py"\nworkspace = "/here"\n\n[[rule]]\n'
     )
+
+
+MIXED = """# mine
+
+[[rule]]  # tests
+allow = "run pytest *"
+matches = [
+  "pytest -q",
+]
+# about the next rule
+[[rule]]
+allow = 'edit a.py'
+workspace = "/here"
+
+[[rule]]
+allow = 'edit a.py'
+# end
+"""
+
+
+@rows(
+    "rule, workspace, rest",
+    [
+        ("allow run pytest *", "", MIXED[:8] + MIXED[MIXED.index("# about") :]),
+        (
+            "allow edit a.py",
+            "/here",
+            MIXED.replace("[[rule]]\nallow = 'edit a.py'\nworkspace = \"/here\"\n\n", ""),
+        ),
+        ("allow edit a.py", "", MIXED.replace("[[rule]]\nallow = 'edit a.py'\n# end", "# end")),
+    ],
+)
+def test_a_removed_rule_leaves_comments_and_other_rules_as_they_are(
+    tmp_path: Path, rule: str, workspace: str, rest: str
+) -> None:
+    path = write(tmp_path, MIXED)
+    remove_rule(path, rule, workspace)
+    assert path.read_text(encoding="utf-8") == rest
+
+
+@rows(
+    "text, fault",
+    [
+        (MIXED, "has no rule `allow edit b.py` for this project"),
+        ("", "has no rule `allow edit b.py` for this project"),
+        ("rule = [{ allow = 'edit b.py', workspace = '/here' }]", "cannot be removed automatically"),
+        (
+            '[[rule]]\nallow = \'edit b.py\'\nworkspace = \'/here\'\nwhy = """\n[[rule]]\n"""',
+            "cannot be removed automatically",
+        ),
+        ("[[rule]", "cannot be used"),
+    ],
+)
+def test_a_rule_that_cannot_be_removed_leaves_the_file_as_it_is(
+    tmp_path: Path, text: str, fault: str
+) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError, match=fault):
+        remove_rule(path, "allow edit b.py", "/here")
+    assert path.read_text(encoding="utf-8") == text
 
 
 @given(st.text(min_size=1, max_size=40).filter(lambda name: "\0" not in name))
