@@ -167,6 +167,26 @@ async def test_a_saved_rule_is_removed_after_a_question_that_names_its_file() ->
         assert asked[1][-2:] == ("--", "allow run pytest *")
 
 
+async def test_a_rule_that_cannot_be_removed_stays_and_the_sheet_says_why() -> None:
+    async def refuses(*words: str) -> tuple[int, str]:
+        return (
+            (2, "tui-agent: policy.toml cannot be written: No space left.\n")
+            if "remove" in words
+            else await says_rules(*words)
+        )
+
+    async with open_app(golden("night_shift"), outside=refuses) as driven:
+        await opened(driven)
+        await driven.press("up", "up", "d")
+        assert isinstance(driven.app.screen, Confirm)
+        driven.app.screen.end_grace_period()
+        await driven.press("y")
+        assert (
+            "policy.toml cannot be written: No space left." in driven.text()
+            and "allow run pytest *" in driven.text()
+        )
+
+
 async def test_the_rules_of_a_project_cannot_be_removed_here() -> None:
     async with open_app(golden("night_shift"), outside=says_rules) as driven:
         sheet = await opened(driven)

@@ -95,7 +95,8 @@ def choose_policy(context: AppContext, argument: str) -> None:
     context.worker(_load_rules(context, sheet), "policy")
 
 
-async def _load_rules(context: AppContext, sheet: PolicySheet) -> None:
+async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") -> None:
+    """Show the saved rules that apply here, and the reason why a rule could not be removed."""
     status, output = await context.ask(
         "policy", "rules", "--json", *place(context.app.options, context.work_folder)
     )
@@ -110,7 +111,7 @@ async def _load_rules(context: AppContext, sheet: PolicySheet) -> None:
         )
         for row in json_rows(output)
     ]
-    sheet.set_rules(rules, beside_json(output) if status else "")
+    sheet.set_rules(rules, beside_json(output) if status else fault)
 
 
 def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> None:
@@ -123,17 +124,13 @@ def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> N
 
     async def remove() -> None:
         everywhere = () if rule.workspace else ("--everywhere",)
-        words = (
-            "policy",
-            "remove",
-            *everywhere,
-            *place(context.app.options, context.work_folder),
-            "--",
-            rule.text,
-        )
-        status, output = await context.ask(*words)
-        context.app.say(clean_line(output), "error" if status else "success")
-        await _load_rules(context, sheet)
+        folder = place(context.app.options, context.work_folder)
+        status, output = await context.ask("policy", "remove", *everywhere, *folder, "--", rule.text)
+        await _load_rules(context, sheet, beside_json(output) if status else "")
+
+    def answer(yes: bool | None) -> None:
+        if yes:
+            context.worker(remove(), "policy")
 
     confirm = Confirm(
         lambda: context.app.looks,
@@ -142,7 +139,7 @@ def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> N
         yes=("confirm_yes", "remove it"),
         no="keep it",
     )
-    context.app.push_screen(confirm, lambda yes: context.worker(remove(), "policy") if yes else None)
+    context.app.push_screen(confirm, answer)
 
 
 def _shorten(source: str, home: str) -> str:

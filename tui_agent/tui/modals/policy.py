@@ -181,14 +181,13 @@ class PolicySheet(ChoiceSheet[None]):
         return rows
 
     def _file_rule_rows(self, width: int, rows_above: int) -> list[Strip]:
-        if self._fault or not self._file_rules:
-            nothing = "loading" if self._file_rules is None else "none; in an approval, A saves one"
-            rows = self.text_rows(width, "Saved rules", "t2", bold=True)
-            return rows + self.text_rows(
-                width, self._fault or nothing, "error" if self._fault else "t3", indent=2
-            )
         rows, number = list[Strip](), len(GRID) + len(self._state().granted_rules)
-        for file, rules in groupby(self._file_rules, lambda rule: rule.file):
+        if not self._file_rules:
+            nothing = "loading" if self._file_rules is None else "none; in an approval, A saves one"
+            rows += self.text_rows(width, "Saved rules", "t2", bold=True)
+            rows += self.text_rows(width, nothing, "t3", indent=2) if not self._fault else []
+        rows += self.text_rows(width, self._fault, "error", indent=2) if self._fault else []
+        for file, rules in groupby(self._file_rules or (), lambda rule: rule.file):
             rows += self.text_rows(width, f"Saved in {clean_line(file)}", "t2", bold=True)
             for rule in rules:
                 pen = self._pen(number, rows_above + len(rows)) if rule.is_own else self.pen
