@@ -19,6 +19,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "mcp": ("tui_agent/mcp/",),
     "jsonschema": ("tui_agent/engine/tools/json_arguments.py",),
     "duckdb": ("tui_agent/export/",),
+    "boto3": ("tui_agent/export/",),
     "ray": ("tui_agent/evals/engines",),
 }
 
@@ -33,6 +34,7 @@ LAZY = {
     "idna",
     "jsonschema",
     "duckdb",
+    "boto3",
     "ray",
 }
 """Slow ones: they may be imported inside a function."""

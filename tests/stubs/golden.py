@@ -1,5 +1,6 @@
 """Golden logs for tests: real logs from tests/golden, decoded as any reader decodes them."""
 
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -24,3 +25,13 @@ def _records(name: str) -> tuple[Record, ...]:
 def golden_blobs(name: str) -> BlobStore:
     """The blobs of a golden log."""
     return BlobStore(GOLDEN / f"{name}.blobs")
+
+
+def golden_session(root: Path, name: str) -> Path:
+    """Copy a golden log to a session's folder below `root`, and return that folder."""
+    folder = root / "sessions" / name
+    folder.mkdir(parents=True)
+    shutil.copy(GOLDEN / f"{name}.jsonl", folder / "events.jsonl")
+    if (GOLDEN / f"{name}.blobs").is_dir():
+        shutil.copytree(GOLDEN / f"{name}.blobs", folder / "blobs")
+    return folder

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.errors import BlobNotFound
 from tui_agent.folds.comparison.files import diff_contents
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.transcript.entries import Entry
 from tui_agent.folds.transcript.fold import Transcript
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.base import BlobText, JsonMap, LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
 from tui_agent.protocol.events.session import RunStarted
@@ -101,6 +102,14 @@ class Texts:
     def clean_text(self, text: str) -> str:
         """Redact a text and remove its control characters."""
         return strip_controls(self._redactor.redact_text(text))
+
+    def full_json(self, data: JsonMap) -> JsonMap:
+        """Return JSON data with the full, redacted text of every stored string; unchanged if a blob is missing."""
+        try:
+            redacted = self._redactor.json(self._blobs.resolve(data))
+        except BlobNotFound:
+            return data
+        return redacted if isinstance(redacted, dict) else data
 
     def image(self, digest: str) -> bytes | None:
         """Return the bytes of the picture with the SHA-256 `digest`, or None if it is missing."""

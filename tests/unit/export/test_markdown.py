@@ -1,12 +1,11 @@
 """The Markdown transcript: everything that was said and done, and nothing of it can act."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 
-from tests.stubs.golden import GOLDEN
+from tests.stubs.golden import golden_session
 from tests.stubs.store import said, store
 from tests.stubs.story import called, decision, finished
 from tui_agent.export.export_content import load_export, strip_controls
@@ -23,15 +22,6 @@ from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.redaction.redactor import Redactor
 
 HOSTILE = "```\n````\n</pre><script>alert(1)</script>\n~~~\n<img src=x onerror=alert(1)>\n# no heading"
-
-
-def golden_session(root: Path, name: str) -> Path:
-    folder = root / "sessions" / name
-    folder.mkdir(parents=True)
-    shutil.copy(GOLDEN / f"{name}.jsonl", folder / "events.jsonl")
-    if (GOLDEN / f"{name}.blobs").is_dir():
-        shutil.copytree(GOLDEN / f"{name}.blobs", folder / "blobs")
-    return folder
 
 
 def test_a_transcript_tells_messages_calls_diffs_and_cost(tmp_path: Path) -> None:

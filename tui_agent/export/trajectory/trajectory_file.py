@@ -1,0 +1,175 @@
+"""The folder of a trajectory, `trace.parquet` and `repo.bundle`, made from a session's log and kept up to date.
+
+Invariant: the log is the truth. A file that is missing, cut short or older than the log is made again from the log.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from shutil import rmtree
+from time import time
+from typing import Any, Final
+
+from tui_agent.errors import CheckpointError
+from tui_agent.export.bundle import export_bundle
+from tui_agent.export.export_content import Texts
+from tui_agent.export.trajectory.builder import TraceBuilder
+from tui_agent.export.trajectory.parquet import (
+    TEMPORARY_PREFIX,
+    DamagedParquet,
+    merge_parts,
+    read_last_seq,
+    read_rows,
+    temporary_folder,
+    translate_write_errors,
+)
+from tui_agent.export.trajectory.records import AgentTrace
+from tui_agent.export.trajectory.rows import part_to_row, row_to_run, to_json_lines
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.store.lineage import open_blobs
+from tui_agent.store.log_reader import iterate_records, read_tail
+from tui_agent.store.redaction.redactor import Redactor
+
+TRACE: Final = "trace.parquet"
+BUNDLE: Final = "repo.bundle"
+UNSETTLED_PARTS: Final = 256
+"""Number of newest parts that stay in memory, because a checkpoint or a test may still change them."""
+LEFT_BEHIND_S: Final = 3600.0
+"""Age in seconds from which a temporary folder is taken to be left behind by a program that was killed."""
+
+
+class TrajectoryFile:
+    """Builds `trace.parquet` in `dest` from the records of the session in `session`.
+
+    `run_fields` are fields of the run that the log does not have; `last_part` leaves out later parts. Its methods block.
+    """
+
+    def __init__(
+        self,
+        session: Path,
+        dest: Path,
+        redactor: Redactor,
+        *,
+        last_part: int | None = None,
+        unsettled: int = UNSETTLED_PARTS,
+        **run_fields: Any,
+    ) -> None:
+        self.path = dest / TRACE
+        self._session = session
+        self._redactor = redactor
+        self._last_part = last_part
+        self._unsettled = unsettled
+        self._run_fields = run_fields
+        self._start()
+
+    def _start(self) -> None:
+        self._builder = TraceBuilder(self._session.name, Texts(open_blobs(self._session), self._redactor))
+        self._written = 0
+        """The number of rows in the file that will not change any more."""
+        self._moves = 0
+
+    def apply(self, records: Iterable[Record]) -> None:
+        """Apply the next records of the log."""
+        for record in records:
+            if isinstance(record, Envelope):
+                self._builder.apply(record)
+
+    def write(self, **run_fields: Any) -> None:
+        """Write all parts so far. `run_fields` are kept for later writes. Raises `StoreFull`."""
+        self._run_fields |= run_fields
+        if self._builder.is_stale or (self._written and not self.path.is_file()):
+            self._read_again()
+        try:
+            self._merge()
+        except DamagedParquet:
+            self._read_again()
+            self._merge()
+
+    def _read_again(self) -> None:
+        self._start()
+        self.apply(iterate_records(self._session))
+
+    def _merge(self) -> None:
+        builder = self._builder
+        start = min(self._written, builder.first_changed)
+        run = builder.build_run(**self._run_fields)
+        if self._last_part is not None:
+            left_out = sum(row.part > self._last_part for row in builder.parts.rows)
+            run = run.model_copy(update={"run_metadata": {**run.run_metadata, "left_out_parts": left_out}})
+        has_moved = builder.moves != self._moves
+        with temporary_folder(self.path.parent) as folder:
+            lines = folder / "parts.jsonl"
+            with translate_write_errors(self.path):
+                lines.write_bytes(to_json_lines(map(part_to_row, builder.records(start))))
+            merge_parts(
+                self.path,
+                run,
+                lines,
+                folder=folder,
+                kept=start,
+                last_seq=builder.last_seq,
+                branch=builder.branch() if has_moved else None,
+                last_part=self._last_part,
+            )
+        self._moves = builder.moves
+        self._written = max(0, len(builder) - self._unsettled)
+        builder.first_changed = len(builder)
+        builder.drop(self._written)
+
+
+def read_session_trace(session: Path, redactor: Redactor, **run_fields: Any) -> AgentTrace:
+    """Return the trajectory of a session, read from its log. Raises `SessionNotFound`."""
+    builder = TraceBuilder(session.name, Texts(open_blobs(session), redactor))
+    for record in iterate_records(session):
+        if isinstance(record, Envelope):
+            builder.apply(record)
+    return builder.build_trace(**run_fields)
+
+
+def update_trajectory(session: Path, dest: Path, redactor: Redactor, **run_fields: Any) -> str:
+    """Bring `trace.parquet` in `dest` up to the end of the session's log; change the run's fields if any are given.
+
+    Other fields of the run that the log does not have stay as they are in the file. Return a sentence if the file was
+    damaged, else an empty string. Raises `StoreFull`, `SessionNotFound`.
+    """
+    path, note = dest / TRACE, ""
+    remove_left_behind(dest)
+    if path.exists():
+        try:
+            newest = read_tail(session, 1)
+            if not run_fields and newest and read_last_seq(path) == newest[-1].seq:
+                return ""
+            run_fields = {**_read_run_fields(path), **run_fields}
+        except DamagedParquet as fault:
+            note = f"{fault.message}. It was made again from the session's log."
+    file = TrajectoryFile(session, dest, redactor, **run_fields)
+    file.apply(iterate_records(session))
+    file.write()
+    return note
+
+
+def _read_run_fields(path: Path) -> dict[str, Any]:
+    rows = read_rows(path, limit=1)
+    run = row_to_run(rows[0]) if rows else None
+    return run.model_dump(exclude={"started_at", "session_end"}) if run else {}
+
+
+async def update_bundle(session: Path, dest: Path) -> bool:
+    """Write `repo.bundle` with all checkpoints of a session, replacing an older one; return False if there are none.
+
+    The files are exported as they were, so that the commits are those of the trajectory. Raises `StoreFull`.
+    """
+    with temporary_folder(dest) as folder:
+        try:
+            await export_bundle(session, folder / BUNDLE)
+        except CheckpointError:
+            return False
+        with translate_write_errors(dest / BUNDLE):
+            (folder / BUNDLE).replace(dest / BUNDLE)
+    return True
+
+
+def remove_left_behind(dest: Path) -> None:
+    """Remove temporary folders that a killed program left in `dest`."""
+    for folder in dest.glob(f"{TEMPORARY_PREFIX}*"):
+        if time() - folder.stat().st_mtime > LEFT_BEHIND_S:
+            rmtree(folder, ignore_errors=True)

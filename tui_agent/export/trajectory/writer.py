@@ -1,0 +1,104 @@
+"""Writes the trajectory of a session while the session runs.
+
+Invariant: the session never waits for the file. A failed write is reported and tried again; it harms nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+from anyio.to_thread import run_sync
+
+from tui_agent.errors import StoreError
+from tui_agent.export.trajectory.trajectory_file import (
+    BUNDLE,
+    TrajectoryFile,
+    remove_left_behind,
+    update_bundle,
+)
+from tui_agent.ports.log import Follower
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.store.redaction.redactor import Redactor
+
+MIN_PAUSE_S: Final = 0.5
+"""Minimum seconds between two writes during a turn."""
+PAUSE_FACTOR: Final = 19
+"""Pause after a write, as a multiple of its duration, so that at most 5 % of the time is spent on writing."""
+Report = Callable[[StoreError], None]
+
+
+class TraceWriter:
+    """Keeps `trace.parquet` and `repo.bundle` in `dest` up to date while a session runs.
+
+    Start it in a task group, with a follower from the session's first event:
+
+        writer = TraceWriter(folder, dest, redactor, report=print)
+        group.start_soon(writer.follow, session.follow())
+
+    It ends when the session is closed. `run_fields` are fields of `RunRecord` that the log does not have.
+    """
+
+    def __init__(
+        self, session: Path, dest: Path, redactor: Redactor, *, report: Report, **run_fields: Any
+    ) -> None:
+        self._file = TrajectoryFile(session, dest, redactor, **run_fields)
+        self._session = session
+        self._report = report
+        self._pending: list[Record] = []
+        self._is_behind = False
+        """True if the file lacks records."""
+        self._next_write = 0.0
+        self._is_reported = False
+
+    async def follow(self, follower: Follower) -> None:
+        """Write at each turn's end, and within a turn at intervals that grow with the duration of a write."""
+        await run_sync(remove_left_behind, self._file.path.parent)
+        while True:
+            wait = max(0.0, self._next_write - anyio.current_time()) if self._is_behind else None
+            batch: Sequence[Record] | None = None
+            with anyio.move_on_after(wait):
+                batch = await follower.next_batch()
+            if batch is not None and not batch:
+                break
+            self._pending += batch or ()
+            self._is_behind = True
+            if _ends_turn(batch or ()) or anyio.current_time() >= self._next_write:
+                await self._write()
+        await self._finish()
+
+    async def _write(self, **run_fields: Any) -> None:
+        records, self._pending = self._pending, []
+        start = anyio.current_time()
+        try:
+            await run_sync(partial(self._apply_and_write, records, **run_fields))
+            self._is_behind = self._is_reported = False
+        except StoreError as fault:
+            self._tell(fault)
+        end = anyio.current_time()
+        self._next_write = end + max(MIN_PAUSE_S, PAUSE_FACTOR * (end - start))
+
+    def _apply_and_write(self, records: list[Record], **run_fields: Any) -> None:
+        self._file.apply(records)
+        self._file.write(**run_fields)
+
+    async def _finish(self) -> None:
+        has_bundle = False
+        try:
+            has_bundle = await update_bundle(self._session, self._file.path.parent)
+        except StoreError as fault:
+            self._tell(fault)
+        await self._write(bundle_uri=BUNDLE if has_bundle else None)
+
+    def _tell(self, fault: StoreError) -> None:
+        """Report a failed write once, until a write succeeds again."""
+        if not self._is_reported:
+            self._report(fault)
+        self._is_reported = True
+
+
+def _ends_turn(records: Sequence[Record]) -> bool:
+    payloads = (record.payload for record in records if isinstance(record, Envelope))
+    return any(isinstance(payload, TurnFinished) for payload in payloads)
