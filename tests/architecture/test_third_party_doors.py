@@ -17,6 +17,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "platformdirs": ("tui_agent/config/",),
     "keyring": ("tui_agent/config/",),
     "mcp": ("tui_agent/mcp/",),
+    "acp": ("tui_agent/acp/",),
     "jsonschema": ("tui_agent/engine/tools/json_arguments.py",),
     "duckdb": ("tui_agent/export/",),
     "boto3": ("tui_agent/export/",),

@@ -2,8 +2,7 @@
 
 Options and commands arrive on standard input; events are written to the original standard output.
 
-Invariant: only protocol lines reach the app. Descriptor 1 is redirected first, so that output printed by a library goes
-to standard error. The process ends with its parent: end of input closes the session in order.
+Invariant: the process ends with its parent: end of input closes the session in order.
 """
 
 import asyncio
@@ -12,7 +11,6 @@ import json
 import os
 import threading
 from contextlib import suppress
-from functools import partial
 
 import anyio
 from anyio import to_thread
@@ -23,6 +21,7 @@ from tui_agent.ports.session import LockedNote, OpenedNote, StorageFaultNote
 from tui_agent.protocol.commands import Close
 from tui_agent.session.fault_redaction import build_fault_redactor
 from tui_agent.session.local import LocalSession
+from tui_agent.session.stdio import claim_stdio, open_streams
 from tui_agent.session.wire import (
     LINE_LIMIT,
     ClosedNote,
@@ -45,7 +44,7 @@ ORPHAN_GRACE_S = 3.0
 def main() -> int:
     """Serve one session over standard input and output. Return 0, or 2 if the session could not be opened."""
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), name="parent", daemon=True).start()
-    return anyio.run(_serve, *_claim_pipes())
+    return anyio.run(_serve, *claim_stdio())
 
 
 def _end_with_parent(parent: int) -> None:
@@ -61,29 +60,8 @@ def _end_with_parent(parent: int) -> None:
     os._exit(1)
 
 
-def _claim_pipes() -> tuple[int, int]:
-    """Return copies of the two descriptors that connect this process with the app, as (input, output).
-
-    Redirects standard output to standard error, and standard input to an empty file.
-    """
-    pipes = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    os.dup2(2, 1)
-    return pipes
-
-
 async def _serve(input_fd: int, output_fd: int) -> int:
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=LINE_LIMIT)
-    await loop.connect_read_pipe(
-        partial(asyncio.StreamReaderProtocol, reader), os.fdopen(input_fd, "rb", buffering=0)
-    )
-    transport, protocol = await loop.connect_write_pipe(
-        asyncio.streams.FlowControlMixin, os.fdopen(output_fd, "wb", buffering=0)
-    )
-    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    reader, writer = await open_streams(input_fd, output_fd, limit=LINE_LIMIT)
     first = await reader.readline()
     if not first:
         return 0

@@ -8,7 +8,7 @@ from typing import Final
 
 from tui_agent.folds.trace.spans import SpanState
 from tui_agent.protocol.events.context import ContextTruncated, ContextWindowInferred, Truncation
-from tui_agent.protocol.events.policy import PermissionDecided
+from tui_agent.protocol.events.policy import OPENS_FILES, PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.tool import ToolStatus
 from tui_agent.protocol.events.turn import TurnEnd
@@ -179,3 +179,14 @@ def describe_saved_rule(decided: PermissionDecided) -> str:
     command = rest.removeprefix("run ")
     allowed = f"`{command}` now runs" if command != rest else f"`{rest}` is now allowed"
     return f"{place}, {allowed} without asking. /policy shows the rule and its file."
+
+
+def always_label(request: PermissionRequested, *, everywhere: bool = False) -> str:
+    """Return the label of the answer that saves a rule, e.g. `Always, this project`.
+
+    The label says where the rule will apply, or in which file it is saved.
+    """
+    choice = request.choice_for("always")
+    if choice is not None and choice.rule.startswith(OPENS_FILES):
+        return "Always, config.toml"
+    return "Always, every project" if everywhere else "Always, this project"

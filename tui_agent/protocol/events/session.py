@@ -133,7 +133,7 @@ class SessionEnded(Payload):
 class RunStarted(Payload):
     """A process opened the session. `client` is the kind of client that controls it.
 
-    `eval`, `web` and `editor` are reserved for clients that do not exist yet.
+    `eval` and `web` are reserved for clients that do not exist yet.
     """
 
     kind: Literal["run.started"] = "run.started"

@@ -24,6 +24,7 @@ from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.text.labels import (
     MAP_COMES_LATER,
+    always_label,
     describe_saved_rule,
     mention_name,
     mention_result,
@@ -65,7 +66,6 @@ from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
 from tui_agent.tui.linear.trust import ask_about_files
 from tui_agent.tui.modals.effects import (
-    always_label,
     effect_lines,
     numbered_commands,
     question_of,

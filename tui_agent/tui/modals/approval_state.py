@@ -9,6 +9,7 @@ from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 from textual import events
 from textual.strip import Strip
 
+from tui_agent.folds.text.labels import always_label
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.policy import OPENS_FILES, PermissionChoice, PermissionRequested, Reach
@@ -16,7 +17,6 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.approval_body import ApprovalBody
 from tui_agent.tui.modals.block_rows import ReadLong
-from tui_agent.tui.modals.effects import always_label
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field

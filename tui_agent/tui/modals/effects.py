@@ -18,7 +18,7 @@ from tui_agent.protocol.effects import (
     RunEffect,
     WriteEffect,
 )
-from tui_agent.protocol.events.policy import OPENS_FILES, CommandEffect, PermissionRequested
+from tui_agent.protocol.events.policy import CommandEffect, PermissionRequested
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import pad, reveal_line
 from tui_agent.tui.text import width as cells
@@ -44,17 +44,6 @@ _RERUN_QUESTIONS = {
     "outside": "Run it again outside the sandbox?",
     "with_files": "Run it again with the hidden files?",
 }
-
-
-def always_label(request: PermissionRequested, *, everywhere: bool = False) -> str:
-    """Return the label of the answer that saves a rule, e.g. `Always, this project`.
-
-    The label says where the rule will apply, or in which file it is saved.
-    """
-    choice = request.choice_for("always")
-    if choice is not None and choice.rule.startswith(OPENS_FILES):
-        return "Always, config.toml"
-    return "Always, every project" if everywhere else "Always, this project"
 
 
 def question_of(request: PermissionRequested) -> str:

@@ -1,0 +1,139 @@
+"""An editor that drives the real program by the Agent Client Protocol, with the client side of the protocol's library."""
+
+import asyncio
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import acp
+import pytest
+from acp.schema import AllowedOutcome, RequestPermissionResponse
+
+from tests.e2e.conftest import Program
+from tests.e2e.test_headless_runs import events
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
+
+SCRIPT = """
+answers:
+  - text: The first answer is that of the mock.
+  - calls: [{write_file: {path: new.txt, content: "new\\n"}}]
+  - text: Written.
+  - calls: [{run_command: {command: make all}}]
+  - text: Never said.
+"""
+
+
+class Editor:
+    """Allows a call that it is asked about, until it `vanishes`: then it never answers."""
+
+    def __init__(self) -> None:
+        self.updates: list[dict[str, Any]] = []
+        self.asked = asyncio.Queue[str]()
+        self.vanishes = False
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append(update.model_dump(by_alias=True, exclude_none=True))
+
+    async def request_permission(self, tool_call: Any, **_: Any) -> RequestPermissionResponse:
+        self.asked.put_nowait(tool_call.title)
+        if self.vanishes:
+            await asyncio.Event().wait()
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id="once"))
+
+    def kinds(self) -> list[str]:
+        kinds = [update["sessionUpdate"] for update in self.updates]
+        self.updates.clear()
+        return [kind for kind in kinds if kind != "usage_update"]
+
+
+async def drive(program: Program, script: Path, *mock: str) -> str:
+    """Send garbage, work in one session, close and load it, and vanish while asked. Return the session's id."""
+    editor = Editor()
+    agent = await asyncio.create_subprocess_exec(
+        *program.line("acp", *mock),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=program.environment,
+        limit=1 << 24,
+    )
+    assert agent.stdin is not None and agent.stdout is not None and agent.stderr is not None
+    agent.stdin.write(b'no json\n[1]\n{"jsonrpc":"2.0","id":"a","method":"no/such"}\n')
+    assert json.loads(await agent.stdout.readline())["error"]["code"] == -32601
+    client: Any = editor  # of the client's methods two
+    connection = acp.connect_to_agent(client, agent.stdin, agent.stdout, use_unstable_protocol=True)
+    offered = await connection.initialize(protocol_version=1)
+    assert offered.agent_capabilities is not None and offered.agent_capabilities.load_session
+    work = str(program.workspace)
+    for folder in ("relative", f"{work}/none"):
+        with pytest.raises(acp.RequestError, match="Folder not found"):
+            await connection.new_session(cwd=folder)
+    with pytest.raises(acp.RequestError, match="No session begins with 'ses_none'"):
+        await connection.load_session(cwd=work, session_id="ses_none")
+
+    session = (await connection.new_session(cwd=work)).session_id
+    hello = await connection.prompt(session_id=session, prompt=[acp.text_block("hello")])
+    assert hello.stop_reason == "end_turn"
+    texts = [
+        update["content"]["text"]
+        for update in editor.updates
+        if update["sessionUpdate"] == "agent_message_chunk"
+    ]
+    assert "".join(texts) == "Hello from the mock."
+    await connection.set_config_option(config_id="model", session_id=session, value=f"scripted:{script}")
+    editor.updates.clear()
+    await connection.prompt(session_id=session, prompt=[acp.text_block("write it")])
+    assert (program.workspace / "new.txt").read_text() == "new\n"
+    assert editor.asked.get_nowait() == "write new.txt"
+    work_kinds = ["tool_call", "tool_call_update", "tool_call_update", "agent_message_chunk"]
+    assert editor.kinds() == work_kinds
+
+    await connection.close_session(session_id=session)
+    await connection.load_session(cwd=work, session_id=session)
+    replayed = editor.kinds()
+    assert replayed.count("user_message_chunk") == 2
+    assert [kind for kind in replayed if kind in work_kinds][-4:] == work_kinds
+
+    editor.vanishes = True
+    running = asyncio.ensure_future(
+        connection.prompt(session_id=session, prompt=[acp.text_block("build it")])
+    )
+    assert await editor.asked.get() == "run make all"
+    agent.stdin.close()
+    assert await agent.wait() == 0
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError, ConnectionError):
+        await running
+    await connection.close()
+    assert (await agent.stderr.read()).decode().count("was skipped") == 2
+    return session
+
+
+def test_an_editor_works_in_a_session_and_vanishing_denies_what_it_was_asked(
+    program: Program, mock: tuple[str, ...], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text(SCRIPT)
+    session = asyncio.run(drive(program, script, *mock))
+    recorded = [event["payload"] for event in events(show(program, session))]
+    (denied,) = [
+        event for event in recorded if event["kind"] == "permission.decided" and event["decision"] == "deny"
+    ]
+    assert denied["decided_by"] == "user"
+    assert not [
+        event
+        for event in recorded
+        if event["kind"] == "tool.started" and event["call_id"] == denied["call_id"]
+    ]
+    clients = [event["client"] for event in recorded if event["kind"] == "run.started"]
+    assert clients == ["editor", "editor"]
+    assert recorded[-1]["kind"] == "run.finished"
+    assert program.run_in_process("sessions", "verify", session).returncode == 0
+    again = program.run_in_process("run", "hello", "--session", session, *mock)
+    assert (again.returncode, again.stdout.splitlines()[0]) == (0, "Hello from the mock.")
+
+
+def show(program: Program, session: str) -> str:
+    return program.run_in_process("sessions", "show", session, "--json").stdout

@@ -1,0 +1,276 @@
+"""The agent that an editor talks to: opens, lists and controls sessions.
+
+Invariant: an error of one request is answered to the editor and ends nothing else.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import acp
+from acp.interfaces import Client
+from acp.schema import (
+    AgentCapabilities,
+    CloseSessionResponse,
+    Implementation,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    NewSessionResponse,
+    PromptCapabilities,
+    PromptResponse,
+    ResumeSessionResponse,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SessionInfo,
+    SessionListCapabilities,
+    SessionMode,
+    SessionModeState,
+    SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
+    SetSessionModeResponse,
+)
+from anyio import to_thread
+from anyio.abc import TaskGroup
+
+from tui_agent import __version__
+from tui_agent.acp.editor_session import EditorSession
+from tui_agent.acp.prompt_blocks import PromptBlock, build_prompt
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import SessionNotFound, TuiAgentError, UsageError
+from tui_agent.plugin_host.loader import LoadedPlugins
+from tui_agent.ports.session import AppSession
+from tui_agent.protocol.commands import SetModel, SetPolicy
+from tui_agent.protocol.settings import POLICIES, PolicyName, SessionSettings
+from tui_agent.protocol.unicode_text import list_first
+from tui_agent.wiring.models import build_model_factory
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+
+OpenSession = Callable[[SessionOptions], AppSession]
+MAX_LISTED: Final = 100
+MODEL_OPTION: Final = "model"
+_MODES: Final[dict[PolicyName, str]] = {
+    "plan": "Reads and plans; changes nothing",
+    "ask": "Asks before it changes files or runs commands that are not known to be harmless",
+    "accept-edits": "Changes files in the workspace without asking",
+    "bypass": "Does not ask; only the guards refuse",
+}
+
+
+class EditorAgent:
+    """Implements the library's `Agent` for one connection. `group` runs the sessions' tasks."""
+
+    def __init__(
+        self, options: SessionOptions, open_session: OpenSession, group: TaskGroup, images: Path
+    ) -> None:
+        self._options = options
+        self._open_session = open_session
+        self._group = group
+        self._images = images
+        self._sessions: dict[str, EditorSession] = {}
+        self._models: dict[str, list[SessionConfigSelectOption]] = {}
+        """The models that each session offers."""
+        self._client: Client | None = None
+
+    def on_connect(self, conn: Client) -> None:
+        """Take the connection, by which the editor is told and asked."""
+        self._client = conn
+
+    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
+        """Tell the editor the version and what this agent can do."""
+        return InitializeResponse(
+            protocol_version=acp.PROTOCOL_VERSION,
+            agent_info=Implementation(name="tui-agent", title="tui-agent", version=__version__),
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=PromptCapabilities(image=True, embedded_context=True, audio=False),
+                session_capabilities=SessionCapabilities(
+                    list=SessionListCapabilities(),
+                    resume=SessionResumeCapabilities(),
+                    close=SessionCloseCapabilities(),
+                ),
+            ),
+            auth_methods=[],
+        )
+
+    async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
+        """Create a session in the folder `cwd`."""
+        with _answering_errors():
+            session = await self._open(cwd)
+            self._group.start_soon(session.run, self._group)
+            return NewSessionResponse(session_id=session.id, **self._offers(session))
+
+    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+        """Open an earlier session, and send its history as updates before the answer."""
+        with _answering_errors():
+            session = await self._open(cwd, session_id)
+            await session.replay()
+            self._group.start_soon(session.run, self._group)
+            return LoadSessionResponse(**self._offers(session))
+
+    async def resume_session(self, cwd: str, session_id: str, **_: Any) -> ResumeSessionResponse:
+        """Open an earlier session without sending its history."""
+        with _answering_errors():
+            session = await self._open(cwd, session_id)
+            self._group.start_soon(session.run, self._group)
+            return ResumeSessionResponse(**self._offers(session))
+
+    async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
+        """List the newest sessions, of the folder `cwd` only if it is given."""
+        with _answering_errors():
+            base = await to_thread.run_sync(load_startup_context, self._options)
+            summaries = await to_thread.run_sync(base.store.list, cwd)
+            return ListSessionsResponse(
+                sessions=[
+                    SessionInfo(
+                        session_id=summary.id,
+                        cwd=summary.workspace,
+                        title=summary.title or None,
+                        updated_at=datetime.fromtimestamp(summary.updated, UTC).isoformat(),
+                    )
+                    for summary in summaries[:MAX_LISTED]
+                    if summary.workspace
+                ]
+            )
+
+    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+        """Close a session; a running turn is stopped."""
+        with _answering_errors():
+            session = self._find(session_id)
+            del self._sessions[session_id]
+            await session.aclose()
+            return CloseSessionResponse()
+
+    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
+        """Switch to another policy."""
+        with _answering_errors():
+            session = self._find(session_id)
+            policy = next((name for name in POLICIES if name == mode_id), None)
+            if policy is None:
+                raise UsageError(f"There is no mode {mode_id!r}.", hint=f"Use {', '.join(POLICIES)}.")
+            if policy != session.settings.policy:
+                await session.carry_out(SetPolicy(policy=policy))
+            return SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        """Switch to another model."""
+        with _answering_errors():
+            session = self._find(session_id)
+            if config_id != MODEL_OPTION or not isinstance(value, str):
+                raise UsageError(f"There is no option {config_id!r} with such a value.")
+            if value != session.settings.model.profile:
+                await session.carry_out(SetModel(model=value))
+            return SetSessionConfigOptionResponse(config_options=[self._model_option(session)])
+
+    async def prompt(self, session_id: str, prompt: list[PromptBlock], **_: Any) -> PromptResponse:
+        """Run a turn with a message."""
+        with _answering_errors():
+            session = self._find(session_id)
+            return await session.prompt(build_prompt(prompt, session.workspace, self._images))
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        """Stop the running turn of a session."""
+        if session_id in self._sessions:
+            self._sessions[session_id].cancel()
+
+    async def aclose(self) -> None:
+        """Close all sessions."""
+        for session in self._sessions.values():
+            await session.aclose()
+        self._sessions.clear()
+
+    def _find(self, session_id: str) -> EditorSession:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise UsageError(f"The session {session_id} is not open.", hint="Load it first.")
+        return session
+
+    async def _open(self, cwd: str, session_id: str | None = None) -> EditorSession:
+        """Open a session. A session that the editor names must exist."""
+        assert self._client is not None
+        base = await to_thread.run_sync(self._startup_context, cwd, session_id)
+        if session_id in self._sessions:
+            await self._sessions.pop(session_id).aclose()
+        session = EditorSession(
+            self._open_session(base.options), self._client, base.options.cwd, _trust_notice(base)
+        )
+        await session.open(self._group)
+        self._sessions[session.id] = session
+        self._models[session.id] = await to_thread.run_sync(_model_choices, base)
+        return session
+
+    def _startup_context(self, cwd: str, session_id: str | None) -> StartupContext:
+        workspace = Path(cwd)
+        if not workspace.is_absolute() or not workspace.is_dir():
+            raise UsageError(f"Folder not found: {cwd}.")
+        options = replace(self._options, cwd=workspace.resolve(), session=session_id, cwd_given=True)
+        if session_id is not None:  # it keeps the model and the mode that were chosen in it
+            options = replace(options, model=None, base_url=None, effort=None, policy=None)
+        base = load_startup_context(options)
+        if session_id is not None and base.store.resolve(session_id) != session_id:
+            raise SessionNotFound(f"There is no session {session_id!r}.")
+        return base
+
+    def _offers(self, session: EditorSession) -> dict[str, Any]:
+        """Return the modes and options of a session, with their current values."""
+        modes = [SessionMode(id=name, name=name, description=text) for name, text in _MODES.items()]
+        state = SessionModeState(current_mode_id=session.settings.policy, available_modes=modes)
+        return {"modes": state, "config_options": [self._model_option(session)]}
+
+    def _model_option(self, session: EditorSession) -> SessionConfigOptionSelect:
+        return _model_option(session.settings, self._models[session.id])
+
+
+def _model_option(
+    settings: SessionSettings, choices: list[SessionConfigSelectOption]
+) -> SessionConfigOptionSelect:
+    current = settings.model.profile
+    if current not in {choice.value for choice in choices}:
+        name = current or "no model set"
+        choices = [SessionConfigSelectOption(value=current, name=name), *choices]
+    return SessionConfigOptionSelect(
+        type="select",
+        id=MODEL_OPTION,
+        name="Model",
+        category="model",
+        current_value=current,
+        options=choices,
+    )
+
+
+def _model_choices(base: StartupContext) -> list[SessionConfigSelectOption]:
+    """Return the models of the configuration and of vendors whose keys are set, without those of plugins and demos."""
+    return [
+        SessionConfigSelectOption(value=info.profile, name=info.profile, description=info.model)
+        for info in build_model_factory(base, LoadedPlugins()).usable_models()
+        if info.provider != "scripted"
+    ]
+
+
+def _trust_notice(base: StartupContext) -> str:
+    """Return a message about project files that are not used; empty if there are none."""
+    undecided = [file.name for project in base.config.undecided_projects for file in project.files]
+    if not undecided:
+        return ""
+    return (
+        f"Not used, because you have not trusted them yet: {list_first(undecided, 4)}. "
+        f"To see them and decide, run `tui-agent trust` in {base.options.cwd}."
+    )
+
+
+@contextmanager
+def _answering_errors() -> Iterator[None]:
+    """Answer an error of ours with its message and advice, as an error of the protocol."""
+    try:
+        yield
+    except UsageError as error:
+        raise acp.RequestError(-32602, str(error)) from error
+    except TuiAgentError as error:
+        raise acp.RequestError(-32603, str(error)) from error

@@ -1,0 +1,184 @@
+"""One session that an editor controls: its prompts, permission requests and questions, and the updates about it.
+
+Invariant: a client of the session like the app. What the editor does is in the session's log, and the app can open it.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+
+import acp
+from acp.interfaces import Client
+from acp.schema import PermissionOption, PromptResponse, ToolCallUpdate
+from anyio.abc import TaskGroup
+
+from tui_agent.acp.pending_commands import PendingCommand, RunningPrompt
+from tui_agent.acp.updates import Update, UpdateTranslator, command_update
+from tui_agent.acp.user_requests import (
+    chosen_option,
+    permission_call,
+    permission_decision,
+    permission_options,
+    question_answer,
+    question_call,
+    question_options,
+)
+from tui_agent.errors import BlobNotFound, TuiAgentError
+from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.ports.log import Follower
+from tui_agent.ports.session import AppSession
+from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.commands import Command, Interrupt, SubmitPrompt
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.settings import SessionSettings
+
+SESSION_ENDED = TuiAgentError("The session ended before the command was done.")
+
+
+class EditorSession:
+    """An open session and the editor that controls it. `open` first, then `run` in a task group."""
+
+    def __init__(self, session: AppSession, client: Client, workspace: Path, notice: str = "") -> None:
+        self._session = session
+        self._client = client
+        self.workspace = workspace
+        self._notice = notice
+        self._follower: Follower | None = None
+        self._state = SessionState()
+        self._translator = UpdateTranslator(str(workspace), self._read_text)
+        self._history: list[Envelope] = []
+        self._pending: list[PendingCommand] = []
+
+    @property
+    def id(self) -> str:
+        """The session's id, the same in the app."""
+        return self._session.id
+
+    @property
+    def settings(self) -> SessionSettings:
+        """The session's current settings."""
+        settings = self._state.view().settings
+        if settings is None:
+            raise TuiAgentError("The session has no settings; its log may be damaged.")
+        return settings
+
+    async def open(self, group: TaskGroup) -> None:
+        """Start the engine and read the session's history. Raises the error if the session cannot be opened."""
+        group.start_soon(self._session.serve)
+        opened = await self._session.wait_until_open()
+        self._follower = self._session.follow()
+        while self._state.draft.seq < opened.last_seq:
+            batch = await self._follower.next_batch()
+            if not batch:
+                raise TuiAgentError("The session ended while it was opened.")
+            for record in batch:
+                if isinstance(record, Envelope):
+                    self._state.apply(record)
+                    self._history.append(record)
+        workspace = self._state.view().workspace or str(self.workspace)
+        self.workspace, self._translator.workspace = Path(workspace), workspace
+
+    async def replay(self) -> None:
+        """Send the history of the current branch as updates."""
+        branches, state = Branches(), SessionState()
+        for event in self._history:
+            branches.apply(event)
+        last = self._history[-1].seq if self._history else -1
+        branch = stretches(branches.view().moves, last)
+        for event in self._history:
+            state.apply(event)
+            if is_on_branch(event.seq, branch):
+                await self._send(await self._translator.translate(event, state, replayed=True))
+
+    async def run(self, group: TaskGroup) -> None:
+        """Send the session's commands, then updates for new events, until the session or the connection ends."""
+        self._history = []
+        with suppress(ConnectionError):
+            await self._send([command_update(self._state.view())])
+            if self._notice:
+                await self._send([acp.update_agent_message_text(self._notice)])
+            await self._pump(group)
+        for command in self._pending:
+            command.fail(SESSION_ENDED)
+
+    async def _pump(self, group: TaskGroup) -> None:
+        assert self._follower is not None
+        while batch := await self._follower.next_batch():
+            for event in batch:
+                if not isinstance(event, Envelope):
+                    continue
+                self._state.apply(event)
+                await self._send(await self._translator.translate(event, self._state, replayed=False))
+                match event.payload:
+                    case PermissionRequested() as request:
+                        group.start_soon(self._ask_permission, request)
+                    case QuestionAsked() as question:
+                        group.start_soon(self._ask_question, question, event)
+                    case _:
+                        pass
+                for command in self._pending:
+                    command.take(event)
+
+    async def _send(self, updates: list[Update]) -> None:
+        for update in updates:
+            await self._client.session_update(session_id=self.id, update=update)
+
+    async def prompt(self, message: SubmitPrompt) -> PromptResponse:
+        """Send a message, and return when its turn has ended. Raises the error of a message that was refused."""
+        prompt = RunningPrompt(self._session.submit(message))
+        await self._wait_for(prompt)
+        if prompt.detail:
+            await self._send([acp.update_agent_message_text(prompt.detail)])
+        return PromptResponse(stop_reason=prompt.stop_reason())
+
+    async def carry_out(self, command: Command) -> None:
+        """Send a command, and return when it has been carried out. Raises the error if it was refused."""
+        await self._wait_for(PendingCommand(self._session.submit(command)))
+
+    async def _wait_for(self, command: PendingCommand) -> None:
+        self._pending.append(command)
+        if self._session.is_closed:
+            command.fail(SESSION_ENDED)
+        try:
+            await command.done.wait()
+        finally:
+            self._pending.remove(command)
+        if command.error is not None:
+            raise command.error
+
+    def cancel(self) -> None:
+        """Stop the running turn."""
+        self._session.submit(Interrupt())
+
+    async def _ask_permission(self, request: PermissionRequested) -> None:
+        call = await permission_call(request, self._translator)
+        self._session.submit(permission_decision(request, await self._ask(call, permission_options(request))))
+
+    async def _ask_question(self, question: QuestionAsked, event: Envelope) -> None:
+        text = await self._read_text(question.text)
+        call_id = self._translator.asking_call(event.agent, question.question_id)
+        chosen = await self._ask(question_call(question, text, call_id), question_options(question))
+        self._session.submit(question_answer(question, chosen))
+
+    async def _ask(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
+        """Ask the editor's user, and return the id of the chosen option; empty if there is no answer."""
+        with suppress(acp.RequestError, ConnectionError, ValueError):
+            response = await self._client.request_permission(
+                session_id=self.id, tool_call=call, options=options
+            )
+            return chosen_option(response)
+        return ""
+
+    async def _read_text(self, text: LongText) -> str:
+        if not isinstance(text, BlobText):
+            return text
+        try:
+            return (await self._session.read_blob(text.blob_sha256)).decode("utf-8", "replace")
+        except BlobNotFound:
+            return text.preview
+
+    async def aclose(self) -> None:
+        """Close the session."""
+        await self._session.aclose()

@@ -1,0 +1,50 @@
+"""The protocol's messages as JSON lines over two pipes.
+
+Invariant: a line that is not a JSON object is skipped and noted on standard error; it never ends the connection.
+"""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+"""Maximum bytes of a message. Large, because a prompt contains its images."""
+
+
+class JsonLines:
+    """One connection to an editor. Implements the library's `Transport`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Write a message. Raises `ConnectionError` if the editor is gone.
+
+        The line is queued before anything is awaited, so messages keep the order in which they were sent.
+        """
+        if self._writer.is_closing():
+            raise ConnectionResetError("The editor is gone.")
+        self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        await self._writer.drain()
+
+    async def receive(self) -> dict[str, Any] | None:
+        """Wait for the next message; None once the editor is gone."""
+        while True:
+            try:
+                line = await self._reader.readuntil(b"\n")
+            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+                return None
+            try:
+                message = json.loads(line)
+            except (ValueError, RecursionError):
+                message = None
+            if isinstance(message, dict):
+                return message
+            if line.strip():
+                sys.stderr.write("tui-agent: A line that is not a JSON object was skipped.\n")
+
+    async def close(self) -> None:
+        """Close the connection."""
+        self._writer.close()

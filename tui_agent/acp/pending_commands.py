@@ -1,0 +1,96 @@
+"""Commands that an editor waits for: a setting, or a prompt until its turn has ended."""
+
+from typing import Final
+
+import anyio
+from acp.schema import StopReason
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.command import CommandRan
+from tui_agent.protocol.events.model import FinishReason, ModelResponded
+from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, UserMessageReceived, UserQueued
+from tui_agent.protocol.ids import MAIN_AGENT, CommandId, RequestId
+
+_STOP_REASONS: Final[dict[TurnEnd, StopReason]] = {
+    "interrupted": "cancelled",
+    "iteration_limit": "max_turn_requests",
+    "part_limit": "max_turn_requests",
+    "turn_limit": "max_turn_requests",
+}
+_FAILURES: Final[frozenset[TurnEnd]] = frozenset({"model_error", "error"})
+
+
+class PendingCommand:
+    """A command of the editor. `done` is set at its first event; `error` is set if it was refused."""
+
+    def __init__(self, command_id: CommandId) -> None:
+        self.command_id = command_id
+        self.error: TuiAgentError | None = None
+        self.done = anyio.Event()
+
+    def take(self, event: Envelope) -> None:
+        """Process an event of the session in order."""
+        if event.cause != self.command_id:
+            return
+        if isinstance(event.payload, CommandRejected):
+            self.fail(TuiAgentError(event.payload.reason, hint=event.payload.hint))
+        else:
+            self.done.set()
+
+    def fail(self, error: TuiAgentError) -> None:
+        """End the command with an error."""
+        self.error = error
+        self.done.set()
+
+
+class RunningPrompt(PendingCommand):
+    """A message of the editor. `done` is set when its turn has ended; `detail` is a sentence about the end, or empty."""
+
+    def __init__(self, command_id: CommandId) -> None:
+        super().__init__(command_id)
+        self.detail = ""
+        self._queue_id: RequestId | None = None
+        self._is_begun = False
+        self._finish: FinishReason = "stop"
+        self._end: TurnEnd = "finished"
+
+    def take(self, event: Envelope) -> None:
+        """Process an event of the session in order."""
+        payload, is_own = event.payload, event.cause == self.command_id
+        match payload:
+            case UserQueued(queue_id=queue_id) if is_own:
+                self._queue_id = queue_id
+            case CommandRejected() | CommandRan(sends=False) if is_own:
+                super().take(event)
+            case UserMessageReceived(queue_id=queue_id) if (
+                queue_id is not None and queue_id == self._queue_id
+            ):
+                self._is_begun = True
+            case _ if is_own and self._queue_id is None:
+                self._is_begun = True
+            case _:
+                pass
+        if self._is_begun and event.agent == MAIN_AGENT:
+            self._follow_turn(event)
+
+    def _follow_turn(self, event: Envelope) -> None:
+        match event.payload:
+            case ModelResponded(finish=finish):
+                self._finish = finish
+            case TurnFinished(reason=reason, detail=detail):
+                self._end, self.detail = reason, detail
+                if reason in _FAILURES:
+                    self.fail(TuiAgentError(detail or f"The turn ended: {reason}."))
+                self.done.set()
+            case _:
+                pass
+
+    def stop_reason(self) -> StopReason:
+        """Return the reason of the turn's end in the protocol's words."""
+        if self._end in _STOP_REASONS:
+            return _STOP_REASONS[self._end]
+        if self._finish == "refusal":
+            return "refusal"
+        return "max_tokens" if self._finish == "length" else "end_turn"

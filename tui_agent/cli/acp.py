@@ -1,0 +1,38 @@
+"""Let an editor that speaks the Agent Client Protocol use tui-agent; the editor starts this command itself.
+
+Invariant: only the protocol's messages are printed on standard output.
+"""
+
+import argparse
+import sys
+from importlib import import_module
+
+from tui_agent.cli.options import add_groups, session_options
+from tui_agent.errors import UsageError
+
+EXAMPLES = """\
+examples:
+  tui-agent acp --policy plan        as an editor starts it; "command" and "args" in its settings
+
+docs/editors.md has the settings of Zed and other editors.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options that hold for every session of the editor."""
+    parser.add_argument(
+        "--policy", choices=("plan", "ask", "accept-edits", "bypass"), help="the mode in which sessions start"
+    )
+    add_groups(parser, ("folders", "model", "limits", "extensions"))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve the editor until it closes standard input. Raises `UsageError` on a terminal."""
+    if sys.stdin.isatty():
+        raise UsageError(
+            "This command is started by an editor, not in a terminal.",
+            hint="Add it to the editor's settings: tui-agent acp --help.",
+        )
+    options = session_options(arguments, client="editor", interactive=True)
+    import_module("tui_agent.acp.stdio_server").run_stdio_server(options)
+    return 0
