@@ -23,7 +23,7 @@ from tui_agent.folds.text.glob import compile_path_pattern
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
 from tui_agent.folds.text.word_forms import split_text as word_forms
 from tui_agent.folds.text.word_forms import strip_accents
-from tui_agent.plugin_functions import FunctionTool, command, hook, tool
+from tui_agent.plugin_functions import FunctionTool, command, hook, pane, tool
 from tui_agent.ports.agent import (
     Action,
     Agent,
@@ -79,6 +79,7 @@ from tui_agent.protocol.effects import (
     RunEffect,
     WriteEffect,
 )
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.eval import TestFinished
@@ -301,6 +302,7 @@ __all__ = [
     "DiffBlock",
     "DisplayBlock",
     "Effect",
+    "Envelope",
     "Environment",
     "EnvironmentFault",
     "ExecResult",
@@ -388,6 +390,7 @@ __all__ = [
     "left_out_note",
     "list_note_locations",
     "load_spec",
+    "pane",
     "read_artifact",
     "read_note",
     "replace_private",

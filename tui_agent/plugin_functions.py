@@ -125,6 +125,25 @@ class FunctionCommand:
         api.command(self._name, self.function, help=self._help, arguments=self._arguments)
 
 
+class Fold(Protocol):
+    """A fold of the log: `apply` gets each event once, in order; `view` returns what panes show."""
+
+    def apply(self, event: Any, /) -> object: ...
+
+    def view(self) -> Any: ...
+
+
+class FunctionPane:
+    """A pane made of a function by `@pane`. Calling it calls the function, so that tests can."""
+
+    def __init__(self, function: Callable[[Any], object], fold: Callable[[], Fold]) -> None:
+        self.function = function
+        self.fold = fold
+
+    def __call__(self, view: Any) -> Any:
+        return self.function(view)
+
+
 DECORATED = (FunctionTool, FunctionHook, FunctionCommand)
 """The classes of the objects that the decorators make."""
 
@@ -211,6 +230,15 @@ def command(
         return FunctionCommand(function, name, said, arguments)
 
     return decorate
+
+
+def pane(fold: Callable[[], Fold]) -> Callable[[Callable[[Any], object]], FunctionPane]:
+    """Make a pane of a function in `folds.py`, which gets the fold's view and returns a text or display blocks.
+
+    `fold` is a class without arguments: its `apply(event)` gets each event of the session's branch (an `Envelope`; no
+    streamed pieces of answers), its `view()` returns what the function draws. plugin.toml lists the names of the panes.
+    """
+    return lambda function: FunctionPane(function, fold)
 
 
 def _names(names: Names) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ from tui_agent.config.user_file import save_disabled_plugins
 from tui_agent.errors import UsageError
 from tui_agent.plugin_host.check import check_plugin
 from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
-from tui_agent.wiring.plugins import plugin_host, plugin_places
+from tui_agent.plugin_host.places import plugin_places
+from tui_agent.wiring.plugins import plugin_host
 
 EXAMPLES = """\
 examples:
@@ -98,7 +99,7 @@ def set_enabled(arguments: argparse.Namespace) -> int:
     """Enable or disable a plugin in the user's configuration file."""
     base = load_context(arguments)
     name: str = arguments.name
-    known = sorted({plugin.name for plugin in discover(plugin_places(base))})
+    known = sorted({plugin.name for plugin in discover(plugin_places(base.config, base.options))})
     path = base.config.paths.user_config
     disabled = tuple(read_toml(path).get("plugins_disabled", ()))
     if name not in known and name not in disabled:

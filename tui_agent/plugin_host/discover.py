@@ -20,8 +20,10 @@ from tui_agent.errors import PluginError
 Source: TypeAlias = Literal["bundled", "user", "project", "entry_point", "option"]
 ENTRY_POINTS = "tui_agent.plugins"
 MANIFEST = "plugin.toml"
+FOLDS = "folds.py"
+"""The module with a plugin's panes and the folds that they show."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_KNOWN = frozenset({"name", "version", "api", "description", "themes"})
+_KNOWN = frozenset({"name", "version", "api", "description", "themes", "panes"})
 
 
 def is_valid_name(name: str) -> bool:
@@ -56,13 +58,16 @@ class FoundPlugin:
     description: str = ""
     themes: tuple[str, ...] = ()
     """Its theme files, or folders of theme files, relative to its folder."""
+    panes: tuple[str, ...] = ()
+    """The names of its panes, which are functions in its `folds.py`."""
     fault: str = ""
     """The reason why the plugin cannot be loaded, if that is known without importing it."""
 
     @property
-    def has_only_themes(self) -> bool:
-        """True if the plugin names themes and has no code."""
-        return bool(self.themes) and self.path is not None and not (self.path / "__init__.py").is_file()
+    def has_no_code(self) -> bool:
+        """True if the plugin names themes or panes and has nothing for the engine to import."""
+        offers = bool(self.themes or self.panes)
+        return offers and self.path is not None and not (self.path / "__init__.py").is_file()
 
 
 def discover(places: PluginPlaces) -> list[FoundPlugin]:
@@ -87,9 +92,11 @@ def plugin_at(path: Path, source: Source) -> FoundPlugin:
         found = FoundPlugin(**{"name": path.name, **_read_manifest(path)}, source=source, path=path)
     except PluginError as error:
         return FoundPlugin(path.name, source, path, fault=str(error))
-    if not (path / "__init__.py").is_file() and not found.has_only_themes:
+    if not (path / "__init__.py").is_file() and not found.has_no_code:
         fault = f"{path} has no __init__.py with a function register."
         return FoundPlugin(found.name, source, path, fault=fault)
+    if found.panes and not (path / FOLDS).is_file():
+        return FoundPlugin(found.name, source, path, fault=f"{path} has panes but no {FOLDS}.")
     return _check_name(found)
 
 
@@ -113,7 +120,10 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     themes = fields.get("themes", [])
     if not isinstance(themes, list) or not all(map(_is_inside, themes)):
         raise PluginError(f"{path}: themes must list files or folders inside the plugin's folder.")
-    return fields | {"themes": tuple(themes)}
+    panes = fields.get("panes", [])
+    if not isinstance(panes, list) or not all(isinstance(pane, str) and is_valid_name(pane) for pane in panes):
+        raise PluginError(f"{path}: panes must list names of functions in {FOLDS}.")
+    return fields | {"themes": tuple(themes), "panes": tuple(panes)}
 
 
 def _is_inside(name: object) -> bool:

@@ -5,7 +5,6 @@ the other plugins are still loaded.
 """
 
 import sys
-import traceback
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tui_agent import __version__
-from tui_agent.errors import PluginError, TuiAgentError
+from tui_agent.errors import PluginError
 from tui_agent.plugin_api import API_VERSION
 from tui_agent.plugin_functions import DECORATED
 from tui_agent.plugin_host.api import OwnedApi
@@ -28,6 +27,7 @@ from tui_agent.plugin_host.modules import (
     take_modules,
     unload_modules,
 )
+from tui_agent.plugin_host.error_text import describe_plugin_error, locate_plugin_error
 from tui_agent.plugin_host.offers import Offers
 from tui_agent.plugin_host.side_by_side import Outcome, TimeLimitReached, run_side_by_side
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
@@ -163,7 +163,8 @@ class PluginHost:
         registration = attempt.outcome.value
         assert registration is not None
         self._in_use[found.name] = attempt
-        taken.update((name, found.name) for name in registration.api.reserved)
+        names = (*registration.api.reserved, *_pane_names(attempt.found))
+        taken.update((name, found.name) for name in names)
         loaded.add_all(registration.api.offers)
         return event
 
@@ -174,10 +175,10 @@ class PluginHost:
             if isinstance(error, TimeLimitReached):
                 message = f"It was still loading after {self._limit:g} s. Its import and its register() must be fast."
             else:
-                message = _describe(error)
-            return _failed(found, message, _error_location(error, outcome.stack, found.path))
+                message = describe_plugin_error(error)
+            return _failed(found, message, locate_plugin_error(error, outcome.stack, found.path))
         api = outcome.value.api
-        for name in api.reserved:
+        for name in (*api.reserved, *_pane_names(found)):
             if name in taken:
                 hint = "Choose another name, or disable one of the two plugins."
                 label = name.replace(":", " ")
@@ -187,7 +188,11 @@ class PluginHost:
             plugin=found.name,
             version=outcome.value.version,
             source=found.source,
-            contributions=(*api.names, *(f"theme:{Path(name).stem}" for name in found.themes)),
+            contributions=(
+                *api.names,
+                *_pane_names(found),
+                *(f"theme:{Path(name).stem}" for name in found.themes),
+            ),
             while_running=self._is_loaded,
         )
 
@@ -233,7 +238,7 @@ class PluginHost:
 
     def _register(self, found: FoundPlugin) -> _Registration:
         _check_version(found.api)
-        if found.has_only_themes:
+        if found.has_no_code:
             return _Registration(OwnedApi(found.name, found.path, self._places.notes), found.version)
         module = import_entry(found.entry) if found.path is None else import_from(found.name, found.path)
         api_version = getattr(module, "PLUGIN_API", None)
@@ -258,6 +263,10 @@ class PluginHost:
         return _Registration(api, version or (__version__ if found.source == "bundled" else ""))
 
 
+def _pane_names(found: FoundPlugin) -> list[str]:
+    return [f"pane:{name}" for name in found.panes]
+
+
 def _says_the_same(event: PluginLoaded | PluginFailed, before: PluginLoaded | PluginFailed | None) -> bool:
     if isinstance(event, PluginLoaded):
         event = event.model_copy(update={"while_running": False})
@@ -280,24 +289,3 @@ def _failed(found: FoundPlugin, message: str, where: str = "") -> PluginFailed:
 
 def _location(found: FoundPlugin) -> str:
     return str(found.path) if found.path is not None else f"entry point {found.entry}"
-
-
-def _describe(error: BaseException) -> str:
-    if isinstance(error, TuiAgentError):
-        return str(error)
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"It needs the module {error.name}, which is not installed."
-    text = " ".join(str(error).split())
-    kind = "it ended the program" if isinstance(error, SystemExit) else type(error).__name__
-    return f"{kind}: {text}" if text else kind
-
-
-def _error_location(error: BaseException, stack: traceback.StackSummary | None, path: Path | None) -> str:
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}:{error.lineno or 0}"
-    place = ""
-    root = None if path is None else str(path)
-    for frame in stack or traceback.extract_tb(error.__traceback__):
-        if root is not None and frame.filename.startswith(root):
-            place = f"{frame.filename}:{frame.lineno}"
-    return place

@@ -38,6 +38,15 @@ def import_from(name: str, path: Path) -> ModuleType:
     return module
 
 
+def import_folds(name: str, folder: Path) -> ModuleType:
+    """Import the module `folds` of the plugin in `folder`, but not the plugin itself."""
+    _ensure_namespace()
+    full = f"{NAMESPACE}.{name}"
+    package = sys.modules[full] = ModuleType(full)
+    package.__path__ = [str(folder)]
+    return importlib.import_module(f"{full}.folds")
+
+
 def import_entry(value: str) -> ModuleType:
     """Import the module of an entry point (`package.module`, or `package.module:register`)."""
     return importlib.import_module(value.partition(":")[0].strip())

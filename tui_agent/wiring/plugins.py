@@ -7,57 +7,37 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.config.command_files import FOLDER as COMMANDS
-from tui_agent.config.note_files import notes_folder
-from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.plugin_wrappers import GuardedAgent
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.errors import ConfigError, PluginError
-from tui_agent.plugin_host.bundled import bundled_folder
-from tui_agent.plugin_host.copies import copy_plugins
-from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
+from tui_agent.plugin_host.places import plugin_places
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.tool import Tool
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.wiring.startup_context import StartupContext
-
-PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"
-
-
-def plugin_places(base: StartupContext) -> PluginPlaces:
-    """Return the places in which plugins are searched."""
-    paths, options = base.config.paths, base.options
-    return PluginPlaces(
-        bundled=bundled_folder("plugins"),
-        user=paths.config_dir / "plugins",
-        project=copy_plugins(base.config.project, PROJECT_PLUGINS, paths.trusted_copies),
-        extra=tuple(dict.fromkeys((*base.config.plugin_dirs, *options.plugin_dirs))),
-        only_bundled=options.no_plugins,
-        notes=notes_folder(base.config),
-    )
-
 
 def watched_folders(base: StartupContext) -> tuple[Path, ...]:
     """Return the folders of plugins and slash commands that the user may edit.
 
     A project's files are not among them, because only their trusted content is used.
     """
-    places = plugin_places(base)
+    places = plugin_places(base.config, base.options)
     folders = (places.user, *places.extra, base.config.paths.config_dir / COMMANDS)
     return tuple(folder for folder in folders if folder is not None)
 
 
 def load_external_plugins(base: StartupContext) -> LoadedPlugins:
     """Load only the plugins that are not bundled with tui-agent."""
-    places = replace(plugin_places(base), bundled=None)
+    places = replace(plugin_places(base.config, base.options), bundled=None)
     return PluginHost(places, base.config.plugins_disabled).load()
 
 
 def plugin_host(base: StartupContext) -> PluginHost:
     """Return the host of all plugins that are not disabled. Nothing is loaded yet."""
     marks = base.config.paths.cache_dir / "plugins_loading"
-    return PluginHost(plugin_places(base), base.config.plugins_disabled, marks=marks)
+    return PluginHost(plugin_places(base.config, base.options), base.config.plugins_disabled, marks=marks)
 
 
 def build_tool_registry(

@@ -1,0 +1,125 @@
+"""Asks the child process of the panes for their blocks.
+
+Invariant: a request ends with an answer, whatever the plugin does: a child that is silent for too long is killed, with
+all that it has started.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import anyio
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from tui_agent.plugin_host.pane_messages import (
+    MAX_BYTES,
+    PaneAnswer,
+    PaneFault,
+    PaneProgress,
+    PaneRequest,
+    read_message,
+)
+
+ANSWER_LIMIT_S: Final = 1.0
+"""Seconds after which a fold or pane that does not return is stopped."""
+SILENCE_LIMIT_S: Final = 30.0
+"""Seconds after which a child is killed that neither answers nor ends by itself: it is suspended, or cannot start."""
+MAX_LINE: Final = 2 * MAX_BYTES
+_FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\w+)')
+
+
+class PaneClient:
+    """The child process of one session's panes. It starts with the first request. One request at a time."""
+
+    def __init__(self, limit_s: float = ANSWER_LIMIT_S) -> None:
+        self._limit_s = limit_s
+        self._child: Process | None = None
+        self._lines: BufferedByteReceiveStream
+        self.starts = 0
+        """How often a child was started."""
+
+    async def ask(self, request: PaneRequest, progress: Callable[[int], object]) -> PaneAnswer:
+        """Return the answer to a request; `progress` is called with the number of the event that the fold is at.
+
+        A child that was killed from outside is started again once.
+        """
+        answer = await self._ask_once(request, progress)
+        return answer or await self._ask_once(request, progress) or self._stopped("its process was killed twice")
+
+    async def _ask_once(self, request: PaneRequest, progress: Callable[[int], object]) -> PaneAnswer | None:
+        """Return the answer, or None if the child died without a word."""
+        trace: list[bytes] = []
+        try:
+            with anyio.fail_after(SILENCE_LIMIT_S) as limit:
+                child = await self._start()
+                assert child.stdin is not None
+                await child.stdin.send(request.model_dump_json().encode() + b"\n")
+                while True:
+                    line = await self._lines.receive_until(b"\n", MAX_LINE)
+                    message = read_message(line)
+                    limit.deadline = anyio.current_time() + SILENCE_LIMIT_S
+                    match message:
+                        case None:
+                            trace.append(line)
+                        case PaneProgress():
+                            progress(message.seq)
+                        case _:
+                            return message
+        except TimeoutError:
+            await self.close()
+            return self._stopped(f"no answer for {SILENCE_LIMIT_S:g} s")
+        except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self.close()
+            return self._timed_out(request, trace) if trace else None
+        except anyio.DelimiterNotFound:
+            await self.close()
+            return self._stopped("its answer was too long")
+
+    def _timed_out(self, request: PaneRequest, trace: list[bytes]) -> PaneFault:
+        """Return the fault of a plugin that did not return in time, with its innermost line in the traceback."""
+        root = f"{request.folder}/"
+        frames = (match for line in trace if (match := _FRAME.search(line)))
+        for path, number, function in (frame.groups() for frame in frames):
+            name = os.fsdecode(path)
+            if name.startswith(root):
+                where = f"{name.removeprefix(root)}:{number.decode()}, in {function.decode()}"
+                return self._stopped(f"no answer for {self._limit_s:g} s ({where})")
+        return self._stopped(f"no answer for {self._limit_s:g} s")
+
+    @staticmethod
+    def _stopped(reason: str) -> PaneFault:
+        return PaneFault(message=f"Stopped: {reason}.", stopped=True)
+
+    async def _start(self) -> Process:
+        if self._child is None:
+            self.starts += 1
+            self._child = await anyio.open_process(
+                # -P: do not import from the work folder
+                [sys.executable, "-P", "-m", "tui_agent.plugin_host.pane_server", str(self._limit_s)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            assert self._child.stdout is not None
+            self._lines = BufferedByteReceiveStream(self._child.stdout)
+        return self._child
+
+    async def close(self) -> None:
+        """Kill the child and all that it has started. The next request starts another one."""
+        child, self._child = self._child, None
+        if child is None:
+            return
+        with anyio.CancelScope(shield=True):
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            await child.wait()
+            for stream in (child.stdin, child.stdout):
+                if stream is not None:
+                    await stream.aclose()

@@ -1,0 +1,147 @@
+"""The panes of a plugin: its folds over a log, and the blocks that it draws of them.
+
+Invariant: whatever a plugin raises or returns, the caller gets blocks of at most `MAX_BYTES`, or a `PluginError`.
+"""
+
+import copy
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from tui_agent.errors import PluginError
+from tui_agent.folds.session.branches import Branches, stretches
+from tui_agent.plugin_functions import Fold, FunctionPane
+from tui_agent.plugin_host.error_text import describe_plugin_error, locate_plugin_error
+from tui_agent.plugin_host.modules import import_folds
+from tui_agent.plugin_host.pane_messages import MAX_BYTES
+from tui_agent.protocol.display import DisplayBlock, TextBlock
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.model import ModelDelta
+from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.store.log_reader import iterate_records, read_marks
+from tui_agent.units import format_bytes
+
+EVENTS_PER_COPY: Final = 1_000
+"""Number of events between two copies of a fold, from which it continues after a step back."""
+MAX_COPIES: Final = 64
+MAX_COPY_S: Final = 0.05
+"""A fold that takes longer to copy, or that cannot be copied, is not copied again."""
+_BLOCKS: TypeAdapter[tuple[DisplayBlock, ...]] = TypeAdapter(tuple[DisplayBlock, ...])
+
+
+@contextmanager
+def plugin_errors_named(folder: Path, at: str = "") -> Iterator[None]:
+    """Turn any error that the plugin in `folder` raises into a `PluginError` that tells its line; `at` says when."""
+    try:
+        yield
+    except BaseException as error:
+        place = locate_plugin_error(error, None, folder).removeprefix(f"{folder}/")
+        where = ", ".join(filter(None, (place, at)))
+        raise PluginError(describe_plugin_error(error) + (f" ({where})" if where else "")) from error
+
+
+def load_panes(plugin: str, folder: Path) -> dict[str, FunctionPane]:
+    """Import the plugin's `folds.py` and return its panes by name. Raises `PluginError`."""
+    with plugin_errors_named(folder):
+        module = import_folds(plugin, folder)
+    return {name: item for name, item in vars(module).items() if isinstance(item, FunctionPane)}
+
+
+def draw_pane(pane: FunctionPane, fold: Fold, folder: Path) -> bytes:
+    """Return the pane's blocks as JSON. Raises `PluginError`."""
+    with plugin_errors_named(folder):
+        drawn = pane(fold.view())
+        is_one = isinstance(drawn, str | BaseModel) or not isinstance(drawn, Iterable)
+        items = (drawn,) if is_one else tuple(drawn)
+        blocks = tuple(TextBlock(text=item) if isinstance(item, str) else item for item in items)
+    try:
+        encoded = _BLOCKS.dump_json(_BLOCKS.validate_python(blocks))
+    except (ValidationError, ValueError) as error:
+        raise PluginError("It returned something that is no display block.") from error
+    if len(encoded) > MAX_BYTES:
+        raise PluginError(f"It returned {format_bytes(len(encoded))}; at most {format_bytes(MAX_BYTES)}.")
+    return encoded
+
+
+class FoldCursor:
+    """A plugin's fold at any event of the log in the folder `log`; it gets the events of that event's branch.
+
+    `tick` is called with the number of each event before it is applied.
+    """
+
+    def __init__(
+        self, make: Callable[[], Fold], folder: Path, log: Path, tick: Callable[[int], object]
+    ) -> None:
+        self._make, self._folder, self._log, self._tick = make, folder, log, tick
+        self._copies: list[tuple[int, Fold]] = []
+        self._interval = EVENTS_PER_COPY
+        self._since_copy = 0
+        self.fold: Fold
+        self.seq = -1
+        """The number of the last event that the fold has got."""
+        self._failed: tuple[int, PluginError] | None = None
+        """The event at which the fold raised an error, and the error."""
+
+    def move_to(self, seq: int) -> None:
+        """Apply the events up to `seq`, or return to an earlier state. Raises `PluginError` if the fold does."""
+        if self._failed is not None and self._failed[0] <= seq:
+            raise self._failed[1]
+        nearest = next((copied for copied in reversed(self._copies) if copied[0] <= seq), None)
+        if nearest is not None and not nearest[0] <= self.seq <= seq:
+            with plugin_errors_named(self._folder):
+                self.seq, self.fold = nearest[0], copy.deepcopy(nearest[1])
+        elif not 0 <= self.seq <= seq:
+            self._begin_again(seq)
+            return
+        for record in iterate_records(self._log, self.seq):
+            if record.seq > seq:
+                break
+            if isinstance(record, Envelope) and isinstance(record.payload, SessionHeadMoved):
+                self._begin_again(seq)  # an undo or redo: the branch is another one from here on
+                break
+            self._apply(record)
+
+    def _begin_again(self, seq: int) -> None:
+        """Fold the branch that ends at `seq`, from its first event."""
+        self._copies, self._interval, self._since_copy = [], EVENTS_PER_COPY, 0
+        self.seq = -1
+        with plugin_errors_named(self._folder):
+            self.fold = self._make()
+        branches = Branches()
+        for mark in read_marks(self._log):
+            if mark.seq <= seq and isinstance(mark, Envelope):
+                branches.apply(mark)
+        for record in iterate_records(self._log, stretches=stretches(branches.view().moves, seq)):
+            self._apply(record)
+
+    def _apply(self, record: Record) -> None:
+        self._tick(record.seq)
+        if isinstance(record, Envelope) and not isinstance(record.payload, ModelDelta):
+            try:
+                with plugin_errors_named(self._folder, f"at event {record.seq}, {record.payload.kind}"):
+                    self.fold.apply(record)
+            except PluginError as error:
+                self._failed, self.seq = (record.seq, error), -1
+                raise
+        self.seq = record.seq
+        self._since_copy += 1
+        if self._since_copy >= self._interval:
+            self._keep_copy()
+
+    def _keep_copy(self) -> None:
+        self._since_copy = 0
+        start = time.monotonic()
+        try:
+            with plugin_errors_named(self._folder):
+                self._copies.append((self.seq, copy.deepcopy(self.fold)))
+        except PluginError:  # not every object can be copied
+            start = 0.0
+        if time.monotonic() - start > MAX_COPY_S:
+            self._interval = sys.maxsize
+        elif len(self._copies) > MAX_COPIES:
+            self._copies, self._interval = self._copies[1::2], 2 * self._interval

@@ -1,0 +1,53 @@
+"""The places in which the plugins of a session are searched, and where each pane is.
+
+Invariant: a project's plugins are found only as the copy of the files that the user trusted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.config.layers import load_config
+from tui_agent.config.note_files import notes_folder
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.paths import PROJECT_FOLDER
+from tui_agent.config.settings import Config
+from tui_agent.plugin_host.bundled import bundled_folder
+from tui_agent.plugin_host.copies import copy_plugins
+from tui_agent.plugin_host.discover import PluginPlaces, discover
+
+PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"
+
+
+def plugin_places(config: Config, options: SessionOptions) -> PluginPlaces:
+    """Return the places in which plugins are searched."""
+    paths = config.paths
+    return PluginPlaces(
+        bundled=bundled_folder("plugins"),
+        user=paths.config_dir / "plugins",
+        project=copy_plugins(config.project, PROJECT_PLUGINS, paths.trusted_copies),
+        extra=tuple(dict.fromkeys((*config.plugin_dirs, *options.plugin_dirs))),
+        only_bundled=options.no_plugins,
+        notes=notes_folder(config),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PanePlace:
+    """The plugin of a pane, and the plugin's folder."""
+
+    plugin: str
+    folder: Path
+
+
+def find_panes(options: SessionOptions, environ: Mapping[str, str]) -> dict[str, PanePlace]:
+    """Return where each pane is, by its name. No plugin is imported. Raises `TuiAgentError`. Blocks."""
+    config = load_config(options, environ)
+    plugins: dict[str, tuple[PanePlace, tuple[str, ...]]] = {}
+    for found in discover(plugin_places(config, options)):
+        if found.path is not None and found.name not in config.plugins_disabled:
+            plugins.setdefault(found.name, (PanePlace(found.name, found.path), found.panes))
+    panes: dict[str, PanePlace] = {}
+    for place, names in plugins.values():
+        panes = dict.fromkeys(names, place) | panes
+    return panes
