@@ -121,7 +121,9 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(themes, list) or not all(map(_is_inside, themes)):
         raise PluginError(f"{path}: themes must list files or folders inside the plugin's folder.")
     panes = fields.get("panes", [])
-    if not isinstance(panes, list) or not all(isinstance(pane, str) and is_valid_name(pane) for pane in panes):
+    if not isinstance(panes, list) or not all(
+        isinstance(pane, str) and is_valid_name(pane) for pane in panes
+    ):
         raise PluginError(f"{path}: panes must list names of functions in {FOLDS}.")
     return fields | {"themes": tuple(themes), "panes": tuple(panes)}
 

@@ -17,9 +17,7 @@ def describe_plugin_error(error: BaseException) -> str:
     return f"{kind}: {text}" if text else kind
 
 
-def locate_plugin_error(
-    error: BaseException, stack: traceback.StackSummary | None, path: Path | None
-) -> str:
+def locate_plugin_error(error: BaseException, stack: traceback.StackSummary | None, path: Path | None) -> str:
     """Return the innermost line of the plugin at `path` that was running, as `FILE:LINE`; empty if there is none.
 
     `stack` is where the plugin was, if the error does not tell.

@@ -19,6 +19,7 @@ from tui_agent.plugin_functions import DECORATED
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.crash_marks import CrashMarks
 from tui_agent.plugin_host.discover import FoundPlugin, PluginPlaces, discover
+from tui_agent.plugin_host.error_text import describe_plugin_error, locate_plugin_error
 from tui_agent.plugin_host.modules import (
     files_state,
     import_entry,
@@ -27,7 +28,6 @@ from tui_agent.plugin_host.modules import (
     take_modules,
     unload_modules,
 )
-from tui_agent.plugin_host.error_text import describe_plugin_error, locate_plugin_error
 from tui_agent.plugin_host.offers import Offers
 from tui_agent.plugin_host.side_by_side import Outcome, TimeLimitReached, run_side_by_side
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded

@@ -50,7 +50,9 @@ class PaneClient:
         A child that was killed from outside is started again once.
         """
         answer = await self._ask_once(request, progress)
-        return answer or await self._ask_once(request, progress) or self._stopped("its process was killed twice")
+        return (
+            answer or await self._ask_once(request, progress) or self._stopped("its process was killed twice")
+        )
 
     async def _ask_once(self, request: PaneRequest, progress: Callable[[int], object]) -> PaneAnswer | None:
         """Return the answer, or None if the child died without a word."""
@@ -74,7 +76,12 @@ class PaneClient:
         except TimeoutError:
             await self.close()
             return self._stopped(f"no answer for {SILENCE_LIMIT_S:g} s")
-        except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        except (
+            anyio.EndOfStream,
+            anyio.IncompleteRead,
+            anyio.BrokenResourceError,
+            anyio.ClosedResourceError,
+        ):
             await self.close()
             return self._timed_out(request, trace) if trace else None
         except anyio.DelimiterNotFound:

@@ -75,11 +75,17 @@ class FoldCursor:
     """
 
     def __init__(
-        self, make: Callable[[], Fold], folder: Path, log: Path, tick: Callable[[int], object]
+        self,
+        make: Callable[[], Fold],
+        folder: Path,
+        log: Path,
+        tick: Callable[[int], object],
+        *,
+        events_per_copy: int = EVENTS_PER_COPY,
     ) -> None:
         self._make, self._folder, self._log, self._tick = make, folder, log, tick
         self._copies: list[tuple[int, Fold]] = []
-        self._interval = EVENTS_PER_COPY
+        self._first_interval = self._interval = events_per_copy
         self._since_copy = 0
         self.fold: Fold
         self.seq = -1
@@ -108,7 +114,7 @@ class FoldCursor:
 
     def _begin_again(self, seq: int) -> None:
         """Fold the branch that ends at `seq`, from its first event."""
-        self._copies, self._interval, self._since_copy = [], EVENTS_PER_COPY, 0
+        self._copies, self._interval, self._since_copy = [], self._first_interval, 0
         self.seq = -1
         with plugin_errors_named(self._folder):
             self.fold = self._make()

@@ -16,7 +16,7 @@ When: TypeAlias = Literal["always", "idle", "running"]
 Scope: TypeAlias = Literal[
     "app", "prompt", "menu", "transcript", "chat", "turn", "find", "start",
     "approval", "reason", "rule", "question", "confirm", "keys", "trust", "policy", "provider", "list", "viewer", "diff", "context",
-    "trace", "replay", "compare", "tree", "checkpoints", "jobs", "map", "map_find", "fork", "sessions", "sessions_find",
+    "trace", "replay", "compare", "tree", "checkpoints", "jobs", "pane", "map", "map_find", "fork", "sessions", "sessions_find",
     "sheet", "page", "rows", "field",
 ]  # fmt: skip
 """The part of the app in which a key works.
@@ -196,6 +196,7 @@ The first ones change nothing for good, and none of them loosens the policy.
 
 _FURTHER: Final[tuple[Action, ...]] = (
     _a("todo", "show the whole task list", "App", aliases=("/todo",), keys=("f2",), synonyms="tasks plan"),
+    _a("pane", "show a pane of a plugin", "App", args="[NAME]", aliases=("/pane",), synonyms="plugin view section"),
     _a("sidebar", "show or hide the side panes", "App", keys=("f6",), synonyms="panel layout"),
     _a("palette", "find any action by name", "App", keys=("ctrl+p",), footer="palette", rank=6),
     _a("next_policy", "switch between plan, ask and accept-edits", "App", keys=("shift+tab",), footer="policy", rank=5, when="idle", synonyms="mode"),
@@ -365,6 +366,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("view_close", "close", "Viewer", keys=("escape", "q"), scope="viewer", footer="close", rank=3),
     _a("view_line", "scroll down one line", "Viewer", keys=("enter",), scope="viewer"),
     _a("view_page", "scroll down one page", "Viewer", keys=("space",), scope="viewer"),
+    _a("pane_side", "open or close the pane in the side panes", "Viewer", keys=("s",), scope="pane", footer="side pane", rank=4),
     _a("view_ends", "go to the beginning or the end", "Viewer", keys=("home", "end", "g", "shift+g"), scope="viewer", choices=2),
     _a("diff_file", "go to the previous or next file", "Changes", keys=("p", "n"), scope="diff", footer="file", rank=1, choices=2),
     _a("diff_hunk", "go to the previous or next change", "Changes", keys=("left", "right", "shift+tab", "tab"), scope="diff", footer="change", rank=2, choices=2),

@@ -25,6 +25,7 @@ from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.cli_client import Ask, JsonRow
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.panes.model_discovery import Server
+from tui_agent.tui.panes.plugin_feed import PaneFeed
 from tui_agent.tui.prompt.editor import Editor
 
 
@@ -107,6 +108,7 @@ class AppContext(Protocol):
     config: Config | None
     folder: Path | None
     session: AppSession | None
+    plugin_panes: PaneFeed
     seen_seq: int
     """Sequence number of the last event when the log was opened; no event up to it is announced as new."""
 

@@ -18,6 +18,7 @@ from tui_agent.ports.tool import Tool
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.wiring.startup_context import StartupContext
 
+
 def watched_folders(base: StartupContext) -> tuple[Path, ...]:
     """Return the folders of plugins and slash commands that the user may edit.
 

@@ -151,6 +151,8 @@ class PaneUpdater:
         if state.commands is not self._commands:
             self._commands = state.commands
             self._app.prompt.offered = offered_actions(state.commands)
+        panes = list(self._host.plugin_panes.panes)
+        self._app.prompt.choices = {**self._app.prompt.choices, "/pane": [(name, "") for name in panes]}
         if state.workspace:
             self._app.prompt.set_root(Path(state.workspace))
         waits_for = "the summary" if state.is_compacting else "your command" if state.shell else ""

@@ -1,4 +1,4 @@
-"""The side panes as one widget: todo at the top, trace in the growing middle, context at the bottom.
+"""The side panes as one widget: todo at the top, trace in the growing middle, panes of plugins and context at the bottom.
 
 Invariant: one widget that draws its own rows, so that no event of a session causes a layout. In the context pane, the
 rounded figures of the sections add up to the figure in the pane's title row.
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from tui_agent.folds.context.meter import ContextMeterView
     from tui_agent.folds.session.todo import TodoView
     from tui_agent.folds.trace.spans import TraceView
+    from tui_agent.tui.panes.plugin_sections import PluginSections
 
 
 class Sidebar(LinePane):
-    """The side panes of the main screen: todo, trace and context.
+    """The side panes of the main screen: todo, trace, the panes of plugins, and context.
 
     `folds` maps the index of a span in the trace to True (folded by the user) or False (unfolded).
     """
@@ -34,6 +35,7 @@ class Sidebar(LinePane):
     todo: "TodoView | None" = None
     trace: "TraceView | None" = None
     meter: "ContextMeterView | None" = None
+    sections: "PluginSections | None" = None
     now: float = 0.0
 
     def on_mount(self) -> None:
@@ -56,16 +58,25 @@ class Sidebar(LinePane):
             return top
         height -= len(top) + 1
         least_trace = min(6, len(self.trace.spans) + 2)
-        context = context_rows(self.meter, looks, width, max(3, min(12, height - least_trace - 4)))
+        folded = 0 if self.sections is None or not self.sections.count else self.sections.count + 1
+        context = context_rows(self.meter, looks, width, max(3, min(12, height - least_trace - 4 - folded)))
+        panes: list[Strip] = []
+        if self.sections is not None and folded:
+            panes = [*self.sections.rows(looks, width, height - len(context) - least_trace - 5), fill]
+            height -= len(panes)
         items = min(MAX_ITEMS, max(1, height - len(context) - least_trace - 3))
         todo = todo_rows(self.todo, looks, width, items)
         room = height - len(todo) - len(context) - 2
         trace = trace_rows(self.trace, self.folds, looks, width, room, self.now) if room > 1 else []
         gap = max(1, height - len(todo) - 1 - len(trace) - len(context))
-        return [*top, *todo, fill, *trace, *([fill] * gap), *context, fill]
+        return [*top, *todo, fill, *trace, *([fill] * gap), *panes, *context, fill]
 
     def on_click(self, event: events.Click) -> None:
         intent = intent_of(event.style)
+        if intent.startswith("unfold ") and self.sections is not None:
+            self.sections.feed.toggle(intent.removeprefix("unfold "))
+            event.stop()
+            event.prevent_default()
         if intent.startswith("fold ") and self.trace is not None:
             index = int(intent.removeprefix("fold "))
             if 0 <= index < len(self.trace.spans):

@@ -1,0 +1,131 @@
+"""Panes of plugins: folded sections of the sidebar, pages, and what a pane that fails looks like."""
+
+import asyncio
+from collections.abc import Callable
+
+from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.plugin_host.pane_messages import PaneAnswer, PaneBlocks, PaneFault, PaneRequest
+from tui_agent.plugin_host.places import PanePlace
+from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.events.plugin import PluginLoaded, PluginUnloaded
+from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.tui.controller.session_controller import SessionController
+
+
+class FakeSource:
+    """Answers requests as it is told to, and counts."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, int]] = []
+        self.closed = 0
+        self.answer: Callable[[PaneRequest], PaneAnswer] = lambda request: PaneBlocks(
+            seq=request.seq, blocks=(TextBlock(text=f"{request.pane} at {request.seq}"),)
+        )
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+
+    async def ask(self, request: PaneRequest, progress: Callable[[int], object]) -> PaneAnswer:
+        self.asked.append((request.pane, request.seq))
+        progress(7)
+        await self.go_on.wait()
+        return self.answer(request)
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+def loaded(plugin: str, *panes: str) -> PluginLoaded:
+    names = tuple(f"pane:{name}" for name in panes)
+    return PluginLoaded(plugin=plugin, version="1", source="user", contributions=names)
+
+
+async def offer(driven: Driven, *panes: str) -> FakeSource:
+    """Let the plugin `mine` offer panes; they are answered by the returned source."""
+    controller = driven.app.controller
+    assert isinstance(controller, SessionController)
+    source, feed = FakeSource(), controller.plugin_panes
+    feed.make_source = lambda: source
+    feed.find = lambda: {name: PanePlace("mine", driven.app.options.cwd) for name in panes}
+    driven.session.feed(loaded("mine", *panes))
+    await driven.settle()
+    return source
+
+
+def row_of(driven: Driven, words: str) -> int:
+    return next(number for number, row in enumerate(driven.rows()) if words in row)
+
+
+async def test_a_section_starts_nothing_until_it_is_opened_and_then_follows_the_session() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        source = await offer(driven, "hot_spots", "other")
+        assert source.asked == []
+        y = row_of(driven, "▸ Hot spots")
+        assert "▸ Other" in driven.rows()[y + 1]
+        await driven.pilot.click(offset=(driven.rows()[y].index("▸"), y))
+        await driven.until(lambda: "hot_spots at 197" in driven.text())
+        assert source.asked == [("hot_spots", 197)]
+        driven.session.feed(UserMessageReceived(text="And now?"))
+        await driven.until(lambda: "hot_spots at 198" in driven.text())
+        y = row_of(driven, "▾ Hot spots")
+        await driven.pilot.click(offset=(driven.rows()[y].index("▾"), y))
+        await driven.settle()
+        assert "hot_spots at" not in driven.text()
+        driven.session.feed(UserMessageReceived(text="Nobody looks."))
+        await driven.settle()
+        assert len(source.asked) == 2
+
+
+async def test_a_page_shows_a_pane_on_both_sizes_and_follows() -> None:
+    for size in ((120, 40), (80, 24)):
+        async with open_app(golden("night_shift"), size=size) as driven:
+            source = await offer(driven, "tests")
+            source.go_on.clear()
+            await driven.type("/pane tests")
+            await driven.press("enter")
+            await driven.until(lambda: "reading the log, at event 7" in driven.text())
+            source.go_on.set()
+            await driven.until(lambda: "tests at 197" in driven.text())
+            assert "Tests" in driven.rows()[1] and "plugin mine" in driven.rows()[1]
+            driven.session.feed(UserMessageReceived(text="And now?"))
+            await driven.until(lambda: "tests at 198" in driven.text())
+            await driven.press("escape")
+            assert "tests at" not in driven.text()
+
+
+async def test_control_characters_are_harmless_and_a_stopped_pane_is_named() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        source = await offer(driven, "evil")
+        source.answer = lambda request: PaneBlocks(
+            seq=request.seq, blocks=(TextBlock(text="a\x1b]0;title\x07b\x1b[2Jc\x9bd"),)
+        )
+        await driven.type("/pane evil")
+        await driven.press("enter")
+        await driven.until(lambda: "abc" in driven.text())
+        source.answer = lambda _: PaneFault(message="Stopped: no answer\x1b[1m for 1 s.", stopped=True)
+        driven.session.feed(UserMessageReceived(text="And now?"))
+        await driven.until(lambda: "mine: Stopped: no answer for 1 s." in driven.text())
+        asked = len(source.asked)
+        driven.session.feed(UserMessageReceived(text="And now?"))
+        await driven.settle()
+        assert len(source.asked) == asked
+        await driven.press("s", "escape")  # opened again, in the sidebar, it is tried again
+        await driven.until(lambda: "stopped" in driven.rows()[row_of(driven, "▾ Evil")])
+        assert len(source.asked) == asked + 1
+
+
+async def test_a_reload_starts_the_process_again_and_a_plugin_that_is_gone_is_gone() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        source = await offer(driven, "tests")
+        await driven.type("/pane")
+        await driven.press("escape", "enter")
+        await driven.until(lambda: "tests at 197" in driven.text())
+        closed = source.closed
+        driven.session.feed(loaded("mine", "tests"))
+        await driven.until(lambda: "tests at 198" in driven.text())
+        assert source.closed == closed + 1
+        driven.session.feed(PluginUnloaded(plugin="mine"))
+        await driven.until(lambda: "its plugin is gone" in driven.text())
+        await driven.press("escape")
+        await driven.type("/pane tests")
+        await driven.press("enter")
+        assert "No pane 'tests'" in driven.text()

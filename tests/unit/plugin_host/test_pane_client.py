@@ -1,0 +1,95 @@
+"""The child process of the panes: what stops it, and how it goes on."""
+
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.tui.app.driving import GOLDEN
+from tui_agent.plugin_host.pane_client import PaneClient
+from tui_agent.plugin_host.pane_messages import PaneAnswer, PaneBlocks, PaneFault, PaneRequest, PaneUnchanged
+from tui_agent.protocol.display import TextBlock
+
+PLUGIN = """
+import os, sys
+from tui_agent.plugin_api import pane
+
+class Calls:
+    def __init__(self):
+        self.calls = 0
+    def apply(self, event):
+        self.calls += event.payload.kind == "tool.called"
+    def view(self):
+        return self.calls
+
+@pane(Calls)
+def calls(view):
+    print('{"kind":"blocks","seq":1,"blocks":[]}', flush=True)
+    os.write(1, b"x" * 100_000)
+    return f"{view} calls, {sys.stdin.read()!r} typed"
+
+@pane(Calls)
+def loops(view):
+    os.posix_spawnp("sleep", ["sleep", "1234.5"], os.environ)
+    while True: pass
+
+@pane(Calls)
+def dies(view):
+    os.kill(os.getpid(), 9)
+"""
+
+
+class Asked:
+    """A client with a plugin and a log."""
+
+    def __init__(self, folder: Path) -> None:
+        self.client, self._folder = PaneClient(), folder
+
+    async def ask(self, pane: str, seq: int = 196) -> PaneAnswer:
+        log, plugin = str(self._folder / "log"), str(self._folder / "mine")
+        request = PaneRequest(pane=pane, plugin="mine", folder=plugin, log=log, seq=seq)
+        return await self.client.ask(request, lambda seq: None)
+
+
+@asynccontextmanager
+async def opened(tmp_path: Path) -> AsyncIterator[Asked]:
+    (tmp_path / "log").mkdir()
+    shutil.copy(GOLDEN / "night_shift.jsonl", tmp_path / "log" / "events.jsonl")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "folds.py").write_text(PLUGIN)
+    asked = Asked(tmp_path)
+    try:
+        yield asked
+    finally:
+        await asked.client.close()
+
+
+@pytest.mark.slow
+async def test_a_pane_that_loops_is_stopped_and_named_and_the_others_go_on(tmp_path: Path) -> None:
+    async with opened(tmp_path) as asked:
+        text = TextBlock(text="15 calls, '' typed")
+        assert await asked.ask("calls") == PaneBlocks(seq=196, blocks=(text,))
+        assert await asked.ask("calls") == PaneUnchanged(seq=196)
+        message = "Stopped: no answer for 1 s (folds.py:22, in loops)."
+        assert await asked.ask("loops") == PaneFault(message=message, stopped=True)
+        assert await asked.ask("calls") == PaneBlocks(seq=196, blocks=(text,))
+        assert asked.client.starts == 2
+        commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+        assert b"sleep\x001234.5\x00" not in commands
+
+
+@pytest.mark.slow
+async def test_a_child_that_is_killed_starts_again_once(tmp_path: Path) -> None:
+    async with opened(tmp_path) as asked:
+        await asked.ask("calls")
+        child = asked.client._child
+        assert child is not None
+        os.kill(child.pid, signal.SIGKILL)
+        assert isinstance(await asked.ask("calls", 50), PaneBlocks) and asked.client.starts == 2
+        message = "Stopped: its process was killed twice."
+        assert await asked.ask("dies") == PaneFault(message=message, stopped=True)
+        assert asked.client.starts == 3

@@ -1,0 +1,32 @@
+"""The command /pane: a pane of a plugin as a full page."""
+
+from tui_agent.tui.commands.sheets import open_picker
+from tui_agent.tui.context import AppContext
+from tui_agent.tui.modals.picker import Item
+from tui_agent.tui.panes.plugin_sections import pane_title
+from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
+
+
+def open_pane(context: AppContext, argument: str) -> None:
+    """Show the pane named `argument`; without a name, the only pane or a list of all panes."""
+    panes = context.plugin_panes.panes
+    name = argument or (next(iter(panes)) if len(panes) == 1 else "")
+    if name in panes:
+
+        def show_session(screen: PluginPaneScreen) -> None:
+            screen.header.set_branch(context.app.header.branch)
+            screen.header.set_views(context.state, context.views.meter.view())
+
+        context.app.push_screen(
+            PluginPaneScreen(lambda: context.app.looks, context.plugin_panes, name, show_session)
+        )
+    elif name:
+        known = ", ".join(sorted(panes)) or "none; a plugin can add one"
+        context.app.say(f"No pane '{name}'. Available: {known}.", "warning")
+    else:
+        items = [
+            Item(pane, pane_title(pane), about=f"of the plugin {state.loaded.plugin}")
+            for pane, state in panes.items()
+        ]
+        empty = "No plugin offers a pane. docs/plugins.md tells how to add one."
+        open_picker(context, "Panes of plugins", items, lambda value: open_pane(context, value), empty=empty)

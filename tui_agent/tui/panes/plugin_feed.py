@@ -1,0 +1,204 @@
+"""The panes of plugins: which there are, and the blocks of those that are open.
+
+Invariant: never waits for a plugin; one child process per session draws the panes, started when one is first opened.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
+
+import anyio
+from anyio import to_thread
+from textual.strip import Strip
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
+
+if TYPE_CHECKING:
+    from tui_agent.plugin_host.pane_messages import PaneAnswer, PaneRequest
+    from tui_agent.plugin_host.places import PanePlace
+
+PanePlaces: TypeAlias = Mapping[str, "PanePlace"]
+"""Where each pane is, by its name."""
+PERIOD_S: Final = 0.2
+"""Seconds between two requests to the child process."""
+KIND: Final = "pane:"
+"""The beginning of the contributions of a plugin that are panes."""
+
+
+class PaneSource(Protocol):
+    """Answers requests for panes. `PaneClient` implements it."""
+
+    async def ask(self, request: "PaneRequest", progress: Callable[[int], object]) -> "PaneAnswer": ...
+
+    async def close(self) -> None: ...
+
+
+def start_client() -> PaneSource:
+    """Return the client of a child process, which starts with the first request."""
+    # By name, because only an open pane needs it.
+    return cast(PaneSource, import_module("tui_agent.plugin_host.pane_client").PaneClient())
+
+
+@dataclass(slots=True)
+class PaneState:
+    """A pane of a plugin: the newest blocks, or the reason why there are none."""
+
+    loaded: PluginLoaded
+    """The event that offered the pane. A new one means that the plugin's files have changed."""
+    blocks: tuple[DisplayBlock, ...] | None = None
+    """None until the first answer."""
+    asked_seq: int = -2
+    """The event for which the pane was last asked; -2 before the first time."""
+    progress: int = -1
+    """The event that the pane's fold has reached, while it reads a long log."""
+    fault: str = ""
+    is_stopped: bool = False
+    drawn: tuple[object, list[Strip]] | None = None
+    """The rows of `blocks`, with the width and looks that they were drawn for."""
+
+
+class PaneFeed:
+    """Keeps the open panes of one session, live or in a replay, as they are after its shown event.
+
+    `log` returns the folder of the session's log. `find` returns where the panes are; it runs in a thread. `start`
+    runs a coroutine in the background. `make_source` starts the child process. With `is_live`, a plugin that is loaded
+    again gets a new child process, because its files have changed; in a replay, the event only tells what once happened.
+    """
+
+    def __init__(
+        self,
+        log: Callable[[], Path | None],
+        find: Callable[[], PanePlaces],
+        start: Callable[[Coroutine[object, object, None], str], object],
+        *,
+        is_live: bool = True,
+        make_source: Callable[[], PaneSource] = start_client,
+    ) -> None:
+        self._log, self.find, self._start, self.make_source = log, find, start, make_source
+        self._is_live = is_live
+        self.panes: dict[str, PaneState] = {}
+        self.unfolded: set[str] = set()
+        """The names of the panes that are open in the sidebar."""
+        self.page = ""
+        """The name of the pane that is open as a page."""
+        self.changed: list[Callable[[], object]] = []
+        """Functions that are called when a pane has changed."""
+        self._places: PanePlaces | None = None
+        self._seq = -1
+        self._shown_log: Path | None = None
+        self._is_running = self._must_restart = False
+        self._wake = anyio.Event()
+
+    def update(self, plugins: Mapping[str, PluginLoaded | PluginFailed], seq: int) -> None:
+        """Take the session's plugins and its shown event. Called for each frame."""
+        offers = {
+            name.removeprefix(KIND): event
+            for event in plugins.values()
+            if isinstance(event, PluginLoaded)
+            for name in event.contributions
+            if name.startswith(KIND)
+        }
+        log = self._log()
+        is_same = offers.keys() == self.panes.keys() and not (
+            self._is_live and any(state.loaded is not offers[name] for name, state in self.panes.items())
+        )
+        if log != self._shown_log or not is_same:
+            self._shown_log, self._places, self._must_restart = log, None, True
+            self.panes = {name: PaneState(event) for name, event in offers.items()}
+            self._tell()
+        if seq != self._seq or self._must_restart:
+            self._seq = seq
+            self._wake.set()
+
+    def toggle(self, name: str) -> None:
+        """Open or close a pane in the sidebar."""
+        if name in self.panes:
+            self.unfolded ^= {name}
+            self._open(name)
+
+    def open_page(self, name: str) -> None:
+        """Keep a pane up to date because its page is open; an empty name if none is."""
+        self.page = name
+        self._open(name)
+
+    def _open(self, name: str) -> None:
+        state = self.panes.get(name)
+        if state is not None and state.is_stopped:
+            self.panes[name] = PaneState(state.loaded)  # opened again: give it another chance
+        if not self._is_running and self._next() is not None:
+            self._is_running = True
+            self._start(self._run(), "the plugin panes")
+        self._wake.set()
+        self._tell()
+
+    def _tell(self) -> None:
+        for changed in tuple(self.changed):
+            changed()
+
+    def _next(self) -> tuple[str, PaneState] | None:
+        """Return the open pane that has waited longest for the shown event."""
+        waiting = [
+            (name, state)
+            for name, state in self.panes.items()
+            if (name in self.unfolded or name == self.page)
+            and not state.is_stopped
+            and state.asked_seq != self._seq
+        ]
+        return min(waiting, key=lambda pane: pane[1].asked_seq, default=None)
+
+    async def _run(self) -> None:
+        source = self.make_source()
+        try:
+            while True:
+                pane = self._next()
+                if pane is None:
+                    self._wake = anyio.Event()
+                    await self._wake.wait()
+                    continue
+                if self._must_restart:
+                    self._must_restart = False
+                    await source.close()
+                await self._ask(source, *pane)
+                self._tell()
+                await anyio.sleep(PERIOD_S)
+        finally:
+            self._is_running = False
+            await source.close()
+
+    async def _ask(self, source: PaneSource, name: str, state: PaneState) -> None:
+        state.asked_seq = self._seq
+        try:
+            if self._places is None:
+                self._places = await to_thread.run_sync(self.find)
+            place = self._places.get(name)
+            if place is None or place.plugin != state.loaded.plugin or self._shown_log is None:
+                state.fault = f"The plugin {state.loaded.plugin} is not here any more."
+                return
+            messages = import_module("tui_agent.plugin_host.pane_messages")
+            request = messages.PaneRequest(
+                pane=name,
+                plugin=place.plugin,
+                folder=str(place.folder),
+                log=str(self._shown_log),
+                seq=state.asked_seq,
+            )
+            answer: PaneAnswer = await source.ask(request, partial(self._take_progress, state))
+        except TuiAgentError as error:
+            state.fault, state.is_stopped = str(error), True
+            return
+        state.progress = -1
+        if answer.kind == "fault":
+            state.fault, state.is_stopped = answer.message, answer.stopped
+        else:
+            state.fault = ""
+        if answer.kind == "blocks":
+            state.blocks, state.drawn = answer.blocks, None
+
+    def _take_progress(self, state: PaneState, seq: int) -> None:
+        state.progress = seq
+        self._tell()

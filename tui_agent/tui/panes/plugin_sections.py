@@ -1,0 +1,87 @@
+"""The panes of plugins as rows: sections of the sidebar, folded until they are opened.
+
+Invariant: pure, except that rows are cached in the pane's state; blocks are drawn by `DrawBlocks`, which makes control
+characters harmless.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from textual.strip import Strip
+
+from tui_agent.protocol.display import DisplayBlock
+from tui_agent.protocol.unicode_text import format_count
+from tui_agent.tui.panes.plugin_feed import PaneFeed, PaneState
+from tui_agent.tui.text import clean_line
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.widgets.rows import Pen, wrap
+
+DrawBlocks: TypeAlias = Callable[[Sequence[DisplayBlock], Looks, int, Role], list[Strip]]
+"""Draws blocks as rows of a width, on a background."""
+
+
+def pane_title(name: str) -> str:
+    """Return the title of a pane: `Test runs` for `test_runs`."""
+    return name.replace("_", " ").capitalize()
+
+
+def pane_rows(state: PaneState, draw: DrawBlocks, looks: Looks, width: int, ground: Role) -> list[Strip]:
+    """Draw the content of a pane, or the reason why there is none."""
+    key = width, ground, looks.palette.key, looks.symbols.name
+    if not state.fault and state.blocks:
+        if state.drawn is None or state.drawn[0] != key:
+            state.drawn = key, draw(state.blocks, looks, width, ground)
+        return state.drawn[1]
+    pen = Pen(looks, ground)
+    role: Role = "t3"
+    if state.fault:
+        text, role = f"{state.loaded.plugin}: {clean_line(state.fault)}", "error"
+    elif state.blocks is not None:
+        text = "Nothing to show yet."
+    elif state.progress >= 0:
+        text = f"reading the log, at event {state.progress} …"
+    else:
+        text = "starting …"
+    return [pen.line(width, [pen.part("  "), pen.part(line, role)]) for line in wrap(text, width - 4)]
+
+
+@dataclass(frozen=True)
+class PluginSections:
+    """The sections of the sidebar for the panes of `feed`."""
+
+    feed: PaneFeed
+    draw: DrawBlocks
+
+    @property
+    def count(self) -> int:
+        """The number of rows if all sections are folded."""
+        return len(self.feed.panes)
+
+    def rows(self, looks: Looks, width: int, room: int) -> list[Strip]:
+        """Draw the sections in at most `room` rows; each open one gets as many as are left."""
+        pen = Pen(looks, "s1")
+        rows: list[Strip] = []
+        spare = room - self.count
+        for name, state in self.feed.panes.items():
+            is_open = name in self.feed.unfolded
+            mark = looks.symbols.open if is_open else looks.symbols.folded
+            left = [
+                pen.part("  "),
+                pen.part(mark, "t3", intent=f"unfold {name}"),
+                pen.part(" "),
+                pen.part(pane_title(name), "t1" if is_open else "t2", bold=True, intent=f"pane {name}"),
+            ]
+            rows.append(pen.line(width, left, [pen.part("stopped", "error")] if state.is_stopped else []))
+            if is_open and spare > 0:
+                content = pane_rows(state, self.draw, looks, width, "s1")
+                if len(content) > spare:
+                    more = format_count(len(content) - spare + 1, "more row")
+                    content = [
+                        *content[: spare - 1],
+                        pen.line(width, [pen.part("  "), pen.part(more, "t3", intent=f"pane {name}")]),
+                    ]
+                rows += content
+                spare -= len(content)
+        return rows[:room]
