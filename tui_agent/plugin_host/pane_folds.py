@@ -27,7 +27,7 @@ from tui_agent.store.log_reader import iterate_records, read_marks
 from tui_agent.units import format_bytes
 
 EVENTS_PER_COPY: Final = 1_000
-"""Number of events between two copies of a fold, from which it continues after a step back."""
+"""Number of events between two copies of a fold, from which it continues when it goes back."""
 MAX_COPIES: Final = 64
 MAX_COPY_S: Final = 0.05
 """A fold that takes longer to copy, or that cannot be copied, is not copied again."""

@@ -43,6 +43,11 @@ def dies(view):
 """
 
 
+def command_lines() -> list[bytes]:
+    """Return the command lines of all processes."""
+    return [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+
+
 class Asked:
     """A client with a plugin and a log."""
 
@@ -78,8 +83,7 @@ async def test_a_pane_that_loops_is_stopped_and_named_and_the_others_go_on(tmp_p
         assert await asked.ask("loops") == PaneFault(message=message, stopped=True)
         assert await asked.ask("calls") == PaneBlocks(seq=196, blocks=(text,))
         assert asked.client.starts == 2
-        commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-        assert b"sleep\x001234.5\x00" not in commands
+        assert b"sleep\x001234.5\x00" not in command_lines()
 
 
 @pytest.mark.slow

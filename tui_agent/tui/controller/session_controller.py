@@ -51,7 +51,7 @@ from tui_agent.tui.controller.trust import TrustDialog
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.model_discovery import Server
-from tui_agent.tui.panes.plugin_feed import PaneFeed, PanePlaces
+from tui_agent.tui.panes.plugin_feed import PaneFeed, find_panes
 from tui_agent.tui.panes.plugin_sections import PluginSections
 from tui_agent.tui.prompt.symbol_search import search_index
 from tui_agent.tui.screens.trace.screen import TraceScreen
@@ -102,7 +102,9 @@ class SessionController:
         self.submitter = PromptSubmitter(self)
         self.start_page = StartPage(self)
         self.trust = TrustDialog(self)
-        self.plugin_panes = PaneFeed(lambda: self.folder, self._find_panes, self.worker)
+        self.plugin_panes = PaneFeed(
+            lambda: self.folder, lambda: find_panes(app.options, self.work_folder, app.environ), self.worker
+        )
         self.plugin_panes.changed.append(app.sidebar.show)
         app.sidebar.sections = PluginSections(self.plugin_panes, draw_blocks)
         self.panes: PaneUpdater = PaneUpdater(
@@ -220,12 +222,6 @@ class SessionController:
         self.app.options = _with_key(self.app.options, variable, key)
         self.ask = self.app.outside or CommandLine(self.app.options, self.app.environ)
         await self.sessions.reopen()
-
-    def _find_panes(self) -> PanePlaces:
-        options = replace(self.app.options, cwd=Path(self.work_folder))
-        # By name, because only an open pane needs it.
-        find: Callable[..., PanePlaces] = import_module("tui_agent.plugin_host.places").find_panes
-        return find(options, self.app.environ)
 
     def take_state(self) -> None:
         """Update everything that depends on the session's state after the state changed."""

@@ -4,7 +4,7 @@ Invariant: never waits for a plugin; one child process per session draws the pan
 """
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +14,7 @@ import anyio
 from anyio import to_thread
 from textual.strip import Strip
 
+from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
@@ -42,6 +43,12 @@ def start_client() -> PaneSource:
     """Return the client of a child process, which starts with the first request."""
     # By name, because only an open pane needs it.
     return cast(PaneSource, import_module("tui_agent.plugin_host.pane_client").PaneClient())
+
+
+def find_panes(options: SessionOptions, folder: str, environ: Mapping[str, str]) -> PanePlaces:
+    """Return where the panes are for a session in the workspace `folder`. Blocks."""
+    find: Callable[..., PanePlaces] = import_module("tui_agent.plugin_host.places").find_panes
+    return find(replace(options, cwd=Path(folder)), environ)
 
 
 @dataclass(slots=True)
