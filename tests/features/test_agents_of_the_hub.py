@@ -7,7 +7,6 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, call, running, say
 from tests.stubs.legal_history import check_pairs
-from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, ToolError
 from tui_agent.folds.base import fold
@@ -31,6 +30,7 @@ from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
+from tui_agent.session.headless_turn import run_turn
 from tui_agent.wiring.session import open_session
 
 

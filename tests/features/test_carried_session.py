@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, SessionNotFound, UsageError
 from tui_agent.folds.base import fold
@@ -15,6 +14,7 @@ from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.session import SessionContextLoaded
+from tui_agent.session.headless_turn import run_turn
 from tui_agent.store.log_reader import read_records
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context

@@ -7,11 +7,11 @@ import anyio
 import pytest
 
 from tui_agent.cli.run.demo import bundled_demos, make_workspace
-from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.session.headless_turn import run_turn
 from tui_agent.wiring.session import open_session
 
 DEMO = bundled_demos()["bugfix"]

@@ -8,7 +8,6 @@ import pytest
 
 from tests.engine.harness import EchoTool, call, running, say
 from tests.stubs.clock import FakeClock, SequentialIds
-from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.engine.middleware.sections import BUNDLED, PromptTexts, prompt_sections
 from tui_agent.folds.session.view import SessionStateView
@@ -28,6 +27,7 @@ from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.session.headless_turn import run_turn
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
@@ -16,6 +15,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.settings import AgentState
+from tui_agent.session.headless_turn import run_turn
 from tui_agent.store.log_reader import read_records
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.session.headless_turn import run_turn
 from tui_agent.wiring.session import open_session
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "plugins"

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.api import OwnedApi
@@ -13,6 +12,7 @@ from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.session.headless_turn import run_turn
 from tui_agent.wiring.models import build_model_factory
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context

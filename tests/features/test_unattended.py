@@ -7,12 +7,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import Client, SessionOptions
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.session.headless_turn import run_turn
 from tui_agent.wiring.session import open_session
 
 SCRIPT = """\

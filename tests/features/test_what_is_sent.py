@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.sse_server import Reply, running
-from tui_agent.cli.run.headless import run_turn
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.context.ledger import Ledger
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextPacked
+from tui_agent.session.headless_turn import run_turn
 from tui_agent.wiring.session import open_session
 
 

@@ -5,8 +5,9 @@ import hashlib
 import pytest
 
 from tests.stubs.fake_session import FakeSession
+from tui_agent.cli.exit_codes import of_turn_end
 from tui_agent.cli.run.command import finish
-from tui_agent.cli.run.headless import Outcome, result_lines, run_turn
+from tui_agent.cli.run.headless import result_lines
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import Command, SubmitPrompt
@@ -19,6 +20,7 @@ from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessag
 from tui_agent.protocol.ids import AgentId, CallId, CommandId, RequestId, RunId
 from tui_agent.protocol.parts import ReasoningPart, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
+from tui_agent.session.headless_turn import Outcome, run_turn
 
 MODEL = ModelInfo(profile="demo", provider="scripted", model="demo")
 
@@ -141,7 +143,11 @@ async def test_a_budget_tells_its_detail_and_its_status() -> None:
     session.feed(*begun())
     answering(session, *turn(reason="part_limit", detail="5 of 5 parts are used."))
     outcome = await run_turn(session, "x", lambda record: None)
-    assert (outcome.status, outcome.exit, outcome.detail) == ("part_limit", 3, "5 of 5 parts are used.")
+    assert (outcome.status, of_turn_end(outcome.reason), outcome.detail) == (
+        "part_limit",
+        3,
+        "5 of 5 parts are used.",
+    )
 
 
 def decided(call: str, *, allowed: bool) -> PermissionDecided:
@@ -198,7 +204,7 @@ async def test_only_a_turn_whose_last_calls_were_all_denied_is_denied(
     session.feed(*begun())
     answering(session, *turn(*middle, answered("That is all.")))
     outcome = await run_turn(session, "x", lambda record: None)
-    assert (outcome.exit, outcome.warning) == (exit_status, warning)
+    assert (of_turn_end(outcome.reason), outcome.warning) == (exit_status, warning)
     assert outcome.reason == ("denied" if exit_status else "finished")
 
 

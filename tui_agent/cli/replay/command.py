@@ -7,22 +7,29 @@ pane at an event is printed as one JSON object.
 import argparse
 import gc
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic_core import to_jsonable_python
 
 from tui_agent.cli.app import require_terminal
 from tui_agent.cli.context import load_context
+from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import GROUPS, RECORDING_HELP, amount
-from tui_agent.cli.output import say_json
+from tui_agent.cli.output import escape_control, say, say_json, shorten
 from tui_agent.errors import UsageError
 from tui_agent.folds.replay_cursor import views_at
 from tui_agent.folds.session.state_json import state_to_json
 from tui_agent.folds.views import Views
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Record
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.log_reader import read_records
+
+if TYPE_CHECKING:
+    from tui_agent.wiring.rerun import RerunResult
 
 EXAMPLES = """\
 examples:
@@ -70,10 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     records = read_records(folder)
     if arguments.rerun:
         # Imported only here, because only a rerun needs an engine.
-        rerun_status: int = import_module("tui_agent.cli.replay.rerun").rerun(
-            base, folder, records, as_json=arguments.json
-        )
-        return rerun_status
+        result: RerunResult = import_module("tui_agent.wiring.rerun").rerun(base, folder, records)
+        return print_rerun(result, folder.name, as_json=arguments.json)
     seq = resolve_seq(records, arguments.to)
     if arguments.headless:
         return headless(folder, records, seq)
@@ -137,3 +142,34 @@ def views_to_json(views: Views) -> JsonMap:
         "branches": to_jsonable_python(views.branches.view()),
         "plugins": to_jsonable_python(views.plugins),
     }
+
+
+def print_rerun(result: "RerunResult", session: str, *, as_json: bool) -> int:
+    """Print the result of the rerun of `session`, and return the exit status: 0 if no event differs, else 1."""
+    divergence = result.divergence
+    if as_json:
+        say_json(
+            {
+                "session": session,
+                "turns": result.turns,
+                "events": result.events,
+                "taken_over": [{"turn": turn, "why": why} for turn, why in result.skipped],
+                "divergence": None if divergence is None else {"turn": result.turn, **asdict(divergence)},
+            }
+        )
+        return Exit.DONE if divergence is None else Exit.FAILED
+    for turn, why in result.skipped:
+        say(f"turn {turn} was not rerun; its record was copied: {why}")
+    if divergence is None:
+        turns = format_count(result.turns, "turn")
+        say(f"{session}: no differences in {turns} with {result.events} events.")
+        return Exit.DONE
+    say(f"{session}: differs in turn {result.turn} at event {divergence.seq}:")
+    say(f"  recorded  {divergence.recorded}\n  rerun     {divergence.replayed}")
+    if divergence.field != "kind":
+        old, new = (
+            shorten(escape_control(repr(value)), 300)
+            for value in (divergence.old_value, divergence.new_value)
+        )
+        say(f"  {divergence.field}\n    was {old}\n    now {new}")
+    return Exit.FAILED

@@ -16,18 +16,10 @@ from typing import TextIO, TypeVar
 
 import anyio
 
+from tui_agent.cli.exit_codes import of_turn_end
 from tui_agent.cli.options import EVERYTHING, add_groups, count, session_options
 from tui_agent.cli.output import plain_json, say, warn
-from tui_agent.cli.run.headless import (
-    AfterTurn,
-    Outcome,
-    Show,
-    TurnStart,
-    failure_line,
-    interrupt_on_signal,
-    result_lines,
-    run_turn,
-)
+from tui_agent.cli.run.headless import failure_line, interrupt_on_signal, result_lines
 from tui_agent.cli.run.parts import PartStream, Progress
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, TuiAgentError, UsageError
@@ -54,6 +46,7 @@ from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
+from tui_agent.session.headless_turn import AfterTurn, Outcome, Show, TurnStart, run_turn
 from tui_agent.session.local import LocalSession
 from tui_agent.wiring.session import open_session as opened
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
@@ -271,9 +264,10 @@ def finish(outcome: Outcome, *, as_json: bool) -> int:
 
 def warn_of_outcome(outcome: Outcome) -> int:
     """Print the turn's failure or warning to standard error; return the exit status."""
-    if outcome.exit or outcome.warning:
+    status = of_turn_end(outcome.reason)
+    if status or outcome.warning:
         warn(outcome.warning or failure_line(outcome))
-    return outcome.exit
+    return status
 
 
 def record_json(record: Record) -> str:

@@ -3,7 +3,6 @@
 Invariant: afterwards, conversation and files are the same as after the turn.
 """
 
-from tui_agent.cli.run.headless import submit_and_wait
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.branches import Branches
 from tui_agent.folds.session.changed_files import FilesChanged
@@ -12,6 +11,7 @@ from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Redo, Revert
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.session.headless_turn import submit_and_wait
 
 
 async def undo_and_redo(session: Session) -> None:

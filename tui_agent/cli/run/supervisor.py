@@ -17,7 +17,6 @@ from pathlib import Path
 from types import FrameType
 
 from tui_agent.cli.output import warn
-from tui_agent.cli.run.headless import Outcome, TurnStart
 from tui_agent.config.options import SessionOptions
 from tui_agent.folds.transcript.entries import AnswerEntry
 from tui_agent.folds.transcript.fold import Transcript
@@ -28,6 +27,7 @@ from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.session.headless_turn import Outcome, TurnStart
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import iterate_records, read_tail
 from tui_agent.wiring.startup_context import load_startup_context

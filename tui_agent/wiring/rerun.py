@@ -8,20 +8,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.output import escape_control, say, say_json, shorten
-from tui_agent.cli.replay.recorded_turn import (
-    ReadOnlyEnvironment,
-    RecordedResults,
-    RecordedTurn,
-    recorded_tools,
-)
 from tui_agent.context.tokens import Tokens
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.extensions import CurrentExtensions, Extensions
@@ -60,7 +51,12 @@ from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import RunStarted, SessionStarted
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnFinished
-from tui_agent.protocol.unicode_text import format_count
+from tui_agent.session.recorded_turn import (
+    ReadOnlyEnvironment,
+    RecordedResults,
+    RecordedTurn,
+    recorded_tools,
+)
 from tui_agent.session.resume import record_new_session
 from tui_agent.store.lineage import load_lineage, open_blobs
 from tui_agent.store.session_store import SessionStore
@@ -74,11 +70,10 @@ PATIENCE_S = 60.0
 _OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugin.loaded")
 
 
-def rerun(base: StartupContext, folder: Path, records: Sequence[Record], *, as_json: bool) -> int:
-    """Rerun the session and print the first event that differs. Return 0 if no event differs, else 1."""
+def rerun(base: StartupContext, folder: Path, records: Sequence[Record]) -> "RerunResult":
+    """Rerun the turns of the session in `folder`, whose log has the events `records`, up to the first difference."""
     with tempfile.TemporaryDirectory(prefix="tui-agent-rerun-") as temporary:
-        result = anyio.run(partial(_rerun, base, folder, records, Path(temporary)))
-    return result.print_result(folder.name, as_json=as_json)
+        return anyio.run(partial(_rerun, base, folder, records, Path(temporary)))
 
 
 class RerunResult:
@@ -90,36 +85,6 @@ class RerunResult:
         self.skipped: list[tuple[int, str]] = []
         self.divergence: Divergence | None = None
         self.turn = 0
-
-    def print_result(self, session: str, *, as_json: bool) -> int:
-        """Print the result of the rerun of `session`, and return the exit status."""
-        divergence = self.divergence
-        if as_json:
-            say_json(
-                {
-                    "session": session,
-                    "turns": self.turns,
-                    "events": self.events,
-                    "taken_over": [{"turn": turn, "why": why} for turn, why in self.skipped],
-                    "divergence": None if divergence is None else {"turn": self.turn, **asdict(divergence)},
-                }
-            )
-            return Exit.DONE if divergence is None else Exit.FAILED
-        for turn, why in self.skipped:
-            say(f"turn {turn} was not rerun; its record was copied: {why}")
-        if divergence is None:
-            turns = format_count(self.turns, "turn")
-            say(f"{session}: no differences in {turns} with {self.events} events.")
-            return Exit.DONE
-        say(f"{session}: differs in turn {self.turn} at event {divergence.seq}:")
-        say(f"  recorded  {divergence.recorded}\n  rerun     {divergence.replayed}")
-        if divergence.field != "kind":
-            old, new = (
-                shorten(escape_control(repr(value)), 300)
-                for value in (divergence.old_value, divergence.new_value)
-            )
-            say(f"  {divergence.field}\n    was {old}\n    now {new}")
-        return Exit.FAILED
 
 
 async def _rerun(

@@ -1,0 +1,217 @@
+"""One turn of a session without the app: submits the prompt, follows the events, returns how the turn ended.
+
+Invariant: nothing depends on a certain engine or model; any `Session` can be used.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
+from tui_agent.ports.log import Follower
+from tui_agent.ports.session import Session
+from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.commands import Command, ContinueTurn, SubmitPrompt
+from tui_agent.protocol.display import (
+    CustomBlock,
+    DisplayBlock,
+    MarkdownBlock,
+    TableBlock,
+    TerminalBlock,
+    TextBlock,
+)
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.agent import AgentStateChanged
+from tui_agent.protocol.events.command import CommandRan
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.policy import PermissionDecided
+from tui_agent.protocol.events.session import CommandRejected, RunStarted
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.ids import MAIN_AGENT, CallId, CommandId
+from tui_agent.protocol.parts import TextPart, ToolCallPart
+from tui_agent.protocol.settings import AgentState
+from tui_agent.protocol.unicode_text import format_count
+
+Show = Callable[[Record], None]
+TurnStart: TypeAlias = str | ContinueTurn
+"""The start of a turn: a prompt, or the command to continue the session without a prompt."""
+AfterTurn: TypeAlias = Callable[[Session], Awaitable[None]]
+"""A function that is called after the turn, before the session is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a turn. `reason` is a `TurnFinished.reason`; `answer` is the main agent's last text.
+
+    `warning` is a sentence about a finished turn in which calls were denied.
+    """
+
+    reason: str
+    detail: str
+    run_id: str
+    session: str
+    answer: str
+    warning: str = ""
+
+    @property
+    def status(self) -> str:
+        """`success` if the turn finished, else `reason`."""
+        return "success" if self.reason == "finished" else self.reason
+
+
+async def run_turn(
+    session: Session, begin: TurnStart, show: Show, after: int = -1, coda: AfterTurn | None = None
+) -> Outcome:
+    """Start a turn in a session, wait for its end, close the session and return the result.
+
+    Only events after `after` are read. `show` is called with every record of this run in order, including those written
+    while the session closes. `coda` is called between the end of a finished turn and the closing of the session.
+
+    Raises `BudgetExceeded` if the session's turn limit is reached, `UsageError` if the command is rejected for another
+    reason, `TuiAgentError` if the session ends before the turn does.
+    """
+    command = session.submit(SubmitPrompt(text=begin) if isinstance(begin, str) else begin)
+    turn = _Turn(command, show)
+    follower = session.follow(after)
+    try:
+        while turn.ended is None:
+            batch = await follower.next_batch()
+            if not batch:
+                raise TuiAgentError(
+                    "The session ended before the turn did.",
+                    hint=f"To see its events: tui-agent trace {session.id}",
+                )
+            turn.take(batch)
+        answer = await join_texts(session, turn.words)
+        if coda is not None and turn.ended.reason == "finished":
+            await coda(session)
+        await session.aclose()
+        while batch := await follower.next_batch():
+            turn.take(batch)
+    finally:
+        follower.close()
+    # If the model stops after denied calls and only explains why, the turn is "finished" in the log, but the task was
+    # not done. A script must see a failure.
+    ended, denials = turn.ended, list(turn.denials.values())
+    if ended.reason != "finished" or not denials:
+        return Outcome(ended.reason, ended.detail, turn.run_id, session.id, answer)
+    if turn.was_denied_at_last:
+        return Outcome("denied", denials[-1], turn.run_id, session.id, answer)
+    warning = (
+        f"{format_count(len(denials), 'call')} {'was' if len(denials) == 1 else 'were'} denied: {denials[-1]}"
+    )
+    return Outcome(ended.reason, ended.detail, turn.run_id, session.id, answer, warning)
+
+
+class _Turn:
+    """The state of the turn that `command` starts, collected from the session's events."""
+
+    def __init__(self, command: CommandId, show: Show) -> None:
+        self._command = command
+        self._show = show
+        self._waiting: list[Record] = []
+        self._begun = False
+        self.ended: TurnFinished | None = None
+        self.run_id = ""
+        self.words: Sequence[LongText] = ()
+        self.denials: dict[CallId, str] = {}
+        """The tool calls that were denied, each with the reason."""
+        self._last_calls: set[CallId] = set()
+        """The tool calls of the model's newest answer that has calls."""
+
+    @property
+    def was_denied_at_last(self) -> bool:
+        """True if every tool call of the newest answer that has calls was denied."""
+        return bool(self._last_calls) and self._last_calls <= set(self.denials)
+
+    def take(self, batch: Sequence[Record]) -> None:
+        """Process records of the session, and show those of this run: all from its `run.started` on."""
+        for record in batch:
+            if not self._begun:
+                self._hold_back(record)
+            if self._begun:
+                self._show_waiting()
+                self._process(record)
+
+    def _hold_back(self, record: Record) -> None:
+        # Events of earlier runs are not shown. Which `run.started` is this run's is known only when the first event
+        # caused by this run's command arrives.
+        if isinstance(record, Envelope):
+            if isinstance(record.payload, RunStarted):
+                self._waiting = [] if len(self._waiting) > 1 else self._waiting
+                self.run_id = record.payload.run_id
+            self._begun = record.cause == self._command
+        if not self._begun:
+            self._waiting.append(record)
+
+    def _show_waiting(self) -> None:
+        for record in self._waiting:
+            self._show(record)
+        self._waiting = []
+
+    def _process(self, record: Record) -> None:
+        self._show(record)
+        if not isinstance(record, Envelope) or record.agent != MAIN_AGENT:
+            return
+        match record.payload:
+            case ModelResponded(parts=parts):
+                self.words = [part.text for part in parts if isinstance(part, TextPart)] or self.words
+                calls = {part.call_id for part in parts if isinstance(part, ToolCallPart)}
+                self._last_calls = calls or self._last_calls
+            case PermissionDecided(decision="deny", reason=reason, call_id=call_id):
+                self.denials[call_id] = reason
+            case PermissionDecided(call_id=call_id):
+                self.denials.pop(call_id, None)
+            case TurnFinished() as finished:
+                self.ended = finished
+            case CommandRan(sends=False, display=display) if record.cause == self._command:
+                self.words = ["\n".join(_block_text(block) for block in display)]
+                self.ended = TurnFinished(turn=0, reason="finished")
+            case CommandRejected(reason=reason, hint=hint, limit=limit) if record.cause == self._command:
+                raise BudgetExceeded(reason, hint=hint) if limit else UsageError(reason, hint=hint)
+
+
+def _block_text(block: DisplayBlock) -> str:
+    match block:
+        case TableBlock(columns=columns, rows=rows):
+            return "\n".join("\t".join(row) for row in (columns, *rows))
+        case (
+            TextBlock(text=text)
+            | MarkdownBlock(text=text)
+            | TerminalBlock(text=text)
+            | CustomBlock(text=text)
+        ):
+            return text_preview(text)
+        case _:
+            return block.model_dump_json(exclude={"kind"})
+
+
+async def submit_and_wait(session: Session, follower: Follower, command: Command) -> list[Envelope]:
+    """Submit a command, wait until it has been carried out, and return its events.
+
+    Raises `TuiAgentError` if the engine rejects the command or the session ends.
+    """
+    command_id = session.submit(command)
+    events: list[Envelope] = []
+    while batch := await follower.next_batch():
+        for record in batch:
+            if not isinstance(record, Envelope) or record.cause != command_id:
+                continue
+            events.append(record)
+            payload = record.payload
+            if isinstance(payload, CommandRejected):
+                raise TuiAgentError(payload.reason, hint=payload.hint)
+            if isinstance(payload, AgentStateChanged) and payload.state == AgentState.IDLE:
+                return events
+    raise TuiAgentError("The session ended before the command was done.")
+
+
+async def join_texts(session: Session, texts: Sequence[LongText]) -> str:
+    """Join texts from a session's events; load those that are stored as blobs."""
+    pieces = [
+        text
+        if isinstance(text, str)
+        else (await session.read_blob(text.blob_sha256)).decode("utf-8", "replace")
+        for text in texts
+    ]
+    return "".join(pieces).strip()
