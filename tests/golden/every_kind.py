@@ -457,7 +457,7 @@ def after_the_crash(s: Scribe, back_to: int) -> None:
     s.emit(EvalScored(case="fix-it", passed=True, score=1.0))
     s.emit(ErrorRaised(where="plugins", message="A pane broke.", hint="It is off now.", detail="Traceback"))
     s.emit(EnvStopped(environment="local", leftovers=0))
-    s.emit(SessionEnded(reason="done"))
+    s.emit(SessionEnded(reason="solved"))
     s.emit(RunFinished(run_id=SECOND_RUN, reason="quit"))
 
 

@@ -35,6 +35,12 @@ class SessionOptions:
     timeout_seconds: float | None = None
     max_cost_usd: float | None = None
     investigator_profile: str | None = None
+    allowed_tools: tuple[str, ...] | None = None
+    """The only tools that a new session may call; None: all. An earlier session keeps its own."""
+    without: tuple[str, ...] = ()
+    """What a new session runs without: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME`, `context:compaction`
+    (never automatically), or `policy:retry` (a turn ends at its first denied call).
+    """
     data_dir: Path | None = None
     plugin_dirs: tuple[Path, ...] = field(default=())
     no_plugins: bool = False
@@ -81,6 +87,8 @@ class SessionOptions:
                 "data_dir": None if plain["data_dir"] is None else Path(plain["data_dir"]),
                 "plugin_dirs": tuple(map(Path, plain["plugin_dirs"])),
                 "readable": tuple(plain["readable"]),
+                "allowed_tools": None if plain["allowed_tools"] is None else tuple(plain["allowed_tools"]),
+                "without": tuple(plain["without"]),
                 "trusted_once": tuple(plain["trusted_once"]),
                 "typed_keys": tuple((name, key) for name, key in plain["typed_keys"]),
             }

@@ -6,7 +6,7 @@ files inside its folder are read. A broken skill is listed with its fault and do
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -38,9 +38,18 @@ class _Skill:
 
 
 class SkillStore:
-    """The skills of the user and the project. `user`: the folder of the user's skills."""
+    """The skills of the user and the project. `user`: the folder of the user's skills.
 
-    def __init__(self, user: Path, project: ProjectFiles | None = None) -> None:
+    Skills whose name `leaves_out` accepts are ignored.
+    """
+
+    def __init__(
+        self,
+        user: Path,
+        project: ProjectFiles | None = None,
+        leaves_out: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        self._leaves_out = leaves_out
         self._user = user
         self._project = project
         self._skills: dict[str, _Skill] = {}
@@ -50,7 +59,11 @@ class SkillStore:
 
     def refresh(self) -> tuple[SkillRecord, ...]:
         """Load all skills again and return their records. Blocking."""
-        skills_found = [*self._project_skills(), *self._user_skills()]
+        skills_found = [
+            skill
+            for skill in (*self._project_skills(), *self._user_skills())
+            if not self._leaves_out(skill.record.name)
+        ]
         skills: dict[str, _Skill] = {}
         records = []
         for skill in skills_found[:MAX_SKILLS]:

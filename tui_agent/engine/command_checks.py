@@ -98,6 +98,8 @@ def check_command(
             job.job_id != job_id for job in state.jobs
         ):
             return Refusal(f"{job_id} has ended.", "/jobs lists the running jobs.")
+        case commands.RecordResult() if state.client != "eval":
+            return Refusal("Only an evaluation can record results.")
         case commands.StopJob() if not state.jobs:
             return Refusal("No background jobs are running.")
         case commands.Unqueue() | commands.SendQueued() if all(

@@ -31,6 +31,9 @@ _ACTION_NAMES: dict[type[Action], Literal["calls", "message", "finish", "reject"
 MAX_REPEATS = 4
 """Number of consecutive equal calls with equal results after which the user is asked."""
 
+POLICY_RETRY = "policy:retry"
+"""The name in `SessionStarted.without` of going on after a denied call."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -70,6 +73,10 @@ class TurnLoop:
                 limit = reached_limit(recorder.state_of(self._agent))
                 if limit is not None:
                     return Outcome(*limit)
+                if self._ends_at_denial():
+                    return Outcome(
+                        "denied", "Stopped: a call was denied, and this session does not go on then."
+                    )
                 if not await self._may_continue():
                     return Outcome("stuck", "Stopped: the agent repeated the same call with the same result.")
                 await self._states.wait_while_paused(self._agent)
@@ -81,6 +88,10 @@ class TurnLoop:
             return Outcome("model_error", str(error))
         except AgentLoopDetected as error:
             return Outcome("stuck", str(error))
+
+    def _ends_at_denial(self) -> bool:
+        state = self._parts.recorder.state
+        return bool(state.turn_denials) and POLICY_RETRY in state.without
 
     async def _run_reopened_calls(self) -> None:
         recorder = self._parts.recorder

@@ -201,6 +201,8 @@ class Engine:
                 group.start_soon(self._jobs.stop_for_user, job_id)
             case commands.Rename(title=title):
                 self._parts.recorder.append(SessionTitled(title=title, titled_by="user"), cause=command.id)
+            case commands.RecordResult(result=result):
+                self._parts.recorder.append(result, cause=command.id)
             case commands.RunCommand():
                 group.start_soon(self._guard_async, partial(self._slash.run, command, group))
             case commands.ReloadPlugins():

@@ -11,7 +11,9 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field
 
 from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
 from tui_agent.protocol.events.policy import Reach
+from tui_agent.protocol.events.session import SessionEnded
 from tui_agent.protocol.ids import AgentId, CallId, CommandId, JobId, RequestId
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName, RepoMapOptions
 
@@ -327,6 +329,15 @@ class ReloadPlugins(CommandBase):
     automatic: bool = False
 
 
+class RecordResult(CommandBase):
+    """Record a result in the session. Only a client of the kind `eval` may do this."""
+
+    kind: Literal["record_result"] = "record_result"
+    result: TestFinished | VerifierFinished | EvalCaseStarted | EvalScored | SessionEnded = Field(
+        discriminator="kind"
+    )
+
+
 class Close(CommandBase):
     """Close the session; a running turn is interrupted first."""
 
@@ -371,6 +382,7 @@ Command: TypeAlias = Annotated[
     | Redo
     | RunCommand
     | ReloadPlugins
+    | RecordResult
     | Close,
     Field(discriminator="kind"),
 ]

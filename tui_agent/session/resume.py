@@ -90,9 +90,19 @@ def record_new_session(
     workspace: str,
     settings: SessionSettings,
     earlier: SessionContextLoaded | None = None,
+    allowed_tools: tuple[str, ...] | None = None,
+    without: tuple[str, ...] = (),
 ) -> None:
     """Record the first events of a new session. `earlier` is the summary of an earlier session to continue from."""
-    recorder.append(SessionStarted(workspace=workspace, product=run.product, settings=settings))
+    recorder.append(
+        SessionStarted(
+            workspace=workspace,
+            product=run.product,
+            settings=settings,
+            allowed_tools=allowed_tools,
+            without=without,
+        )
+    )
     recorder.append(run)
     if earlier is not None:
         recorder.append(earlier)

@@ -6,6 +6,7 @@ Invariant: a project's instructions and skills are used only if the user ignored
 import platform
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from pydantic import BaseModel
 
@@ -29,6 +30,7 @@ from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.policy import Policy
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.store.session_log import SessionLog
+from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.repomap import SessionMaps
 from tui_agent.wiring.startup_context import StartupContext
 
@@ -45,14 +47,18 @@ class ContextComposition:
         log: SessionLog,
         policy: Policy,
         roles: Sequence[Role],
+        ablation: Ablation,
     ) -> None:
         self._base = base
         self._recorder = recorder
         self._maps = maps
         self._roles = roles
+        self._ablation = ablation
         self._tools = ToolRegistry()
         self._instructions, self._others = self._lasting_middlewares(env, log, policy)
-        self._skills = SkillStore(base.config.paths.config_dir / FOLDER, base.config.project)
+        self._skills = SkillStore(
+            base.config.paths.config_dir / FOLDER, base.config.project, partial(ablation.leaves_out, "skill")
+        )
         event = skills_event(self._skills.records, recorder.state)
         if event is not None:
             recorder.append(event)
@@ -90,13 +96,18 @@ class ContextComposition:
         texts = PromptTexts((config.paths.config_dir / "prompts",))
         version = f"{sys.version_info[0]}.{sys.version_info[1]}"
         system = f"{platform.system()} {platform.machine()}, Python {version}"
-        return [
-            *prompt_sections(
-                texts, system, "bash", names, self._roles, attended=self._base.options.is_attended
-            ),
+        prompts = prompt_sections(
+            texts, system, "bash", names, self._roles, attended=self._base.options.is_attended
+        )
+        sections = [
             self._instructions,
             SkillsSection(self._skills, readable=READ_SKILL in names),
             *self._others,
+        ]
+        leaves_out = self._ablation.leaves_out
+        return [
+            *(prompt for prompt in prompts if not leaves_out("prompt", prompt.name)),
+            *(section for section in sections if not leaves_out("section", section.name)),
             *(
                 GuardedMiddleware(offered.owner, offered.middleware, recorder.append)
                 for offered in loaded.middlewares

@@ -16,6 +16,7 @@ from tui_agent.plugin_host.places import plugin_places
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.tool import Tool
 from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.startup_context import StartupContext
 
 
@@ -42,13 +43,17 @@ def plugin_host(base: StartupContext) -> PluginHost:
 
 
 def build_tool_registry(
-    loaded: LoadedPlugins, more: Iterable[tuple[str, Tool[Any]]] = ()
+    loaded: LoadedPlugins,
+    more: Iterable[tuple[str, Tool[Any]]] = (),
+    ablation: Ablation | None = None,
 ) -> tuple[ToolRegistry, list[PluginFailed]]:
     """Return a registry with the plugins' tools and `more` of MCP servers, and an event for each refused tool."""
     registry = ToolRegistry()
     failed = []
     offers: list[tuple[str, Tool[Any]]] = [(offered.owner, offered.tool) for offered in loaded.tools]
     for owner, tool in [*offers, *more]:
+        if ablation is not None and ablation.leaves_out("tool", tool.spec.name):
+            continue
         try:
             registry.add(owner, tool)
         except PluginError as error:

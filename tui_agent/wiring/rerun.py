@@ -61,6 +61,7 @@ from tui_agent.session.resume import record_new_session
 from tui_agent.store.lineage import load_lineage, open_blobs
 from tui_agent.store.session_store import SessionStore
 from tui_agent.wiring import policy as judging
+from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.plugins import agent_factories, plugin_host
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
@@ -159,6 +160,8 @@ class RerunBench:
             ),
             workspace=started.workspace,
             settings=settings,
+            allowed_tools=started.allowed_tools,
+            without=started.without,
         )
         self._env = LocalEnvironment(Path(started.workspace))
         self._sandbox = Sandbox(
@@ -173,12 +176,16 @@ class RerunBench:
         base, recorder = self._base, self._recorder
         texts = PromptTexts((base.config.paths.config_dir / "prompts",))
         memory = WorkingMemory(lambda: recorder.state, base.redactor.redact_text)
-        tools = recorded_tools(loaded.tools, self._results)
+        leaves_out = Ablation(recorder.state.without).leaves_out
+        offered_tools = [
+            offered for offered in loaded.tools if not leaves_out("tool", offered.tool.spec.name)
+        ]
+        tools = recorded_tools(offered_tools, self._results)
+        prompts = prompt_sections(texts, "", "bash", tools.names())
+        sections = [StuckNotice(lambda: recorder.state), memory, RepoMapSection(self._recorded_turn)]
         middlewares: list[Middleware] = [
-            *prompt_sections(texts, "", "bash", tools.names()),
-            StuckNotice(lambda: recorder.state),
-            memory,
-            RepoMapSection(self._recorded_turn),
+            *(prompt for prompt in prompts if not leaves_out("prompt", prompt.name)),
+            *(section for section in sections if not leaves_out("section", section.name)),
             *(
                 GuardedMiddleware(offered.owner, offered.middleware, recorder.append)
                 for offered in loaded.middlewares

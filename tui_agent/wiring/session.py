@@ -56,6 +56,7 @@ from tui_agent.store.log_reader import read_marks
 from tui_agent.store.session_log import SessionLog
 from tui_agent.wiring import policy as judging
 from tui_agent.wiring import sandbox as confining
+from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.context import ContextComposition
 from tui_agent.wiring.extensions import ExtensionBuilder
 from tui_agent.wiring.hooks import build_listeners
@@ -200,18 +201,29 @@ def _assemble(
     recorder = _build_recorder(log, past, unfinished, loaded, plain=base.config.secrets.model_sees == "plain")
     run, workspace = _run_started(base, settings), _workspace(base, recorder, unfinished)
     if unfinished.is_empty:
-        record_new_session(recorder, run, workspace=str(workspace), settings=settings, earlier=earlier)
+        record_new_session(
+            recorder,
+            run,
+            workspace=str(workspace),
+            settings=settings,
+            earlier=earlier,
+            allowed_tools=base.options.allowed_tools,
+            without=base.options.without,
+        )
     else:
         _resume(base, models, recorder, log, unfinished, run, workspace, settings)
+    ablation = Ablation(recorder.state.without)
     judge, refused = judging.build_policy(base, loaded.policy_tables, reloading=True)
     subagents = Subagents(base.config)
     env = _create_environment(base, workspace, recorder)
     languages = [offered.language for offered in loaded.languages]
     maps = SessionMaps(workspace, index_folder(base.options, base.config), languages, base.redaction)
-    context = ContextComposition(base, recorder, maps, env, log, judge, subagents.roles)
+    context = ContextComposition(base, recorder, maps, env, log, judge, subagents.roles, ablation)
     servers, unusable = build_servers(base, env, str(workspace))
-    builder = ExtensionBuilder(base, host, recorder, env, context, servers)
+    builder = ExtensionBuilder(base, host, recorder, env, context, servers, ablation)
     extensions, failed = builder.build(loaded)
+    if unfinished.is_empty:
+        ablation.require_known(extensions.tools.names(), recorder.state.allowed_tools)
     faults = subagents.fault_events(extensions.tools.names(), models.resolve)
     for event in [*loaded.events, *failed, *refused, *faults, *unusable]:
         recorder.append(event)
@@ -238,7 +250,7 @@ def _assemble(
         checkpoints=_checkpoints(base, workspace, log),
         hook_facts=_hook_facts(log, env),
         delegation=subagents.rules,
-        compaction_limits=_compaction_limits(base),
+        compaction_limits=_compaction_limits(base, ablation),
         load_changed=builder.load_changed,
     )
     release = partial(_release, env, clients, maps, servers, recorder)
@@ -256,8 +268,10 @@ def _missing_services(base: StartupContext) -> frozenset[Service]:
     return frozenset(missing)
 
 
-def _compaction_limits(base: StartupContext) -> CompactionSettings:
+def _compaction_limits(base: StartupContext, ablation: Ablation) -> CompactionSettings:
     context = base.config.context
+    if ablation.leaves_out_compaction:
+        return CompactionSettings(reduce_at=0, reduce_to=0, compact_at=0, keep=context.keep)
     return CompactionSettings(
         reduce_at=context.reduce_at,
         reduce_to=context.reduce_at * REDUCED_BY,

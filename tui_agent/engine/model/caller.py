@@ -211,7 +211,14 @@ class ModelCaller:
             missing.add("skills")
         if not state.job_count:
             missing.add("started_jobs")
-        return self._parts.tools.schemas(ask.tools, policy=settings.policy, missing=missing)
+        tools, allowed = ask.tools, state.allowed_tools
+        if allowed is not None:
+            tools = tuple(
+                name
+                for name in self._parts.tools.names()
+                if name in allowed and (tools is None or name in tools)
+            )
+        return self._parts.tools.schemas(tools, policy=settings.policy, missing=missing)
 
     async def _ask_once(self, ask: ModelQuery, room: Compactor | None) -> ModelReply:
         recorder = self._parts.recorder

@@ -16,9 +16,11 @@ RULE_TOOL = "read_file"
 
 def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
     """Return the tools that an agent may call; None: all offered tools."""
-    delegates = parts.recorder.state.delegates
-    delegate = next((delegate for delegate in delegates if delegate.agent == agent), None)
-    return None if delegate is None else frozenset(delegate.tools)
+    state = parts.recorder.state
+    delegate = next((delegate for delegate in state.delegates if delegate.agent == agent), None)
+    limits = [delegate.tools if delegate is not None else None, state.allowed_tools]
+    sets = [frozenset(names) for names in limits if names is not None]
+    return frozenset.intersection(*sets) if sets else None
 
 
 def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:

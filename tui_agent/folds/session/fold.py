@@ -141,7 +141,7 @@ def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinish
 @_HANDLERS.on(TurnStarted)
 def _on_turn_started(draft: Draft, ev: Envelope, payload: TurnStarted) -> None:
     draft.turn, draft.turn_running, draft.turn_started_at = payload.turn, True, ev.time
-    draft.turn_iterations = 0
+    draft.turn_iterations = draft.turn_denials = 0
     draft.use_budget(turns=1)
     draft.turn_totals, draft.pending_prompt = Totals(), None
     draft.repeated_call, draft.repeat_count = "", 0
@@ -253,6 +253,7 @@ def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> None
         draft.count_parts(payload.part + 1)
     if payload.artifact is not None:
         draft.artifacts[payload.artifact.id] = payload.artifact
+    draft.turn_denials += payload.status == "denied"
     if payload.status in ("failed", "invalid", "lost"):
         draft.last_error = _describe_failure(payload)
     digest = call_digest(payload.name, draft.arguments.pop(payload.call_id, {}), payload.content)

@@ -41,6 +41,7 @@ LIFECYCLE_HANDLERS: Handlers[Draft] = Handlers()
 def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> None:
     draft.workspace, draft.settings, draft.title = payload.workspace, payload.settings, payload.title
     draft.started_at = ev.time
+    draft.allowed_tools, draft.without = payload.allowed_tools, payload.without
 
 
 @LIFECYCLE_HANDLERS.on(SessionForked)
@@ -89,7 +90,7 @@ def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
 
     If the previous run crashed during a call that writes, record the time: no checkpoint has the changes of that call.
     """
-    draft.run_id, draft.clean = payload.run_id, False
+    draft.run_id, draft.clean, draft.client = payload.run_id, False, payload.client
     crashed_in_write = draft.fork_changes is None and any(
         call.started and call.writes for call in draft.open_calls.values()
     )

@@ -40,6 +40,9 @@ class Draft:
     title: str = ""
     titled_by: str = ""
     run_id: RunId | None = None
+    client: str = ""
+    allowed_tools: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
     settings: SessionSettings | None = None
     agent: AgentId = MAIN_AGENT
     agent_state: AgentState = AgentState.LOADING
@@ -51,6 +54,7 @@ class Draft:
     turn_running: bool = False
     turn_started_at: float | None = None
     turn_iterations: int = 0
+    turn_denials: int = 0
     last_turn_end: TurnEnd | None = None
     head_moved: bool = False
     shell: UserShellStarted | None = None

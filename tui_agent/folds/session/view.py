@@ -122,6 +122,12 @@ class SessionStateView:
     titled_by: str = ""
     """The field of `session.titled`; empty for a title given at the start of the session."""
     run_id: RunId | None = None
+    client: str = ""
+    """The kind of client that controls the newest run."""
+    allowed_tools: tuple[str, ...] | None = None
+    """The only tools that agents may call; None: all."""
+    without: tuple[str, ...] = ()
+    """What the session runs without, such as `tool:grep`."""
     settings: SessionSettings | None = None
     agent: AgentId = MAIN_AGENT
     agent_state: AgentState = AgentState.LOADING
@@ -134,6 +140,8 @@ class SessionStateView:
     turn_running: bool = False
     turn_started_at: float | None = None
     turn_iterations: int = 0
+    turn_denials: int = 0
+    """Number of denied calls in the newest turn."""
     last_turn_end: TurnEnd | None = None
     head_moved: bool = False
     """True after a revert, undo, redo or fork, until the next turn starts.

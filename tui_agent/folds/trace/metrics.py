@@ -17,7 +17,7 @@ from tui_agent.protocol.events.context import (
     RepomapBuilt,
     RepomapUsed,
 )
-from tui_agent.protocol.events.eval import TestFinished
+from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
 from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
@@ -55,7 +55,7 @@ class MetricsView:
 
     `failure` is the category of the newest failure, `failures` counts all failures by category: `model` (a request that
     failed after all retries), `policy` (a denial), `tool` (a failed or invalid call), `environment` (an error of files
-    or processes), `engine` (an error of this program), `budget`.
+    or processes), `engine` (an error of this program), `budget`, `verifier` (an evaluation's verifier gave no reward).
 
     `raw_output_chars` is the output of tools, `compression_ratio` the share of this output that was sent to models.
     `hot_observation_count` is the number of results that requests still contain in full (not replaced by a summary or a
@@ -329,6 +329,12 @@ def _on_test_finished(fold: Metrics, ev: Envelope, payload: TestFinished) -> Non
     fold.first_test_at = ev.time if fold.first_test_at is None else fold.first_test_at
     if sums.first_edit_part is not None and sums.edit_to_test_parts is None:
         sums.edit_to_test_parts = fold.part_of(payload.call_id) - sums.first_edit_part
+
+
+@_HANDLERS.on(VerifierFinished)
+def _on_verifier_finished(fold: Metrics, ev: Envelope, payload: VerifierFinished) -> None:
+    if payload.fault:
+        fold.fail("verifier")
 
 
 @_HANDLERS.on(ContextPacked)

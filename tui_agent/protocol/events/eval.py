@@ -27,20 +27,18 @@ class TestFinished(Payload):
 class VerifierFinished(Payload):
     """The verifier of an evaluation case gave a reward (1.0 or more is success).
 
-    No part of this version records this event; it is reserved for evaluations.
+    `fault` says why there is no valid reward; empty if there is one.
     """
 
     kind: Literal["verifier.finished"] = "verifier.finished"
     verifier: str
     reward: float
     output: LongText = ""
+    fault: str = ""
 
 
 class EvalCaseStarted(Payload):
-    """An evaluation case started in this session.
-
-    No part of this version records this event; it is reserved for evaluations.
-    """
+    """An evaluation case started in this session. `arm` is the configuration under which it runs."""
 
     kind: Literal["eval.case_started"] = "eval.case_started"
     suite: str
@@ -49,9 +47,12 @@ class EvalCaseStarted(Payload):
 
 
 class EvalScored(Payload):
-    """The score of an evaluation case, with the category of its failure (empty on success).
+    """The result of an evaluation case.
 
-    No part of this version records this event; it is reserved for evaluations.
+    `agent`: the agent ended its work by itself. `patch`: files differ from their state before. `tests` and `verifier`
+    are null if the case has none, or if they could not run. `failure` is the category of the failure: model, policy,
+    tool, environment, engine, budget or verifier; empty on success. `instability`: the model's provider failed for a
+    while, so this says nothing about the agent.
     """
 
     kind: Literal["eval.scored"] = "eval.scored"
@@ -59,3 +60,9 @@ class EvalScored(Payload):
     passed: bool
     score: float
     failure: str = ""
+    detail: str = ""
+    agent: bool = True
+    patch: bool = True
+    tests: bool | None = None
+    verifier: bool | None = None
+    instability: bool = False

@@ -1,6 +1,6 @@
 """Events of a session's life: start, runs, branches, settings, and faults of the engine itself."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
@@ -13,7 +13,9 @@ from tui_agent.protocol.settings import BudgetUse, ContextMode, Effort, ModelInf
 class SessionStarted(Payload):
     """The session started. This is event 0; it is recorded again if that line becomes unreadable.
 
-    `workspace` is an absolute path; `product` is the writing program with its version.
+    `workspace` is an absolute path; `product` is the writing program with its version. The policy denies every tool
+    that is not in `allowed_tools` (null: none is denied). `without` names what the session runs without, such as
+    `tool:grep` or `section:repo_map`.
     """
 
     kind: Literal["session.started"] = "session.started"
@@ -21,6 +23,8 @@ class SessionStarted(Payload):
     product: str
     settings: SessionSettings
     title: str = ""
+    allowed_tools: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
 
 
 class SessionTitled(Payload):
@@ -119,21 +123,36 @@ class SessionContextLoaded(Payload):
     summary: LongText
 
 
-class SessionEnded(Payload):
-    """The task of a session ended for good, with its outcome, such as `solved` or `part_limit`.
+TrajectoryEnd: TypeAlias = Literal[
+    "solved",
+    "unsolved",
+    "part_limit",
+    "iteration_limit",
+    "turn_limit",
+    "cost_limit",
+    "timeout",
+    "agent_error",
+    "env_error",
+    "interrupted",
+]
 
-    No part of this version records this event; it is reserved for evaluations. `run.finished` says that a process
-    closed the session, which can be resumed.
+
+class SessionEnded(Payload):
+    """The task of a session ended for good, recorded by the client that ended it, such as an evaluation.
+
+    `solved` and `unsolved` are the result of tests and verifier after the agent ended its work. Without a result,
+    `agent_error` is a failure of the model, the engine or the policy, and `env_error` one of files, processes, tests or
+    verifier. `run.finished` says that a process closed the session, which can be resumed.
     """
 
     kind: Literal["session.ended"] = "session.ended"
-    reason: str
+    reason: TrajectoryEnd
 
 
 class RunStarted(Payload):
     """A process opened the session. `client` is the kind of client that controls it.
 
-    `eval` and `web` are reserved for clients that do not exist yet.
+    `web` is reserved for a client that does not exist yet.
     """
 
     kind: Literal["run.started"] = "run.started"

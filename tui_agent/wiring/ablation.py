@@ -1,0 +1,48 @@
+"""Parts that a session runs without, by name (`SessionOptions.without`), so that their effect can be measured.
+
+Invariant: the names are recorded in `session.started` and hold for the whole session.
+"""
+
+from collections.abc import Collection, Iterable
+
+from tui_agent.engine.loop import POLICY_RETRY
+from tui_agent.errors import ConfigError
+
+COMPACTION = "context:compaction"
+KINDS = ("section", "tool", "skill", "prompt")
+
+
+class Ablation:
+    """The parts to leave out. It notes which of them exist."""
+
+    def __init__(self, without: Collection[str]) -> None:
+        """Raises `ConfigError` if a name has an unknown kind."""
+        self._without = frozenset(without)
+        self._known: set[str] = {COMPACTION, POLICY_RETRY}
+        for name in sorted(self._without - self._known):
+            if name.partition(":")[0] not in KINDS or not name.partition(":")[2]:
+                raise ConfigError(
+                    f"A session cannot run without {name!r}.",
+                    hint=f"Use {', '.join(f'{kind}:NAME' for kind in KINDS)}, {COMPACTION} or {POLICY_RETRY}.",
+                )
+
+    @property
+    def leaves_out_compaction(self) -> bool:
+        """True if the history is never compacted automatically."""
+        return COMPACTION in self._without
+
+    def leaves_out(self, kind: str, name: str) -> bool:
+        """Return True if the part with this name, which exists, is left out."""
+        self._known.add(f"{kind}:{name}")
+        return f"{kind}:{name}" in self._without
+
+    def require_known(self, tools: Collection[str], allowed: Iterable[str] | None) -> None:
+        """Raise `ConfigError` if a name to leave out, or one of the `allowed` tools, does not exist."""
+        unknown = sorted(self._without - self._known)
+        if unknown:
+            kind = unknown[0].partition(":")[0]
+            known = sorted(name for name in self._known if name.startswith(f"{kind}:"))
+            raise ConfigError(f"There is no {unknown[0]!r}.", hint=f"Known: {', '.join(known) or 'none'}.")
+        missing = sorted(name for name in allowed or () if name not in tools and not name.startswith("mcp_"))
+        if missing:
+            raise ConfigError(f"There is no tool {missing[0]!r}.", hint=f"Known: {', '.join(sorted(tools))}.")
