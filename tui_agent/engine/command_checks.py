@@ -12,6 +12,7 @@ from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol import commands
 from tui_agent.protocol.commands import Command
+from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 
 
@@ -86,9 +87,7 @@ def check_command(
             return _turn_limit_refusal(state, running and state.shell is None)
         case commands.Interrupt() | commands.Pause() if not running:
             return Refusal("Nothing is running.")
-        case commands.Interrupt(scope="agent", agent=agent) if all(
-            delegate.agent != agent for delegate in state.delegates
-        ):
+        case commands.Interrupt(scope="agent", agent=agent) if not _has_delegate(state, agent):
             return Refusal("This subtask has ended.")
         case commands.DecidePermission(request_id=request_id) if request_id not in decisions:
             return Refusal("This question is no longer open.")
@@ -111,6 +110,10 @@ def check_command(
         case commands.SendQueued():
             return _turn_limit_refusal(state, running)
     return None
+
+
+def _has_delegate(state: SessionStateView, agent: AgentId | None) -> bool:
+    return any(delegate.agent == agent for delegate in state.delegates)
 
 
 def _running_work(state: SessionStateView) -> str:

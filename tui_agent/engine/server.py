@@ -40,6 +40,7 @@ from tui_agent.ports.environment import OutputWidthSetter
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol import commands
 from tui_agent.protocol.commands import Attachment, Command
+from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import CommandRejected, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
 from tui_agent.protocol.ids import RequestId
@@ -199,10 +200,8 @@ class Engine:
                     self._parts.env.output_columns = columns
             case commands.StopJob(job_id=job_id):
                 group.start_soon(self._jobs.stop_for_user, job_id)
-            case commands.Rename(title=title):
-                self._parts.recorder.append(SessionTitled(title=title, titled_by="user"), cause=command.id)
-            case commands.RecordResult(result=result):
-                self._parts.recorder.append(result, cause=command.id)
+            case commands.Rename() | commands.RecordResult():
+                self._parts.recorder.append(_recorded_event(command), cause=command.id)
             case commands.RunCommand():
                 group.start_soon(self._guard_async, partial(self._slash.run, command, group))
             case commands.ReloadPlugins():
@@ -438,6 +437,12 @@ def _reporting_store_errors(report: Callable[[TuiAgentError], None]) -> Iterator
 
 def _queued_ids(recorder: Recorder) -> set[RequestId]:
     return {message.queue_id for message in recorder.state.queue}
+
+
+def _recorded_event(command: commands.Rename | commands.RecordResult) -> Payload:
+    if isinstance(command, commands.RecordResult):
+        return command.result
+    return SessionTitled(title=command.title, titled_by="user")
 
 
 def _is_steerable(state: SessionStateView) -> bool:

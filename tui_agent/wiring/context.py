@@ -47,17 +47,18 @@ class ContextComposition:
         log: SessionLog,
         policy: Policy,
         roles: Sequence[Role],
-        ablation: Ablation,
     ) -> None:
         self._base = base
         self._recorder = recorder
         self._maps = maps
         self._roles = roles
-        self._ablation = ablation
+        self.ablation = Ablation(recorder.state.without)
         self._tools = ToolRegistry()
         self._instructions, self._others = self._lasting_middlewares(env, log, policy)
         self._skills = SkillStore(
-            base.config.paths.config_dir / FOLDER, base.config.project, partial(ablation.leaves_out, "skill")
+            base.config.paths.config_dir / FOLDER,
+            base.config.project,
+            partial(self.ablation.leaves_out, "skill"),
         )
         event = skills_event(self._skills.records, recorder.state)
         if event is not None:
@@ -104,7 +105,7 @@ class ContextComposition:
             SkillsSection(self._skills, readable=READ_SKILL in names),
             *self._others,
         ]
-        leaves_out = self._ablation.leaves_out
+        leaves_out = self.ablation.leaves_out
         return [
             *(prompt for prompt in prompts if not leaves_out("prompt", prompt.name)),
             *(section for section in sections if not leaves_out("section", section.name)),

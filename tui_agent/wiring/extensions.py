@@ -12,7 +12,6 @@ from tui_agent.ports.environment import Environment
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.command import CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.session import ErrorRaised
-from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.context import ContextComposition
 from tui_agent.wiring.hooks import build_hooks, build_listeners
 from tui_agent.wiring.plugins import agent_factories, build_tool_registry
@@ -30,7 +29,6 @@ class ExtensionBuilder:
         env: Environment,
         context: ContextComposition,
         servers: McpServers,
-        ablation: Ablation,
     ) -> None:
         self._base = base
         self._host = host
@@ -38,13 +36,12 @@ class ExtensionBuilder:
         self._env = env
         self._context = context
         self._servers = servers
-        self._ablation = ablation
         self._files: tuple[CommandFiles, ...] = ()
 
     def build(self, loaded: LoadedPlugins) -> tuple[Extensions, Sequence[Payload]]:
         """Return the extensions, and the events that tell of refused tools and of changed slash commands."""
         served = self._servers.offers()
-        tools, failed = build_tool_registry(loaded, served.tools, self._ablation)
+        tools, failed = build_tool_registry(loaded, served.tools, self._context.ablation)
         commands, events = self._load_commands(loaded, served)
         extensions = Extensions(
             tools,

@@ -199,31 +199,18 @@ def _assemble(
 ) -> _Assembled:
     unfinished = UnfinishedHistory(has_earlier_history=past.snapshot is not None)
     recorder = _build_recorder(log, past, unfinished, loaded, plain=base.config.secrets.model_sees == "plain")
-    run, workspace = _run_started(base, settings), _workspace(base, recorder, unfinished)
-    if unfinished.is_empty:
-        record_new_session(
-            recorder,
-            run,
-            workspace=str(workspace),
-            settings=settings,
-            earlier=earlier,
-            allowed_tools=base.options.allowed_tools,
-            without=base.options.without,
-        )
-    else:
-        _resume(base, models, recorder, log, unfinished, run, workspace, settings)
-    ablation = Ablation(recorder.state.without)
+    run, workspace = _record_start(base, models, recorder, log, unfinished, settings, earlier)
     judge, refused = judging.build_policy(base, loaded.policy_tables, reloading=True)
     subagents = Subagents(base.config)
     env = _create_environment(base, workspace, recorder)
     languages = [offered.language for offered in loaded.languages]
     maps = SessionMaps(workspace, index_folder(base.options, base.config), languages, base.redaction)
-    context = ContextComposition(base, recorder, maps, env, log, judge, subagents.roles, ablation)
+    context = ContextComposition(base, recorder, maps, env, log, judge, subagents.roles)
     servers, unusable = build_servers(base, env, str(workspace))
-    builder = ExtensionBuilder(base, host, recorder, env, context, servers, ablation)
+    builder = ExtensionBuilder(base, host, recorder, env, context, servers)
     extensions, failed = builder.build(loaded)
     if unfinished.is_empty:
-        ablation.require_known(extensions.tools.names(), recorder.state.allowed_tools)
+        context.ablation.require_known(extensions.tools.names(), recorder.state.allowed_tools)
     faults = subagents.fault_events(extensions.tools.names(), models.resolve)
     for event in [*loaded.events, *failed, *refused, *faults, *unusable]:
         recorder.append(event)
@@ -250,7 +237,7 @@ def _assemble(
         checkpoints=_checkpoints(base, workspace, log),
         hook_facts=_hook_facts(log, env),
         delegation=subagents.rules,
-        compaction_limits=_compaction_limits(base, ablation),
+        compaction_limits=_compaction_limits(base, context.ablation),
         load_changed=builder.load_changed,
     )
     release = partial(_release, env, clients, maps, servers, recorder)
@@ -279,6 +266,32 @@ def _compaction_limits(base: StartupContext, ablation: Ablation) -> CompactionSe
         keep=context.keep,
         prompt=PromptTexts((base.config.paths.config_dir / "prompts",)).get("compact"),
     )
+
+
+def _record_start(
+    base: StartupContext,
+    models: ModelFactory,
+    recorder: Recorder,
+    log: SessionLog,
+    past: UnfinishedHistory,
+    settings: SessionSettings,
+    earlier: SessionContextLoaded | None,
+) -> tuple[RunStarted, Path]:
+    """Record the start of this run. Return its event and the session's workspace."""
+    run, workspace = _run_started(base, settings), _workspace(base, recorder, past)
+    if past.is_empty:
+        record_new_session(
+            recorder,
+            run,
+            workspace=str(workspace),
+            settings=settings,
+            earlier=earlier,
+            allowed_tools=base.options.allowed_tools,
+            without=base.options.without,
+        )
+    else:
+        _resume(base, models, recorder, log, past, run, workspace, settings)
+    return run, workspace
 
 
 def _resume(
