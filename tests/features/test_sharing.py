@@ -15,6 +15,7 @@ import pytest
 from tests.stubs.checkpoints import git, snapshot
 from tests.stubs.kept_folder import KeptFolder
 from tui_agent.cli.main import main
+from tui_agent.export.trajectory.parquet import read_trace
 
 Call = Callable[..., tuple[int, str, str]]
 SCRIPT = """\
@@ -110,6 +111,31 @@ def test_a_bundle_is_cloned_with_a_commit_for_each_part_that_changed_files(
     said = git(tmp_path / "clone", "log", "--reverse", "--format=%s").splitlines()
     assert said[1:] == ["agent: part 3", "command: part 5"]
     assert snapshot(tmp_path / "clone") == snapshot(tmp_path / "work")
+
+
+def test_a_trajectory_has_a_row_for_each_part_and_the_commits_of_its_bundle(
+    call: Call, tmp_path: Path
+) -> None:
+    status, out, err = call("sessions", "export", "latest", "--format", "trajectory", "--json")
+    assert status == 0, err
+    folder = Path(json.loads(out)["path"])
+    assert folder.parent == tmp_path / "data" / "trajectories"
+    assert sorted(path.name for path in folder.iterdir()) == ["repo.bundle", "trace.parquet"]
+    trace = read_trace(folder / "trace.parquet")
+    assert trace.run.bundle_uri == "repo.bundle"
+    assert [part.part_type for part in trace.parts] == [*["tool_use", "tool_result"] * 3, "text"]
+    changed = {part.part: part.repo_checkpoint for part in trace.parts if part.repo_checkpoint}
+    assert {part: point.changed_files for part, point in changed.items()} == {3: ("b.txt",), 5: ("b.txt",)}
+    assert changed[5].patch == "--- a/b.txt\n+++ b/b.txt\n@@ -1 +1,2 @@\n one\n+two\n"
+    git(tmp_path, "clone", "-q", str(folder / "repo.bundle"), "clone")
+    assert git(tmp_path / "clone", "log", "-2", "--format=%H").split() == [
+        changed[5].commit_after,
+        changed[3].commit_after,
+    ]
+    status, _, err = call("sessions", "export", "latest", "--format", "trajectory", "--redact")
+    assert (status, "would change the commits" in err) == (2, True)
+    assert call("sessions", "export", "latest", "--format", "trajectory", "-o", str(tmp_path))[0] == 0, err
+    assert len(list(tmp_path.glob("ses_*/trace.parquet"))) == 1
 
 
 @pytest.mark.parametrize("form", ["markdown", "html", "jsonl", "bundle", "archive"])

@@ -73,7 +73,16 @@ def screen_error_log(data_dir: Path) -> Path:
 def private_folders(data_dir: Path) -> tuple[Path, ...]:
     """Return the folders in the data folder that contain copies of the user's files and prompts. No command needs them."""
     return tuple(
-        data_dir / name for name in ("sessions", "sandbox", "drafts", "reports", "exports", "prompts.jsonl")
+        data_dir / name
+        for name in (
+            "sessions",
+            "trajectories",
+            "sandbox",
+            "drafts",
+            "reports",
+            "exports",
+            "prompts.jsonl",
+        )
     )
 
 

@@ -4,6 +4,7 @@ import argparse
 import re
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import anyio
 
@@ -12,9 +13,18 @@ from tui_agent.cli.options import RECORDING_HELP, Verbs
 from tui_agent.cli.output import say, say_json, say_result, say_text, warn
 from tui_agent.errors import UsageError
 from tui_agent.export.archive_import import import_archive
-from tui_agent.export.files import FORMATS, TEXT_FORMATS, export, export_text
+from tui_agent.export.files import (
+    FORMATS,
+    TEXT_FORMATS,
+    export,
+    export_text,
+    export_trajectory,
+    trajectory_files,
+)
+from tui_agent.export.object_storage import SCHEME, download_file, parse_address, upload_files
 from tui_agent.export.output_file import output_path
 from tui_agent.units import format_bytes
+from tui_agent.wiring.startup_context import StartupContext
 
 EXAMPLES = """\
 examples:
@@ -22,10 +32,11 @@ examples:
   tui-agent sessions export ses_01 --format markdown -o -
   tui-agent sessions export ses_01 --format archive -o ~/ses_01.tar.gz
   tui-agent sessions export ses_01 --format bundle -o repo.bundle && git clone repo.bundle files
+  tui-agent sessions export ses_01 --format trajectory --to s3://bucket/runs
   tui-agent sessions import ~/ses_01.tar.gz
 
-Secrets are removed from all texts, but not from files: a bundle and an archive contain checkpoints of the workspace's
-files. To remove secrets from these too, add --redact. To export an archive without them, add --no-files.
+Secrets are removed from all texts, but not from files: a bundle, an archive and a trajectory contain checkpoints of the
+workspace's files. To remove secrets from a bundle or an archive too, add --redact. To leave out the files, add --no-files.
 """
 
 
@@ -41,54 +52,104 @@ def add_verbs(verbs: Verbs) -> None:
         help="the file to write, or a folder for a new file; - for standard output "
         "(default: a new file in your documents or downloads folder)",
     )
+    out.add_argument(
+        "--to", metavar="URL", help="instead, upload it below URL (s3://BUCKET/FOLDER; needs tui-agent[s3])"
+    )
     out.add_argument("--all", action="store_true", help="for jsonl: also events of abandoned branches")
-    out.add_argument("--no-files", action="store_true", help="for archive: leave out the checkpoints")
+    out.add_argument(
+        "--no-files", action="store_true", help="for archive and trajectory: leave out the checkpoints"
+    )
     out.add_argument(
         "--redact",
         action="store_true",
         help="for archive and bundle: also remove secrets from the workspace's files",
     )
     importer = verbs.add("import", import_session, "create a session from an archive", examples=EXAMPLES)
-    importer.add_argument("file", metavar="FILE", type=Path, help="an archive written by sessions export")
+    importer.add_argument(
+        "file", metavar="FILE", help="an archive written by sessions export, or its s3:// address"
+    )
 
 
 def export_session(arguments: argparse.Namespace) -> int:
-    """Write one session to a new file or to standard output."""
+    """Write one session to a new file, to standard output or to an object storage."""
     base = load_context(arguments)
     folder = base.store.find(arguments.id)
     form, output = arguments.format, arguments.output
+    if arguments.to and output:
+        raise UsageError("-o and --to name two places.", hint="Use only one of them.")
     if output == "-":
         if form not in TEXT_FORMATS:
             raise UsageError(f"{form} cannot be written to standard output.", hint="Name a file with -o.")
         say_text(export_text(folder, base.redactor, form, arguments.all))
         return 0
+    if form not in TEXT_FORMATS and not arguments.redact and not (form != "bundle" and arguments.no_files):
+        secret = (
+            "To leave them out, add --no-files."
+            if form == "trajectory"
+            else "To remove secrets, add --redact."
+        )
+        warn(f"This export contains the workspace's files as they were, with any keys in them. {secret}")
+    if arguments.to:
+        parse_address(arguments.to)
+        with TemporaryDirectory(prefix="tui-agent-export-") as temporary_folder:
+            dest = _write_export(arguments, base, folder, temporary_folder)
+            files = {str(path.relative_to(temporary_folder)): path for path in _exported_files(dest)}
+            paths = upload_files(files, arguments.to)
+    else:
+        dest = _write_export(arguments, base, folder, output)
+        paths = [str(dest.absolute())]
+        size = sum(path.stat().st_size for path in _exported_files(dest))
+    text = "\n".join(paths) if arguments.to else f"{dest}  {format_bytes(size)}"
+    result = {"session": folder.name, "format": form, "path": paths[0]}
+    say_result({**result, "paths": paths} if arguments.to else result, text, as_json=arguments.json)
+    return 0
+
+
+def _write_export(
+    arguments: argparse.Namespace, base: StartupContext, folder: Path, output: str | None
+) -> Path:
+    """Write the export below or to `output`; return its file, or the folder of a trajectory."""
+    form, data_dir = arguments.format, base.config.data_dir
     stem = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
-    dest = output_path(output, base.config.data_dir, base.options.cwd, stem, FORMATS[form])
+    if form == "trajectory":
+        if arguments.redact:
+            raise UsageError(
+                "--redact would change the commits of a trajectory.",
+                hint="Leave out its files with --no-files.",
+            )
+        dest = (Path(output).expanduser() if output else data_dir / "trajectories") / stem
+        write = partial(export_trajectory, folder, base.redactor, dest, files=not arguments.no_files)
+        note = anyio.run(write)
+        if note:
+            warn(note)
+        return dest
+    dest = output_path(output, data_dir, base.options.cwd, stem, FORMATS[form])
     options_of_export = {
         "everything": arguments.all,
         "files": not arguments.no_files,
         "redact_files": arguments.redact,
     }
     anyio.run(partial(export, folder, base.redactor, form, dest, **options_of_export))
-    if form not in TEXT_FORMATS and not arguments.redact and not (form == "archive" and arguments.no_files):
-        warn(
-            "This export contains the workspace's files as they were, with any keys in them. To remove secrets, add --redact."
-        )
-    say_result(
-        {"session": folder.name, "format": form, "path": str(dest.absolute())},
-        f"{dest}  {format_bytes(dest.stat().st_size)}",
-        as_json=arguments.json,
-    )
-    return 0
+    return dest
+
+
+def _exported_files(dest: Path) -> list[Path]:
+    return trajectory_files(dest) if dest.is_dir() else [dest]
 
 
 def import_session(arguments: argparse.Namespace) -> int:
     """Create a session from an archive, and print how to open it."""
     base = load_context(arguments)
-    archive = arguments.file.expanduser()
-    if not archive.is_file():
-        raise UsageError(f"File not found: {archive}.")
-    imported = anyio.run(import_archive, archive, base.store.root, base.ids.session())
+    with TemporaryDirectory(prefix="tui-agent-import-") as temporary_folder:
+        is_remote = arguments.file.startswith(SCHEME)
+        archive = (
+            download_file(arguments.file, Path(temporary_folder))
+            if is_remote
+            else Path(arguments.file).expanduser()
+        )
+        if not archive.is_file():
+            raise UsageError(f"File not found: {archive}.")
+        imported = anyio.run(import_archive, archive, base.store.root, base.ids.session())
     manifest, workspace = imported.manifest, imported.manifest.workspace
     has_workspace = Path(workspace).is_dir()
     if arguments.json:

@@ -364,7 +364,8 @@ def _on_checkpoint_taken(builder: TraceBuilder, ev: Envelope, payload: Checkpoin
 def _format_patch(change: ExportedChange) -> str:
     old = "/dev/null" if change.before is None else f"a/{change.path}"
     new = "/dev/null" if change.after is None else f"b/{change.path}"
-    return f"--- {old}\n+++ {new}\n{change.diff or change.note}\n"
+    body = (change.diff or change.note).removesuffix("\n")
+    return f"--- {old}\n+++ {new}\n{body}\n"
 
 
 @_HANDLERS.on(VerifierFinished)
