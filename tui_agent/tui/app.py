@@ -76,13 +76,13 @@ class AgentApp(SessionApp, inherit_bindings=False):
                 )
                 self.hangup.start()
         self.prompt.actions = self.actions
-        self.prompt.editor.placeholder = PLACEHOLDER
+        self.editor.placeholder = PLACEHOLDER
         policy = self.options.policy or "ask"
         self.prompt.set_state(policy, "", running=False)
         self.header.policy_hint = policy
         self.reshape()
         self.show_keys()
-        (self.start or self.prompt.editor).focus()
+        (self.start or self.editor).focus()
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
@@ -141,7 +141,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             elif name == "quit":
                 self.leave()
             elif name == "quit_empty" and not is_covered:
-                if self.prompt.editor.text:
+                if self.editor.text:
                     continue
                 self.quit_if_idle()
             elif name == "stop" or (
@@ -207,7 +207,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         event.stop()
         if self.controller is not None:
             self.controller.drafts.schedule_save()
-            if not self.prompt.editor.text:
+            if not self.editor.text:
                 self.controller.start_page.focus()
 
     def stop(self) -> None:
@@ -220,7 +220,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     def copy_or_stop(self) -> None:
         """Handle Ctrl+C: copy the selection, else interrupt, else clear the message. A second press in a row quits."""
-        selected = self.screen.get_selected_text() or self.prompt.editor.selected_text
+        selected = self.screen.get_selected_text() or self.editor.selected_text
         if selected:
             self.copy_text(selected)
             return
@@ -228,10 +228,10 @@ class AgentApp(SessionApp, inherit_bindings=False):
         is_second = now - self._last_stop < TWICE_S
         self._last_stop = now
         interrupted = not is_second and self.controller is not None and self.controller.interrupt()
-        if not interrupted and len(self.screen_stack) == 1 and self.prompt.editor.text:
+        if not interrupted and len(self.screen_stack) == 1 and self.editor.text:
             self._last_stop = 0.0
             self.prompt.close_menu()
-            self.prompt.editor.put_text("")
+            self.editor.put_text("")
             self.say(f"Cleared your message. {self.key_map.key_of('undo_typing')} restores it.")
             return
         if is_second:

@@ -102,7 +102,7 @@ class AppContext(Protocol):
     """The open session, the session's views, and the app around it."""
 
     app: SessionApp
-    prompt: Editor
+    editor: Editor
     ask: Ask
     views: Views
     config: Config | None

@@ -7,6 +7,7 @@ only typing and resizing cause a layout.
 import os
 import tempfile
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -128,6 +129,7 @@ class Frame(App[int]):
     def compose(self) -> ComposeResult:
         looks: Callable[[], Looks] = lambda: self.looks  # noqa: E731 - handed to every pane
         self.prompt = Prompt(looks, self.options.cwd, self.options.policy or "ask")
+        self.editor = self.prompt.editor
         self.header, self.sidebar = Header(looks), Sidebar(looks)
         self.pane_strip, self.status, self.footer = PaneStrip(looks), Status(looks), Footer(looks)
         self.note = Note(looks, id="note")
@@ -135,7 +137,7 @@ class Frame(App[int]):
         if self.first.bare:
             # By name, so that only a start that shows this page loads it before the first paint.
             self.start = import_module("tui_agent.tui.panes.start").first_page(
-                looks, self.prompt.editor, str(self.options.cwd)
+                looks, self.editor, str(self.options.cwd)
             )
             self.chat = Vertical(self.start, id="chat")
         yield self.header
@@ -352,13 +354,13 @@ class SessionApp(Frame, inherit_bindings=False):
     waiting_intents: list[Intent | Prompt.Submitted]
     """Actions and messages that wait until a session is open."""
 
+    @abstractmethod
     def do(self, name: str, argument: str = "") -> None:
         """Run the action `name` of the app; before the session is open, queue it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def leave(self, reason: Literal["quit", "signal"] = "quit") -> None:
         """Close the session first, then the app."""
-        raise NotImplementedError
 
     def leave_for(self, *words: str) -> None:
         """Quit the app, then run `tui-agent` with the arguments `words`."""
@@ -371,6 +373,6 @@ class SessionApp(Frame, inherit_bindings=False):
         self.prompt.actions = actions
         self.show_keys()
 
+    @abstractmethod
     def show_keys(self) -> None:
         """Show in the footer the keys that work now."""
-        raise NotImplementedError

@@ -59,7 +59,7 @@ async def test_export_asks_where_and_writes_to_the_documents_only_on_enter(docum
     async with open_app(golden("night_shift"), outside=program) as driven:
         await ask_for(driven, "/export")
         assert "Export this session as html" in driven.text()
-        assert "Save in  ~/Documents" in driven.text()
+        assert "Save in   ~/Documents" in driven.text()
         assert program.asked == []
         await driven.press("enter")
         session = driven.app.session_id
@@ -134,7 +134,7 @@ async def test_a_replay_asks_where_too(documents: Path) -> None:
     outside = FakeCommandLine(json.dumps({"path": "/work/ses_1.html"}))
     async with open_replay(golden("night_shift"), ask=outside) as replayed:
         await replayed.press("e")
-        await replayed.until(lambda: "Save in  ~/Documents" in replayed.text())
+        await replayed.until(lambda: "Save in   ~/Documents" in replayed.text())
         await replayed.press("enter")
         await replayed.until(lambda: "Exported to /work/ses_1.html" in replayed.text())
     assert outside.asked == [("sessions", "export", FakeRecording.id, "--json", "--output", str(documents))]

@@ -71,7 +71,7 @@ def delegate_task(context: AppContext, argument: str) -> None:
         context.app.say(hint, "warning")
         return
     picker = open_picker(
-        context, "Delegate to", [], lambda name: context.prompt.put_text(f"/delegate {name} ")
+        context, "Delegate to", [], lambda name: context.editor.put_text(f"/delegate {name} ")
     )
     context.worker(_list_agents(context, picker, "delegate"), "agents")
 
@@ -170,7 +170,7 @@ def limit_cost(context: AppContext, argument: str) -> None:
 
 def toggle_vim(context: AppContext, argument: str) -> None:
     """Turn vim keys in the prompt on or off until the user quits."""
-    editor = context.app.prompt.editor
+    editor = context.app.editor
     is_on = editor.vim is None
     editor.use_vim(on=is_on)
     editor.post_message(editor.Edited())

@@ -131,7 +131,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "page_up": lambda context, _: context.chat.page(-1),
     "page_down": lambda context, _: context.chat.page(1),
     "open_block": info.toggle_block,
-    "write": lambda context, _: context.prompt.focus(),
+    "write": lambda context, _: context.editor.focus(),
     "start": lambda context, argument: context.start_page.choose(argument),
     "play": model.play_demo,
     "demo": lambda context, argument: context.app.leave_for("demo", *filter(None, [argument])),

@@ -38,7 +38,7 @@ def _list_actions(context: AppContext, title: str, actions: Sequence[Action]) ->
     def choose(number: str) -> None:
         action = actions[int(number)]
         if action.slash and action.args and not action.args.startswith("["):
-            context.prompt.put_text(f"{action.slash} ")
+            context.editor.put_text(f"{action.slash} ")
         elif action.scope == "app":
             context.app.do(action.name)
 

@@ -49,7 +49,7 @@ def choose_skill(context: AppContext, argument: str) -> None:
     where = "skills/NAME/SKILL.md in your configuration folder, or .tui_agent/skills/ of a trusted project"
 
     def choose(name: str) -> None:
-        context.prompt.prefix_text(f"Use the skill {name}: ")
+        context.editor.prefix_text(f"Use the skill {name}: ")
 
     open_picker(context, "Skills", items, choose, empty=f"No skills. Add one as {where}.")
 
@@ -74,7 +74,7 @@ def list_commands(context: AppContext, argument: str) -> None:
         context,
         "Commands",
         items,
-        lambda name: context.prompt.prefix_text(f"/{name} "),
+        lambda name: context.editor.prefix_text(f"/{name} "),
         empty=f"No commands besides the app's own. Add one as {where}.",
     )
 

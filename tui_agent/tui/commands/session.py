@@ -185,8 +185,8 @@ def unqueue(context: AppContext, argument: str) -> None:
 
 
 async def _put_back(context: AppContext, message: UserQueued) -> None:
-    texts = await context.reader.read_text(message.text), context.prompt.text
-    context.prompt.put_text("\n".join(text for text in texts if text.strip()))
+    texts = await context.reader.read_text(message.text), context.editor.text
+    context.editor.put_text("\n".join(text for text in texts if text.strip()))
 
 
 def send_queued(context: AppContext, argument: str) -> None:

@@ -50,6 +50,6 @@ def copy_answer(context: AppContext, argument: str) -> None:
 
 def edit_message(context: AppContext, argument: str) -> None:
     """Open the message of the prompt in the user's editor."""
-    changed = context.app.edit_outside(context.prompt.message)
+    changed = context.app.edit_outside(context.editor.message)
     if changed is not None:
-        context.prompt.put_message(changed)
+        context.editor.put_message(changed)

@@ -151,11 +151,11 @@ class ChatWidget(TranscriptWidget):
         if self.screen.focused is self and not event.is_printable:
             return False
         self.leave()
-        self.chat.context.prompt.post_message(events.Key(event.key, event.character))
+        self.chat.context.editor.post_message(events.Key(event.key, event.character))
         return True
 
     def leave(self) -> None:
-        self.screen.set_focus(self.chat.context.prompt)
+        self.screen.set_focus(self.chat.context.editor)
 
     def watch_has_focus(self, has_focus: bool) -> None:
         super().watch_has_focus(has_focus)
@@ -206,7 +206,7 @@ class ChatSearch:
         if not count:
             widget.close_find()
             self._chat.app.say(f'Nothing matches "{text}".', "warning")
-        elif not self._chat.context.prompt.text:
+        elif not self._chat.context.editor.text:
             widget.screen.set_focus(widget)
 
     def show_place(self, text: str, place: str) -> None:
@@ -244,7 +244,7 @@ class Chat:
         """Widget with the end of a long session, shown until the whole session is read."""
         self.search = ChatSearch(self)
         self._refused_at = -1
-        self.start = app.start or first_page(lambda: app.looks, app.prompt.editor)
+        self.start = app.start or first_page(lambda: app.looks, app.editor)
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -276,7 +276,7 @@ class Chat:
                 fold.apply(record)
         if self.widget is not None and fold.view().entries:
             if self.start.has_focus:
-                self.context.prompt.focus()
+                self.context.editor.focus()
             self.start.display = self.widget.display = False
             self._preview = await self._mount_widget("preview")
             self._preview.set_view(fold.view(), fold.drain())
@@ -338,7 +338,7 @@ class Chat:
         self.widget.display = not empty
         self.app.reshape()
         if not empty and self.start.has_focus:
-            self.context.prompt.focus()
+            self.context.editor.focus()
 
     def _say_refusal(self, newest: Entry) -> None:
         if newest.seq > max(self._refused_at, self.context.seen_seq) and isinstance(newest, NoticeEntry):
@@ -389,7 +389,7 @@ class Chat:
         if text:
             self.context.worker(self.search.run(self.widget, text), "find")
         elif not self.widget.find_next(1):
-            prompt = self.context.prompt
+            prompt = self.context.editor
             if prompt.text:
                 self.app.say("/find needs a text, for example /find midnight.")
             else:
@@ -422,7 +422,7 @@ class Chat:
         On a start page that needs a model, move the focus from an empty prompt to the page.
         """
         if self.start.display:
-            if not self.context.prompt.text:
+            if not self.context.editor.text:
                 self.focus()
             return self.start.content.needs_model
         if self.widget is None:

@@ -41,7 +41,7 @@ class DemoGuide:
         context, ended_at = self._context, self._context.views.seq
         context.app.say("Next: the replay of this session. Start typing to stay here.")
         await asyncio.sleep(self.read_s)
-        is_untouched = not context.prompt.text and len(context.app.screen_stack) == 1
+        is_untouched = not context.editor.text and len(context.app.screen_stack) == 1
         if is_untouched and context.views.seq == ended_at:
             start = context.views.branches.view().undo_to
             context.act("replay", "" if start is None else str(start + 1))

@@ -108,7 +108,7 @@ class DraftKeeper:
     def take_prompts(self) -> None:
         """Add the messages in the session's log to the history."""
         prompts, self._context.views.prompts = self._context.views.prompts, []
-        history = self._app.prompt.editor.history_of_messages
+        history = self._context.editor.history_of_messages
         new = [text for text in prompts if history.add(text)]
         if new and self._context.views.seq > self._context.seen_seq:
             self._app.run_worker(lambda: history.store(new), thread=True, exit_on_error=False)
@@ -131,7 +131,7 @@ class DraftKeeper:
             self._early_draft = early.own_file()
             if not folder.is_dir():
                 draft = early.take_abandoned()
-        editor = self._app.prompt.editor
+        editor = self._context.editor
         if draft and not editor.text:
             editor.put_text(editor.chips.from_json(draft))
 
@@ -140,7 +140,7 @@ class DraftKeeper:
         self._draft_planned = False
         if self._draft is None:
             return
-        editor, draft = self._app.prompt.editor, self._draft
+        editor, draft = self._context.editor, self._draft
         text = editor.chips.to_json(editor.text) if editor.text.strip() else ""
         has_folder = draft.path.parent.is_dir()
         try:

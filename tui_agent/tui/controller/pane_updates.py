@@ -167,8 +167,8 @@ class PaneUpdater:
             hint = "Pick a model above, or type /model"
         elif state.last_turn_end == "model_error" and not state.is_busy:
             hint = f"Press {self._app.key_map.key_of('send')} to try again, or type a message"
-        if self._app.prompt.editor.placeholder != hint:
-            self._app.prompt.editor.placeholder = hint
+        if self._app.editor.placeholder != hint:
+            self._app.editor.placeholder = hint
 
     def beat(self) -> None:
         """Blink the status symbol and update elapsed times. The app calls this method twice a second."""

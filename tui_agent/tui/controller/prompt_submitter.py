@@ -67,7 +67,7 @@ class PromptSubmitter:
         messages = [item for item in sent if not item.text.lstrip().startswith(("/", "!"))]
         if messages:
             self._host.app.prompt.give_back(messages)
-            self._host.app.prompt.editor.focus()
+            self._host.editor.focus()
             self._host.app.say(
                 "Choose a model first: press a number on the page, or type /model. Your message stays here."
             )
@@ -136,7 +136,7 @@ class PromptSubmitter:
         return True
 
     def _remember(self, text: str) -> None:
-        editor = self._host.app.prompt.editor
+        editor = self._host.editor
         editor.history_of_messages.add(text)
         if not editor.text:
             editor.chips.clear()

@@ -102,7 +102,7 @@ class OpenQuestions:
         )
         modal.asking_agent = _asking_delegate(state, request)
         modal.following_calls = _count_following(state, request)
-        modal.paste_elsewhere = self._host.app.prompt.editor.post_message
+        modal.paste_elsewhere = self._host.editor.post_message
         modal.typed_ahead = self.typed_ahead()
         self._open = modal
 
@@ -134,7 +134,7 @@ class OpenQuestions:
         """Return the receiver of keys that were meant for the prompt; None if the user was not typing just now."""
         if time.monotonic() - self._host.app.typed_at > RECENT_S:
             return None
-        editor = self._host.app.prompt.editor
+        editor = self._host.editor
         return TypedAhead(editor.post_message, midway=bool(editor.text.strip()) and not editor.untouched)
 
     def _close(self, modal: Approval | Question, request_id: RequestId) -> None:

@@ -208,7 +208,7 @@ class RewindActions:
         picker = KeptFilesPicker(lambda: host.app.looks, title, items)
         picker.total = ""
         picker.typed_ahead = host.questions.typed_ahead()
-        picker.paste_elsewhere = host.app.prompt.editor.post_message
+        picker.paste_elsewhere = host.app.editor.post_message
         host.app.push_screen(picker, choose)
 
     def _sent_messages(self) -> list[UserEntry]:
@@ -218,7 +218,7 @@ class RewindActions:
 
     def _give_back(self, entries: Sequence[UserEntry]) -> None:
         """Put the first of the undone messages into an empty prompt, so that the user can change and resend it."""
-        editor = self._host.app.prompt.editor
+        editor = self._host.editor
         if not entries or editor.text:
             return
 

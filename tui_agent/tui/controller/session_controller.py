@@ -83,7 +83,7 @@ class SessionController:
 
     def __init__(self, app: SessionApp) -> None:
         self.app = app
-        self.prompt = app.prompt.editor
+        self.editor = app.editor
         self.ask: Ask = app.outside or CommandLine(app.options, app.environ)
         self.config: Config | None = None
         self.views = Views()
@@ -303,7 +303,7 @@ class SessionController:
             return
         before, self._escaped_at = self._escaped_at, now
         twice = now - before < TWICE_S and self.app.key_map.is_double("revert")
-        if twice and self.is_connected and not self.prompt.text:
+        if twice and self.is_connected and not self.editor.text:
             self._escaped_at = 0.0
             self.act("revert")
 

@@ -48,7 +48,7 @@ def configure(host: SessionHost) -> None:
     app.use_keys(keys.actions)
     if keys.faults:
         app.say(f"[keys] in config.toml: {' '.join(keys.faults)}", "warning")
-    app.prompt.editor.use_vim(on=config.vim)
+    app.editor.use_vim(on=config.vim)
     if not app.options.policy:
         app.header.policy_hint = config.policy
         app.prompt.set_state(config.policy, "", running=False)
@@ -62,7 +62,7 @@ def configure(host: SessionHost) -> None:
         "/model": [*((name, profile.model) for name, profile in config.models.items()), *choices["/model"]],
     }
     app.prompt.choices = choices
-    history = host.app.prompt.editor.history_of_messages
+    history = host.app.editor.history_of_messages
     history.path = config.data_dir / "prompts.jsonl"
     history.extend(history.load())
 
@@ -123,7 +123,7 @@ class StartPage:
         chosen = settings or self._host.config
         self._show(needs=now[0], fault=fault, policy=chosen.policy if chosen is not None else "ask")
         if needed and not now[0]:
-            self._host.prompt.focus()
+            self._host.editor.focus()
 
     def show_fault(self, fault: str) -> bool:
         """Show the error that prevented opening a session.
@@ -160,9 +160,9 @@ class StartPage:
     def focus(self) -> None:
         """Focus the start page, unless something is being typed or another screen covers the page."""
         app, start = self._host.app, self._host.chat.start
-        if self._host.prompt.text:
+        if self._host.editor.text:
             if start.has_focus:
-                self._host.prompt.focus()
+                self._host.editor.focus()
         elif start.display and start.content.needs_model and len(app.screen_stack) == 1:
             start.focus()
 

@@ -290,10 +290,9 @@ class ApprovalRows(ApprovalState):
         hint = "the rule"
         if answer == "n":
             hint = f"your reason; {self.key_map.key_of('say_it')} sends it"
-        cursor = self.pen._replace(ground="accent").style("on-accent")
         if max_rows == 1 or not field.text:
-            return [field.parts(room, pen.style(), cursor, hint, pen.style("t3"))]
-        return field.rows(room, pen.style(), cursor, max_rows)
+            return [field.parts(room, pen, hint)]
+        return field.rows(room, pen, max_rows)
 
     def _reach(self, answer: Answer, room: int) -> list[str]:
         """Return the scope of an answer in one or two rows.

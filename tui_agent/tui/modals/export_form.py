@@ -20,14 +20,16 @@ from tui_agent.tui.panes.note import Level
 from tui_agent.tui.text import clean_line, shorten_home
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.sheet import Sheet
+from tui_agent.tui.widgets.form import Form
+from tui_agent.tui.widgets.rows import Pen
 
 
-class ExportForm(Sheet[str | None]):
+class ExportForm(Form[str | None]):
     """Asks for a folder or a file; the result is the typed text, or None if the user cancelled."""
 
     scope: ClassVar[Scope] = "field"
-    key_methods = {"field_use": "use", "field_leave": "close"}
+    key_methods = {"field_use": "export", "field_leave": "close"}
+    lines = ("place",)
 
     def __init__(self, looks: Callable[[], Looks], title: str, place: str) -> None:
         super().__init__(looks)
@@ -36,19 +38,9 @@ class ExportForm(Sheet[str | None]):
     def head(self, width: int) -> list[Strip]:
         return self.title_rows(width, self._title)
 
-    def body(self, width: int) -> list[Strip]:
-        pen = self.pen._replace(ground="selection")
-        cursor = self.pen._replace(ground="t1").style("s2")
-        typed = self.field.parts(max(6, width - 14), pen.style(), cursor)
+    def line_rows(self, line: str, pen: Pen, width: int) -> list[Strip]:
         hint = "A folder, or the name of a new file. Nothing is overwritten."
-        return [
-            pen.line(width, [pen.part("  Save in  ", "t2"), *typed]),
-            *self.spacer(width),
-            *self.text_rows(width, hint, "t3"),
-        ]
-
-    def foot(self, width: int) -> list[Strip]:
-        return self.keys_rows(width)
+        return [self.field_row("Save in", self.field, pen, width), *self.note_rows(hint, width)]
 
     def key_hints(self) -> Sequence[KeyHint]:
         return [self.key_map.hint("field_use", "export"), self.key_map.hint("field_leave", "cancel")]
@@ -57,7 +49,7 @@ class ExportForm(Sheet[str | None]):
     def open_field(self) -> Field:
         return self.field
 
-    def use(self) -> None:
+    def export(self) -> None:
         """Confirm the place, unless none is typed."""
         if self.field.text.strip():
             self.dismiss(self.field.text.strip())

@@ -5,7 +5,7 @@ cannot be chosen.
 """
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from textual import events
 from textual.strip import Strip
@@ -18,10 +18,9 @@ from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
-from tui_agent.tui.widgets.sheet import ChoiceSheet
+from tui_agent.tui.widgets.form import Form
+from tui_agent.tui.widgets.rows import Pen, cells, wrap
 
-Line: TypeAlias = Literal["change", "value", "workplace", "folder"]
 PickModel: TypeAlias = Callable[[Callable[[str], None]], None]
 EditText: TypeAlias = Callable[[str], str | None]
 CHANGE_LABELS: Final[dict[Change, str]] = {
@@ -41,7 +40,6 @@ _WORKPLACE_NOTES: Final[dict[Workplace, str]] = {
     "worktree": "a work tree of your repository, with the files as they were at that event",
     "here": "the same folder and its current files; both sessions change them",
 }
-LABEL_WIDTH: Final = 11
 MAX_TEXT_ROWS: Final = 5
 TALL, WIDE = 22, 56
 """The smallest terminal height in rows, and form width in cells, at which the form leaves nothing out."""
@@ -64,9 +62,9 @@ class ForkDraft:
         self.texts: dict[Change, Field] = {"message": Field(point.message), "result": Field()}
 
     @property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[str, ...]:
         """The names of the lines in the form, from top to bottom."""
-        first: tuple[Line, ...] = ("change", "value") if self.change is not None else ()
+        first: tuple[str, ...] = ("change", "value") if self.change is not None else ()
         return (*first, "workplace") if self.workplace == "here" else (*first, "workplace", "folder")
 
     @property
@@ -81,7 +79,7 @@ class ForkDraft:
         folder = "" if self.workplace == "here" else self.folder.text.strip()
         return ForkRequest(self.workplace, folder, self.change, self.value)
 
-    def find_missing(self) -> tuple[Line, str] | None:
+    def find_missing(self) -> tuple[str, str] | None:
         """Return the line of the form with a missing value and what to do there; None if the form is complete."""
         if self.change is not None and not self.value.strip():
             return "value", "Enter the new text."
@@ -93,7 +91,7 @@ class ForkDraft:
         """Return True if a fork is possible in this workplace."""
         return workplace != "worktree" or self.workplaces.repository
 
-    def options(self, line: Line) -> dict[str, str]:
+    def options(self, line: str) -> dict[str, str]:
         """Map the values that the user can choose on a line to their labels; empty if the line takes text."""
         if line == "change":
             return {change: CHANGE_LABELS[change] for change in self.changes}
@@ -102,11 +100,11 @@ class ForkDraft:
         values: dict[Change | None, Sequence[str]] = {"effort": EFFORTS, "context": CONTEXT_MODES}
         return {value: value for value in values.get(self.change, ())} if line == "value" else {}
 
-    def present(self, line: Line) -> str:
+    def present(self, line: str) -> str:
         """Return the current value of a line of the form."""
         return {"change": self.change, "workplace": self.workplace}.get(line) or self.value
 
-    def turn(self, line: Line, direction: int) -> None:
+    def turn(self, line: str, direction: int) -> None:
         """On a line of the form, select the option after (`direction` 1) or before (-1) the current one."""
         options = [value for value in self.options(line) if self.can_work_in(value)]
         self.choose(line, options[(options.index(self.present(line)) + direction) % len(options)])
@@ -120,12 +118,12 @@ class ForkDraft:
         elif line == "value" and self.change in self.choices:
             self.choices[self.change] = value
 
-    def text_field(self, line: Line) -> Field | None:
+    def text_field(self, line: str) -> Field | None:
         """Return the field for the new message or result if `line` has such a field."""
         return self.texts.get(self.change) if line == "value" and self.change is not None else None
 
 
-class ForkForm(ChoiceSheet[ForkRequest | None]):
+class ForkForm(Form[ForkRequest | None]):
     """The form for a fork of a session. `pick_model` opens the list of models, `edit` opens the user's editor."""
 
     scope: ClassVar[Scope] = "fork"
@@ -150,19 +148,10 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         super().__init__(looks)
         self.draft = ForkDraft(point, workplaces, what_if=what_if)
         self._pick_model, self._edit = pick_model, edit
-        self.fault = ""
 
     @property
-    def count(self) -> int:
-        return len(self.draft.lines)
-
-    @property
-    def line_name(self) -> Line:
-        """The name of the line of the form that is under the cursor."""
-        return self.draft.lines[self.chosen]
-
-    def go_to(self, line: Line) -> None:
-        self.chosen = self.draft.lines.index(line)
+    def lines(self) -> Sequence[str]:
+        return self.draft.lines
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 
@@ -179,47 +168,36 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
             rows.append(self.line(width, [self.part(text, "t2")]))
         return [*rows, *self.spacer(width)]
 
-    def body(self, width: int) -> list[Strip]:
-        rows: list[Strip] = []
-        for number, line in enumerate(self.draft.lines):
-            if line == "workplace" and rows:
-                rows += self.spacer(width)
-            if number == self.chosen:
-                self.cursor_row = len(rows)
-            rows += self._line_rows(line, self.choice_pen(number), width)
-        return rows
+    def gap_before(self, line: str, width: int) -> list[Strip]:
+        return self.spacer(width) if line == "workplace" else []
 
-    def _line_rows(self, line: Line, pen: Pen, width: int) -> list[Strip]:
+    def line_rows(self, line: str, pen: Pen, width: int) -> list[Strip]:
         draft = self.draft
         match line:
             case "change":
                 return self._option_rows(line, "Change", pen, width)
             case "value":
-                return [*self._value_rows(pen, width), *self._note_rows(self._value_note(), width)]
+                return [*self._value_rows(pen, width), *self.note_rows(self._value_note(), width)]
             case "workplace":
                 rows = self._option_rows(line, "Works in", pen, width)
                 note = _WORKPLACE_NOTES[draft.workplace]
                 if not draft.workplaces.repository:
                     note += ". A git work tree needs a git repository"
-                return [*rows, *(self._note_rows(note, width) if self.app.size.height >= TALL else [])]
-            case "folder":
-                return [self._field_row("Folder", draft.folder, "a new folder", pen, width)]
+                return [*rows, *(self.note_rows(note, width) if self.app.size.height >= TALL else [])]
+            case _:
+                return [self.field_row("Folder", draft.folder, pen, width, "a new folder")]
 
-    def _option_rows(self, line: Line, label: str, pen: Pen, width: int) -> list[Strip]:
-        rows = [_label(pen, label)]
+    def _option_rows(self, line: str, label: str, pen: Pen, width: int) -> list[Strip]:
+        rows = [self.label(pen, label)]
         for value, word in self.draft.options(line).items():
             is_present = value == self.draft.present(line)
             role: Role = "accent" if is_present else "t1" if self.draft.can_work_in(value) else "t3"
             option_pen = pen._replace(intent=f"option {line} {value}")
             option = option_pen.part(word, role, bold=is_present, underline=is_present)
             if cells(rows[-1]) + len(word) > width and len(rows[-1]) > 2:
-                rows.append([pen.part(" " * (LABEL_WIDTH + 2))])
+                rows.append([pen.part(" " * self.label_cells)])
             rows[-1] += [option, pen.part("   " if width >= WIDE else "  ")]
         return [pen.line(width, row) for row in rows]
-
-    def _note_rows(self, text: str, width: int) -> list[Strip]:
-        pieces = wrap(clean(text), max(8, width - LABEL_WIDTH - 2)) if text else []
-        return self.pen.hanging_rows(width, [self.part(" " * (LABEL_WIDTH + 2))], pieces, self.style("t3"))
 
     def _value_note(self) -> str:
         point = self.draft.point
@@ -240,30 +218,17 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
             return self._option_rows("value", "To", pen, width)
         hint = pen.part(f"{self.key_map.key_of('fork_begin')} chooses a model", "t3")
         model = pen.part(draft.value, bold=True) if draft.value else hint
-        return [pen.line(width, [*_label(pen, "To"), model])]
+        return [pen.line(width, [*self.label(pen, "To"), model])]
 
     def _text_rows(self, field: Field, hint: str, pen: Pen, width: int) -> list[Strip]:
         """Draw a text that the user can type. A text of several lines is only displayed; the user's editor edits it."""
         if "\n" not in field.text:
-            return [self._field_row("To", field, hint, pen, width)]
-        pieces = wrap(clean(field.text), width - LABEL_WIDTH - 4)
-        rows = pen.hanging_rows(width, _label(pen, "To"), pieces[:MAX_TEXT_ROWS], pen.style())
+            return [self.field_row("To", field, pen, width, hint)]
+        pieces = wrap(clean(field.text), width - self.label_cells - 3)
+        rows = pen.hanging_rows(width, self.label(pen, "To"), pieces[:MAX_TEXT_ROWS], pen.style())
         hidden = len(pieces) - MAX_TEXT_ROWS
         more = f"{format_count(hidden, 'more line')}. " if hidden > 0 else ""
-        return [*rows, *self._note_rows(f"{more}{self.key_map.key_of('fork_edit')} edits it", width)]
-
-    def _field_row(self, label: str, field: Field, hint: str, pen: Pen, width: int) -> Strip:
-        cursor = pen._replace(ground="accent").style("on-accent") if pen.chosen else None
-        typed = field.parts(max(4, width - LABEL_WIDTH - 3), pen.style(), cursor, hint, pen.style("t3"))
-        return pen.line(width, [*_label(pen, label), *typed])
-
-    def foot(self, width: int) -> list[Strip]:
-        rows: list[Strip] = []
-        if self.fault:
-            mark = self.part(f"{self.looks.symbols.warning} ", "warning")
-            texts = wrap(self.fault, width - 2)
-            rows = [*self.spacer(width), *self.pen.hanging_rows(width, [mark], texts, self.style("warning"))]
-        return [*rows, *self.keys_rows(width)]
+        return [*rows, *self.note_rows(f"{more}{self.key_map.key_of('fork_edit')} edits it", width)]
 
     def key_hints(self) -> Sequence[KeyHint]:
         hint, line = self.key_map.hint, self.line_name
@@ -309,17 +274,14 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
             self.go_to("value")
             self._choose_model()
         elif (missing := self.draft.find_missing()) is not None:
-            line, self.fault = missing
-            self.go_to(line)
+            self.show_fault(*missing)
         else:
             self.dismiss(self.draft.request())
-        self.redraw()
 
     def _choose_model(self) -> None:
         def choose(name: str) -> None:
             self.draft.choices["model"] = name
             self.go_to("workplace")
-            self.redraw()
 
         if self._pick_model is not None:
             self._pick_model(choose)
@@ -354,10 +316,5 @@ class ForkForm(ChoiceSheet[ForkRequest | None]):
         kind, _, option = intent.partition(" ")
         line, _, value = option.partition(" ")
         if kind == "option" and line in self.draft.lines:
-            self.chosen = [*self.draft.lines].index(line)
             self.draft.choose(line, value)
-            self.redraw()
-
-
-def _label(pen: Pen, label: str) -> list[Part]:
-    return [pen.mark, pen.part(label.ljust(LABEL_WIDTH), "t2")]
+            self.go_to(line)

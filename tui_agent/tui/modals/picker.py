@@ -188,9 +188,8 @@ class Picker(ChoiceSheet[str | None]):
         total = str(len(self.items) or "") if self.total is None else self.total
         count = f"{self.count} of {len(self.items)}" if self.field.text else total
         pen = self.pen._replace(ground="s2")
-        cursor = self.pen._replace(ground="t1").style("s2")
         hint = "type a value" if self.is_typed_first else "type to filter"
-        typed = self.field.parts(width - 4, pen.style(), cursor, hint, pen.style("t3"))
+        typed = self.field.parts(width - 4, pen, hint)
         left = [pen.part(self.looks.symbols.bar, "accent"), pen.part(" "), *typed]
         title = self.title_rows(width, self.title_text, [self.part(count, "t2")])
         return [*title, pen.line(width, left), *self.spacer(width)]

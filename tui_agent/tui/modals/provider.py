@@ -15,8 +15,8 @@ from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.panes.model_discovery import pretty
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.rows import cells
-from tui_agent.tui.widgets.sheet import ChoiceSheet
+from tui_agent.tui.widgets.form import Form
+from tui_agent.tui.widgets.rows import Pen
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,14 @@ class Provider:
 
 OWN_SERVER: Final = "TUI_AGENT_API_KEY"
 """The key's variable for a URL that belongs to no known vendor."""
-MODEL, ADDRESS, KEY, SAVE = range(4)
+MODEL, ADDRESS, KEY, SAVE = "Model", "Address", "Key", "Save"
 """The lines of the form, each a field; `SAVE` is the checkbox."""
-_LABEL_CELLS: Final = 12
-"""Cells before the text of a field."""
 _LOOSE_FROM: Final = 24
 """Rows of the screen from which the form says what each line is for, with space between the lines."""
-_MAX_FIELD_CELLS: Final = 64
 _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 
 
-class ProviderForm(ChoiceSheet[Provider | None]):
+class ProviderForm(Form[Provider | None]):
     """The form: three fields and a checkbox, which Space toggles.
 
     Enter goes to the next line. On the last one it calls `test` with the values, which shows a fault or dismisses the
@@ -76,24 +73,24 @@ class ProviderForm(ChoiceSheet[Provider | None]):
     ) -> None:
         super().__init__(looks)
         self._test, self._keys, self._key_file = test, keys, key_file
-        self.fields = (Field(model), Field(base_url), Field(secret=True))
+        self.fields = {MODEL: Field(model), ADDRESS: Field(base_url), KEY: Field(secret=True)}
         self.keeps_key = False
         self.variables = variables
-        self.lines = (ADDRESS, MODEL, KEY, SAVE) if base_url else (MODEL, ADDRESS, KEY, SAVE)
+        self._begins_with_address = bool(base_url)
         vendor = model.partition("/")[0].lower()
         name = "your own server" if base_url else pretty(vendor) if vendor in PROVIDERS else "a model"
         self._title = f"Set up {name}"
         is_named = model and not model.endswith("/")
         self.chosen = self.lines.index(KEY) if is_named and not base_url else 0
-        self.fault = ""
         self.answer = ""
         """The words about the model's answer to the test request; empty if it was not tested."""
         self.tested: Provider | None = None
         """The values that are being tested, or that the test found a fault with."""
 
     @property
-    def count(self) -> int:
-        return len(self.lines)
+    def lines(self) -> Sequence[str]:
+        first = (ADDRESS, MODEL) if self._begins_with_address else (MODEL, ADDRESS)
+        return (*first, KEY, SAVE)
 
     @property
     def is_testing(self) -> bool:
@@ -103,39 +100,33 @@ class ProviderForm(ChoiceSheet[Provider | None]):
     def head(self, width: int) -> list[Strip]:
         return self.title_rows(width, self._title)
 
-    def body(self, width: int) -> list[Strip]:
-        rows: list[Strip] = []
-        is_loose = self.app.size.height >= _LOOSE_FROM
-        for number, line in enumerate(self.lines):
-            rows += [self.line(width, [])] * (is_loose and number > 0)
-            rows += [self._checkbox(width, number) if line == SAVE else self._field(width, number, line)]
-            if is_loose or number == self.chosen:
-                rows += self.text_rows(width, self._purpose(line), "t3", indent=_LABEL_CELLS)
-        return rows
+    def gap_before(self, line: str, width: int) -> list[Strip]:
+        return [self.line(width, [])] if self._is_loose else []
 
-    def _field(self, width: int, number: int, line: int) -> Strip:
-        pen, well = self.choice_pen(number, "s3"), self.pen._replace(ground="s0", intent=f"choose {number}")
-        label, example = {
-            MODEL: ("Model", "provider/model" if not self._address else "the name on that server"),
-            ADDRESS: ("Address", self._default_address or "http://localhost:8000/v1"),
-            KEY: ("Key", f"{self._variable} is set" if self._has_key else ""),
-        }[line]
-        cursor = self.pen._replace(ground="t1").style("s2") if pen.chosen else None
-        room = max(6, min(_MAX_FIELD_CELLS, width - _LABEL_CELLS - 1))
-        value = self.fields[line].parts(room, well.style(), cursor, example, well.style("t3"))
-        rest = " " * (room + 1 - cells(value))
-        name = pen.part(label.ljust(_LABEL_CELLS - 3), "t1" if pen.chosen else "t2", bold=pen.chosen)
-        return pen.line(width, [pen.mark, name, well.part(" "), *value, well.part(rest)])
+    @property
+    def _is_loose(self) -> bool:
+        return self.app.size.height >= _LOOSE_FROM
 
-    def _checkbox(self, width: int, number: int) -> Strip:
-        pen = self.choice_pen(number, "s3")
-        words = f"[{'x' if self.keeps_key else ' '}] Save the key for later starts"
-        indent = pen.part(" " * (_LABEL_CELLS - 2))
-        return pen.line(
-            width, [pen.mark, indent, pen.part(words, "t1" if pen.chosen else "t2", bold=pen.chosen)]
-        )
+    def line_rows(self, line: str, pen: Pen, width: int) -> list[Strip]:
+        field = self.fields.get(line)
+        if field is None:
+            box = f"[{'x' if self.keeps_key else ' '}] Save the key for later starts"
+            value = pen.part(box, "t1" if pen.chosen else "t2", bold=pen.chosen)
+            row = pen.line(width, [*self.label(pen, ""), value])
+        else:
+            row = self.field_row(line, field, pen, width, self._example(line))
+        is_explained = self._is_loose or pen.chosen
+        return [row, *(self.note_rows(self._purpose(line), width) if is_explained else [])]
 
-    def _purpose(self, line: int) -> str:
+    def _example(self, line: str) -> str:
+        """Return the text that is shown in an empty field."""
+        if line == MODEL:
+            return "the name on that server" if self._address else "provider/model"
+        if line == ADDRESS:
+            return self._default_address or "http://localhost:8000/v1"
+        return f"{self._variable} is set" if self._has_key else ""
+
+    def _purpose(self, line: str) -> str:
         """Return what the line is for, and whether it is needed."""
         vendor = PROVIDERS.get(self.vendor)
         if line == MODEL and self.vendor == OWN_SERVER:
@@ -146,7 +137,7 @@ class ProviderForm(ChoiceSheet[Provider | None]):
             )
             return f"Required, such as {model or 'anthropic/claude-sonnet-5-5'}"
         if line == ADDRESS:
-            if self.lines[0] == ADDRESS:
+            if self._begins_with_address:
                 return "Required, such as http://localhost:8000/v1"
             return "Only for your own server or a proxy"
         if line == KEY:
@@ -203,13 +194,8 @@ class ProviderForm(ChoiceSheet[Provider | None]):
         return OWN_SERVER if address else "openai"
 
     def foot(self, width: int) -> list[Strip]:
-        status: list[Strip] = []
-        if self.is_testing:
-            status = self.text_rows(width, "Testing with one short request …", "t2")
-        elif self.fault:
-            status = self.text_rows(width, self.fault, "warning")
-        gap = self.spacer(width) if status else []
-        return [*gap, *status, *self.keys_rows(width)]
+        testing = self.text_rows(width, "Testing with one short request …", "t2") if self.is_testing else []
+        return [*(self.spacer(width) if testing else []), *testing, *super().foot(width)]
 
     def key_hints(self) -> Sequence[KeyHint]:
         back, move = self.key_map.hint("provider_close"), self.key_map.hint("provider_line")
@@ -222,13 +208,11 @@ class ProviderForm(ChoiceSheet[Provider | None]):
     @property
     def _is_last(self) -> bool:
         """True if Enter submits: on the checkbox, and on an empty key, which there is nothing to save of."""
-        line = self.lines[self.chosen]
-        return line == SAVE or (line == KEY and not self.fields[KEY].text)
+        return self.line_name == SAVE or (self.line_name == KEY and not self.fields[KEY].text)
 
     @property
     def open_field(self) -> Field | None:
-        line = self.lines[self.chosen]
-        return None if line == SAVE else self.fields[line]
+        return self.fields.get(self.line_name)
 
     def on_edit(self) -> None:
         self.fault, self.tested = "", None
@@ -273,8 +257,3 @@ class ProviderForm(ChoiceSheet[Provider | None]):
             self.fault, self.tested = "", given
             self.redraw()
             self._test(given)
-
-    def show_fault(self, line: int, text: str) -> None:
-        """Show what is wrong with a line, and select the line."""
-        self.chosen, self.fault = self.lines.index(line), text
-        self.redraw()

@@ -116,9 +116,8 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
     def _words_row(self, width: int) -> Strip:
         pen = self.choice_pen(len(self.options))
         label = "In your own words  " if self.options else ""
-        cursor = self.pen._replace(ground="accent").style("on-accent") if pen.chosen else None
         room = max(4, width - 4 - len(label))
-        typed = self.field.parts(room, pen.style(), cursor, "type your answer", pen.style("t3"))
+        typed = self.field.parts(room, pen, "type your answer", is_open=pen.chosen)
         return pen.line(width, [pen.mark, pen.part(label, bold=pen.chosen), *typed])
 
     @property

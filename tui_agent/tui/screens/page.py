@@ -4,6 +4,7 @@ Invariant: header and footer stay in place. If there is no room for list and det
 of the list and Esc shows the list again. Notices disappear by themselves.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Generic
 
@@ -235,16 +236,16 @@ class PageFrame(FullScreen, Generic[ItemT]):
     # -- for subclasses to define ----------------------------------------------------------------------------------
 
     def draw_row(self, item: ItemT, width: int, chosen: bool) -> Strip:
-        """Draw the row of an item."""
-        raise NotImplementedError
+        """Draw the row of an item. A page whose list draws its own rows does not define this."""
+        return Strip.blank(width)
 
+    @abstractmethod
     def draw_detail(self, facts: Facts) -> None:
         """Add rows with the details of the selected item."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_head(self) -> None:
         """Set the title, the counts and the column names at the top of the page."""
-        raise NotImplementedError
 
     # -- for subclasses to use -------------------------------------------------------------------------------------
 
@@ -360,8 +361,7 @@ class Page(PageFrame[ItemT]):
             self.use()
 
     def use(self) -> None:
-        """Use the selected item, e.g. open the selected session."""
-        raise NotImplementedError
+        """Use the selected item, e.g. open the selected session; does nothing if a page does not define it."""
 
     @property
     def subject(self) -> object | None:

@@ -13,7 +13,7 @@ from tui_agent.tui.text import fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.lists import ItemT
-from tui_agent.tui.widgets.rows import Part, cells, row
+from tui_agent.tui.widgets.rows import Part, Pen, cells, row
 
 HEAD_ROWS = 6
 
@@ -52,8 +52,7 @@ class SearchHead(PageHead):
         space = max(4, room - len(right) - 2)
         typed: list[Part] = [(fit(self.field.text, space, self.looks.symbols.ellipsis), text)]
         if self.typing or not self.field.text:
-            cursor = rich("s2", "t1") if self.typing else None
-            typed = self.field.parts(space, text, cursor, note or "a name", quiet)
+            typed = self.field.parts(space, Pen(self.looks, "s2"), note or "a name", is_open=self.typing)
         inner = row(width - 6, [*label, *typed], [(right, quiet)] if right else (), fill=text, margin=1)
         bar = (self.looks.symbols.bar, rich("accent" if self.typing else "border-strong", "s0"))
         left = row(4, [("  ", self.style()), bar, (" ", text)], fill=self.style(), margin=0)

@@ -5,10 +5,8 @@ Invariant: `type_key` returns True if it used the key; `parts` draws the text wi
 
 from itertools import accumulate
 
-from rich.style import Style
-
 from tui_agent.tui.text import clean_line, take, width
-from tui_agent.tui.widgets.rows import Part
+from tui_agent.tui.widgets.rows import Part, Pen
 
 
 class Field:
@@ -56,31 +54,30 @@ class Field:
         self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
         self.cursor += len(text)
 
-    def parts(
-        self, room: int, style: Style, cursor: Style | None, hint: str = "", hint_style: Style | None = None
-    ) -> list[Part]:
-        """Draw the text in `room` cells, scrolled so that the cursor is visible.
+    def parts(self, room: int, pen: Pen, hint: str = "", *, is_open: bool = True) -> list[Part]:
+        """Draw the text in `room` cells, scrolled so that the cursor is visible; `hint` stands for an empty text.
 
-        `cursor` is the cursor's style; None hides it.
+        The cursor is drawn if the field `is_open`.
         """
+        style, cursor = pen.style(), pen.cursor
         shown = "•" * len(self.text) if self.secret else self.text
         if not shown and hint:
-            quiet = hint_style or style
-            if cursor is None:
-                return [(take(hint, room)[0], quiet)]
-            return [(hint[:1], cursor), (take(hint[1:], max(0, room - 1))[0], quiet)]
+            if not is_open:
+                return [(take(hint, room)[0], pen.style("t3"))]
+            return [(hint[:1], cursor), (take(hint[1:], max(0, room - 1))[0], pen.style("t3"))]
         start = 0
         while width(shown[start : self.cursor]) >= room and start < self.cursor:
             start += 1
-        if cursor is None:
+        if not is_open:
             return [(take(shown[start:], room)[0], style)]
         before = shown[start : self.cursor]
         under = shown[self.cursor : self.cursor + 1] or " "
         after = take(shown[self.cursor + 1 :], max(0, room - width(before) - width(under)))[0]
         return [(before, style), (under, cursor), (after, style)]
 
-    def rows(self, room: int, style: Style, cursor: Style, most: int) -> list[list[Part]]:
+    def rows(self, room: int, pen: Pen, most: int) -> list[list[Part]]:
         """Draw the text wrapped to rows of `room` cells, at most `most` rows around the cursor."""
+        style, cursor = pen.style(), pen.cursor
         text = self.text + " "  # The cursor can be after the last character.
         pieces: list[str] = []
         while text:

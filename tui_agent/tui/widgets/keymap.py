@@ -3,6 +3,7 @@
 Invariant: no screen compares a key with a literal; the keys that a screen shows are the keys that it handles.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, cast
 
@@ -111,9 +112,9 @@ class KeyActions:
     def key_map(self) -> KeyMap:
         return key_map_of(cast(Any, self).app)
 
+    @abstractmethod
     def key_scopes(self) -> Sequence[Scope]:
         """Return the scopes whose keys work now, the most specific one first."""
-        raise NotImplementedError
 
     def run_key(self, key: str, *scopes: Scope) -> bool:
         """Run the action of a key in these scopes or, without any, in those of `key_scopes`.

@@ -4,6 +4,7 @@ Invariant: `draw` returns the rows for the current size; only changed rows are r
 layout.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -62,9 +63,9 @@ class LinePane(Widget):
         """Return a style for text on the background of the pane."""
         return self.looks.palette.rich(text, self.surface, bold=bold, underline=underline)
 
+    @abstractmethod
     def draw(self, width: int, height: int) -> list[Strip]:
         """Draw all rows for this size; missing rows are filled with the background."""
-        raise NotImplementedError
 
     def show(self) -> None:
         """Draw again, and repaint only the rows that changed."""

@@ -119,6 +119,14 @@ class Pen(NamedTuple):
         return cell_text(text), with_intent(style, intent) if intent else style
 
     @property
+    def cursor(self) -> Style:
+        """The style of the cell under the cursor of a text field. In every colour mode it differs from the row's."""
+        palette = self.looks.palette
+        if palette.mode == "full" or self.ground == "selection":
+            return palette.rich(self.ground, "t1")
+        return palette.rich("on-accent", "accent")  # reversed; a selected row is reversed already
+
+    @property
     def mark(self) -> Part:
         """The two cells that mark the selected row; two spaces on other rows."""
         mark = f"{self.looks.symbols.chosen} " if self.chosen else "  "

@@ -7,6 +7,7 @@ the text that the user was typing.
 
 import math
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar, cast
 
@@ -275,9 +276,9 @@ class Sheet(SheetFrame[ResultT]):
         """Return the scope of this sheet's keys and the scope of the keys that all sheets have."""
         return self.scope, "sheet"
 
+    @abstractmethod
     def key_hints(self) -> Sequence[KeyHint]:
         """Return the keys that work now. The footer below the sheet shows them or, if it is covered, the last row."""
-        raise NotImplementedError
 
     def keys_rows(self, width: int) -> list[Strip]:
         """Return the last row of a sheet that covers the footer, with the sheet's keys; otherwise no row."""
@@ -365,13 +366,13 @@ class ChoiceSheet(Sheet[ResultT]):
     chosen = 0
 
     @property
+    @abstractmethod
     def count(self) -> int:
         """The number of rows that can be selected."""
-        raise NotImplementedError
 
+    @abstractmethod
     def use(self) -> object:
         """Use the selected row, e.g. give the answer in it."""
-        raise NotImplementedError
 
     def choice_pen(self, number: int, ground: Role = "selection") -> Pen:
         """Return the pen for the row with this index (from 0) among those that can be selected."""

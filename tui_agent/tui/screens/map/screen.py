@@ -339,7 +339,7 @@ class MapScreen(MapPage):
         """Mention the selected file in the message, and return to the message."""
         file = self._chosen_file("mention")
         if file is not None:
-            self.context.prompt.insert_mention(file.path)
+            self.context.editor.insert_mention(file.path)
             self.leave()
 
     def toggle(self, which: Literal["pinned", "hidden"]) -> None:

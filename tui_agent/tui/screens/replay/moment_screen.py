@@ -5,6 +5,7 @@ Invariant: runs no model or tool and writes nothing; a key applies a bounded num
 
 import asyncio
 import time
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, cast
 
@@ -286,8 +287,8 @@ class MomentScreen(PlayheadScreen):
             guard("the header", lambda: self.header.set_status(status))
         self._faults.report_views(views)
 
-    def show_keys(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def show_keys(self) -> None: ...
 
     def show_head(self) -> None:
         """Show the timeline with the playhead and the notice, and the keys."""
@@ -315,9 +316,7 @@ class MomentScreen(PlayheadScreen):
     def _field_parts(self) -> tuple[Part, ...]:
         if self.field is None:
             return ()
-        style, quiet = self.pane.style(), self.pane.style("t3")
-        cursor = self.pane.looks.palette.rich("s1", "t1")
-        typed = self.field.parts(24, style, cursor, "text of an event", quiet)
+        typed = self.field.parts(24, self.pane.pen, "text of an event")
         return (("find ", self.pane.style("t2")), *typed)
 
     def say(self, text: str, level: Level = "info") -> None:

@@ -4,6 +4,7 @@ Invariant: a playhead never reads the clock; the caller passes the elapsed time.
 """
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
@@ -77,17 +78,17 @@ class PlayheadScreen(FullScreen):
     _beat_time = 0.0
 
     @property
+    @abstractmethod
     def ready(self) -> bool:
         """True if the timeline is loaded."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_place(self) -> None:
         """Draw the moment under the playhead after a move."""
-        raise NotImplementedError
 
+    @abstractmethod
     def show_beat(self, moved: bool) -> None:
         """Show that time has passed while playing; `moved` is True if the playhead reached another event."""
-        raise NotImplementedError
 
     def move(self, change: Callable[[Playhead], object]) -> None:
         """Change the playhead with `change`, and show the moment at its new place."""

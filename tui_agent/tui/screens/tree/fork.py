@@ -82,6 +82,6 @@ async def _open(context: AppContext, point: ForkPoint, request: ForkRequest, res
             "done",
         )
         return
-    if point.prompt_text and not context.prompt.text:
-        context.prompt.put_text(point.prompt_text)
+    if point.prompt_text and not context.editor.text:
+        context.editor.put_text(point.prompt_text)
     context.app.hide_note()  # The chat says what was forked.
