@@ -21,6 +21,7 @@ from tui_agent.config.settings import (
     Config,
     ContextSettings,
     DelegationSettings,
+    EnvironmentsSettings,
     HookSettings,
     ModelProfile,
     SandboxSettings,
@@ -219,6 +220,9 @@ def configuration_page() -> str:
     lines += settings(CheckpointSettings)
     lines += ["\n## `[sandbox]`\n\nWhat it promises: [sandbox.md](sandbox.md).", head]
     lines += settings(SandboxSettings)
+    for name, field in EnvironmentsSettings.model_fields.items():
+        lines += [f"\n## `[environments.{name}]`\n\nExamples: [environments.md](environments.md).", head]
+        lines += settings(field.annotation)
     lines += ["\n## `[secrets]`", head, *settings(SecretSettings)]
     lines += ["\n## `[[hook]]`\n\nWhen they run, and what they can answer: [hooks.md](hooks.md).", head]
     lines += settings(HookSettings)

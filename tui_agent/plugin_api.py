@@ -125,6 +125,10 @@ class PluginApi(Protocol):
         """Register a model provider. `make` creates the client of one of its models."""
         ...
 
+    def environment(self, name: str, make: Callable[[Path], Environment], *, description: str = "") -> None:
+        """Register an environment for commands and files. `make` gets the workspace; `start` is called afterwards."""
+        ...
+
     def policy_table(self, path: str) -> None:
         """Register a TOML file that describes programs for the policy; see docs/program-tables.md.
 

@@ -105,6 +105,9 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--agent", metavar="NAME", help="the agent that answers (see: tui-agent agents list)")
     group.add_argument(
+        "--environment", metavar="NAME", help="where commands run: local, docker, or one of a plugin"
+    )
+    group.add_argument(
         "--context-mode", choices=CONTEXT_MODES, help="how much of the conversation is sent to the model"
     )
     group.add_argument(

@@ -36,6 +36,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "TUI_AGENT_REASONING_EFFORT": ("reasoning_effort",),
     "TUI_AGENT_POLICY": ("policy",),
     "TUI_AGENT_AGENT": ("agent",),
+    "TUI_AGENT_ENVIRONMENT": ("environment",),
     "TUI_AGENT_THEME": ("theme",),
     "TUI_AGENT_SYMBOLS": ("symbols",),
     "TUI_AGENT_MOTION": ("motion",),
@@ -273,8 +274,11 @@ def _known_keys(key: str) -> list[str]:
         if len(parent) == 2
         else None
     )
-    if len(parent) == 1 and parent[0] in Config.model_fields:
-        table = Config.model_fields[parent[0]].annotation
+    if table is None:
+        table = Config
+        for name in parent:
+            fields = table.model_fields if isinstance(table, type) and issubclass(table, BaseModel) else {}
+            table = fields[name].annotation if name in fields else None
     return sorted(table.model_fields) if isinstance(table, type) and issubclass(table, BaseModel) else []
 
 
@@ -330,6 +334,7 @@ def _options_layer(options: SessionOptions) -> Tree:
         "reasoning_effort": options.effort,
         "policy": options.policy,
         "agent": options.agent,
+        "environment": options.environment,
         "context_mode": options.context_mode,
         "repo_map": options.repo_map,
         "investigator_profile": options.investigator_profile,

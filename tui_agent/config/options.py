@@ -21,6 +21,7 @@ class SessionOptions:
     effort: str | None = None
     policy: str | None = None
     agent: str | None = None
+    environment: str | None = None
     session: str | None = None
     """Id of the session to open or create."""
     continue_latest: bool = False

@@ -30,6 +30,8 @@ _TABLES: Mapping[str, str] = {
     "base_url": "sets the model's address",
     "models": "sets models, their addresses and which keys they receive",
     "policy": "sets the policy",
+    "environment": "sets the environment in which commands run",
+    "environments": "sets the programs and options that start environments",
     "secrets": "sets whether secrets are sent to the model",
     "model": "sets the model",
     "data_dir": "changes where sessions are stored",

@@ -26,6 +26,7 @@ from tui_agent.config.trust import Project
 from tui_agent.config.user_choices import FILE_NAME
 from tui_agent.ports.hook import DEFAULT_TIME_LIMIT_S, TOOL_EVENTS
 from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.events.hook import HookEvent, HookSource
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
@@ -225,6 +226,33 @@ class SandboxSettings(Table):
     )
 
 
+class DockerSettings(Table):
+    """The `[environments.docker]` table: the container in which the environment `docker` runs commands."""
+
+    command: str = Field(
+        "docker",
+        min_length=1,
+        description='The program, with its global options: `"podman"`, `"podman --remote"`.',
+    )
+    image: str = Field("", description="The image; it must be on this machine and have `sh` and `grep`.")
+    network: str = Field("none", min_length=1, description="The network of the container; none: no network.")
+    arguments: tuple[str, ...] = Field(
+        (), description='More arguments of `docker run`, such as `"-v"`, `"/data:/data:ro"`.'
+    )
+
+
+class EnvironmentsSettings(Table):
+    """The `[environments]` table: how the environments other than `local` are started."""
+
+    docker: DockerSettings = Field(
+        default_factory=DockerSettings, description="A container of docker or podman."
+    )
+
+
+ENVIRONMENTS = (LOCAL_ENVIRONMENT, *EnvironmentsSettings.model_fields)
+"""The names of the built-in environments."""
+
+
 class DelegationSettings(Table):
     """The `[delegation]` table: limits for tasks that an agent gives to other agents."""
 
@@ -322,6 +350,14 @@ class Config(Table):
     )
     sandbox: SandboxSettings = Field(
         default_factory=SandboxSettings, description="Limits of the commands that an agent runs."
+    )
+    environment: str = Field(
+        LOCAL_ENVIRONMENT,
+        min_length=1,
+        description="The environment in which commands run: local, docker, or one of a plugin (docs/environments.md).",
+    )
+    environments: EnvironmentsSettings = Field(
+        default_factory=EnvironmentsSettings, description="How the other environments are started."
     )
     theme: str = Field("", description="A theme's name; empty: night or day, by the terminal's background.")
     symbols: Symbols = Field(

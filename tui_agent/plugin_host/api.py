@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 from pydantic import BaseModel
 
 from tui_agent.config.providers import CLIENTS, PROVIDERS
+from tui_agent.config.settings import ENVIRONMENTS
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.offers import (
     AnyTool,
@@ -26,6 +27,7 @@ from tui_agent.plugin_host.offers import (
     Offers,
 )
 from tui_agent.ports.agent import Agent
+from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import HOOK_EVENTS
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
@@ -91,6 +93,17 @@ class OwnedApi:
                 hint="Choose another name.",
             )
         self.offers.models.append(OfferedFactory(self.plugin, provider, _require_callable(make, provider)))
+
+    def environment(self, name: str, make: Callable[[Path], Environment], *, description: str = "") -> None:
+        """Register an environment for `--environment`; `make` gets the workspace. Raises `PluginError` if taken."""
+        self._reserve("environment", name)
+        if name in ENVIRONMENTS:
+            raise PluginError(
+                f"The environment {name} of {self.plugin} has the name of a built-in one.",
+                hint="Choose another name.",
+            )
+        offer = OfferedFactory(self.plugin, name, _require_callable(make, name), description)
+        self.offers.environments.append(offer)
 
     def policy_table(self, path: str) -> None:
         """Register a file that describes programs for the policy. A relative path starts at the plugin's folder."""

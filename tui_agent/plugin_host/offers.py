@@ -14,6 +14,7 @@ from tui_agent.errors import PluginError
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.command import CommandAnswer
+from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.repomap import MapLanguage
@@ -48,7 +49,7 @@ MakeT = TypeVar("MakeT", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class OfferedFactory(Generic[MakeT]):
-    """A factory that a plugin registered: `make` creates an agent for a task, or a client for a model."""
+    """A factory that a plugin registered: `make` creates an agent for a task, a client for a model or an environment."""
 
     owner: str
     name: str
@@ -121,6 +122,7 @@ class Offers:
     middlewares: list[OfferedMiddleware] = field(default_factory=list)
     agents: list[OfferedFactory[Callable[[], Agent]]] = field(default_factory=list)
     models: list[OfferedFactory[Callable[[ModelInfo], ModelClient]]] = field(default_factory=list)
+    environments: list[OfferedFactory[Callable[[Path], Environment]]] = field(default_factory=list)
     policy_tables: list[OfferedPolicyTable] = field(default_factory=list)
     languages: list[OfferedLanguage] = field(default_factory=list)
     hooks: list[OfferedHook] = field(default_factory=list)

@@ -6,8 +6,10 @@ links out of it.
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.unicode_text import list_first
 
 OutputSink: TypeAlias = Callable[[bytes], None]
@@ -211,6 +213,13 @@ class Environment(Protocol):
         """The sandbox in which commands run; constant for the environment's whole life."""
         ...
 
+    async def start(self) -> None:
+        """Make the environment ready for commands. Called once, before `exec`.
+
+        Raises `ConfigError` or `EnvironmentFault` that says what to do.
+        """
+        ...
+
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Run a program to its end.
 
@@ -254,9 +263,29 @@ class Environment(Protocol):
         """Resolve several paths; faster than calling `resolve` for each."""
         ...
 
+    async def upload(self, local: Path, path: str) -> None:
+        """Copy a file or folder of this machine into the environment, to `path` itself; folders are merged."""
+        ...
+
+    async def download(self, path: str, local: Path) -> None:
+        """Copy a file or folder of the environment to `local` on this machine; folders are merged."""
+        ...
+
+    async def snapshot(self, to: Path) -> None:
+        """Write the workspace with all its files as a `tar.gz` archive to the file `to` of this machine."""
+        ...
+
     async def aclose(self) -> int:
         """End all processes and return how many had to be killed."""
         ...
+
+
+def workspace_sandbox(env: Environment) -> str:
+    """Return the kind of the sandbox that keeps the promises of docs/sandbox.md, or "" if there is none.
+
+    Only that of the local environment does: a container, for example, hides no secret file of the workspace.
+    """
+    return env.sandbox.kind if env.name == LOCAL_ENVIRONMENT else ""
 
 
 class PipedProcess(Protocol):

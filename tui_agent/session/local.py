@@ -104,7 +104,9 @@ class LocalSession:
         try:
             with anyio.move_on_after(5):
                 leftovers = await self._release()
-                self._recorder.append(EnvStopped(environment="local", leftovers=leftovers))
+                self._recorder.append(
+                    EnvStopped(environment=self._recorder.state.environment, leftovers=leftovers)
+                )
             self._recorder.append(RunFinished(run_id=self._run_id, reason=self._reason))
             await self._recorder.commit()
             await to_thread.run_sync(self.save_fold)

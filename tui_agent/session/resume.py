@@ -75,7 +75,7 @@ class UnfinishedHistory:
             match payload:
                 case TurnFinished() | UserShellFinished():
                     self.records.clear()
-                case EnvStarted(environment="local", root=root):
+                case EnvStarted(root=root):
                     self.root = self.root or root
                 case _:
                     pass

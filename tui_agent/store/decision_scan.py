@@ -53,7 +53,7 @@ def find_decisions(folder: Path) -> Iterator[DecisionRecord]:
             )
             payload = record.payload if isinstance(record, Envelope) else None
             if isinstance(payload, EnvStarted):
-                workspace, sandboxed = payload.root, bool(payload.sandbox)
+                workspace, sandboxed = payload.root, bool(payload.workspace_sandbox)
             elif isinstance(payload, PermissionRevoked):
                 granted.pop(payload.rule, None)
             elif isinstance(record, Envelope) and isinstance(payload, PermissionDecided):

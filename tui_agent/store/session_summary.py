@@ -138,7 +138,7 @@ def _foreign_field(record: UnknownEvent | None, field: str) -> str:
 def _find_workspace(path: Path) -> str:
     started = (start.workspace for start in _search_backwards(path, SessionStarted))
     environments = _search_backwards(path, EnvStarted)
-    roots = (environment.root for environment in environments if environment.environment == "local")
+    roots = (environment.root for environment in environments)
     return next(chain(started, roots), "")
 
 

@@ -28,6 +28,7 @@ from tui_agent.ports.environment import Environment
 from tui_agent.ports.knowledge import Knowledge
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.policy import Policy
+from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.parts import ToolCallPart
 from tui_agent.store.session_log import SessionLog
 from tui_agent.wiring.ablation import Ablation
@@ -53,6 +54,8 @@ class ContextComposition:
         self._maps = maps
         self._roles = roles
         self.ablation = Ablation(recorder.state.without)
+        is_local = env.name == LOCAL_ENVIRONMENT
+        self._system = _describe_system() if is_local else " ".join(env.sandbox.lines) or env.name
         self._tools = ToolRegistry()
         self._instructions, self._others = self._lasting_middlewares(env, log, policy)
         self._skills = SkillStore(
@@ -95,10 +98,8 @@ class ContextComposition:
         self._tools = tools
         config, recorder, names = self._base.config, self._recorder, tools.names()
         texts = PromptTexts((config.paths.config_dir / "prompts",))
-        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-        system = f"{platform.system()} {platform.machine()}, Python {version}"
         prompts = prompt_sections(
-            texts, system, "bash", names, self._roles, attended=self._base.options.is_attended
+            texts, self._system, "bash", names, self._roles, attended=self._base.options.is_attended
         )
         sections = [
             self._instructions,
@@ -114,6 +115,11 @@ class ContextComposition:
                 for offered in loaded.middlewares
             ),
         ]
+
+
+def _describe_system() -> str:
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    return f"{platform.system()} {platform.machine()}, Python {version}"
 
 
 def paths_of_call(tools: ToolRegistry, policy: Policy, call: ToolCallPart) -> tuple[str, ...]:

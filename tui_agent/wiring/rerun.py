@@ -165,7 +165,7 @@ class RerunBench:
         )
         self._env = LocalEnvironment(Path(started.workspace))
         self._sandbox = Sandbox(
-            next((payload.sandbox for payload in recorded if isinstance(payload, EnvStarted)), "")
+            next((payload.workspace_sandbox for payload in recorded if isinstance(payload, EnvStarted)), "")
         )
         self._recorded_turn = RecordedTurn(folder.name, open_blobs(folder))
         self._tools = [offered.tool.spec for offered in loaded.tools]

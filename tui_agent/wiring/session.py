@@ -35,11 +35,11 @@ from tui_agent.models.factory import ModelFactory
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.watch import watch_plugins
 from tui_agent.policy.decision.rule_file import append_rule
+from tui_agent.ports.environment import Environment
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.tool import Service
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import ReloadPlugins
-from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.session import RunStarted, SessionContextLoaded, SessionStarted, WorkspaceMoved
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.local import LocalSession
@@ -58,6 +58,7 @@ from tui_agent.wiring import policy as judging
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.context import ContextComposition
+from tui_agent.wiring.environments import Environments, start_environments
 from tui_agent.wiring.extensions import ExtensionBuilder
 from tui_agent.wiring.hooks import build_listeners
 from tui_agent.wiring.mcp import build_servers
@@ -68,7 +69,6 @@ from tui_agent.wiring.settings import apply_fork_changes, apply_options, build_s
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
 from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
-from tui_agent.workspace.local.environment import LocalEnvironment
 
 PRODUCT = f"tui-agent/{__version__}"
 SERVER_WAIT_S = 10.0
@@ -90,7 +90,7 @@ async def open_session(
     `SessionLocked`, `SessionNotFound` or `StoreError` before anything runs.
     """
     base = base or load_startup_context(options)
-    assembled = _open(base, on_trouble, on_hold)
+    assembled = await _open(base, on_trouble, on_hold)
     opened, servers = assembled.session, assembled.servers
     try:
         async with anyio.create_task_group() as group:
@@ -121,7 +121,7 @@ def _unwrap_single(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return _unwrap_single(inner[0]) if isinstance(inner[0], BaseExceptionGroup) else inner[0]
 
 
-def _open(
+async def _open(
     base: StartupContext,
     on_trouble: Callable[[TuiAgentError], None] | None,
     on_hold: Callable[[SessionLog], None] | None,
@@ -143,7 +143,18 @@ def _open(
         if on_hold is not None:
             on_hold(log)
         past = StartingFold.load(log) if has_events else StartingFold()
-        assembled = _assemble(base, models, host, loaded, settings, log, past, on_trouble, earlier)
+        unfinished = UnfinishedHistory(has_earlier_history=past.snapshot is not None)
+        plain = base.config.secrets.model_sees == "plain"
+        recorder = _build_recorder(log, past, unfinished, loaded, plain=plain)
+        workspace = _workspace(base, recorder, unfinished)
+        environments = await start_environments(base, loaded, workspace, recorder.state.environment)
+        try:
+            parts = (models, host, loaded, settings, log, recorder, unfinished, environments)
+            assembled = _assemble(base, *parts, on_trouble, earlier)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await environments.aclose()
+            raise
         if past.snapshot is None:
             assembled.session.save_fold()
         return assembled
@@ -193,21 +204,22 @@ def _assemble(
     loaded: LoadedPlugins,
     settings: SessionSettings,
     log: SessionLog,
-    past: StartingFold,
+    recorder: Recorder,
+    unfinished: UnfinishedHistory,
+    environments: Environments,
     on_trouble: Callable[[TuiAgentError], None] | None,
     earlier: SessionContextLoaded | None,
 ) -> _Assembled:
-    unfinished = UnfinishedHistory(has_earlier_history=past.snapshot is not None)
-    recorder = _build_recorder(log, past, unfinished, loaded, plain=base.config.secrets.model_sees == "plain")
-    run, workspace = _record_start(base, models, recorder, log, unfinished, settings, earlier)
+    env, workspace = environments.active, environments.workspace
+    run = _record_start(base, models, recorder, log, unfinished, workspace, settings, earlier)
     judge, refused = judging.build_policy(base, loaded.policy_tables, reloading=True)
     subagents = Subagents(base.config)
-    env = _create_environment(base, workspace, recorder)
+    recorder.append(environments.started_event())
     languages = [offered.language for offered in loaded.languages]
     maps = SessionMaps(workspace, index_folder(base.options, base.config), languages, base.redaction)
     context = ContextComposition(base, recorder, maps, env, log, judge, subagents.roles)
-    servers, unusable = build_servers(base, env, str(workspace))
-    builder = ExtensionBuilder(base, host, recorder, env, context, servers)
+    servers, unusable = build_servers(base, environments.local, str(workspace))
+    builder = ExtensionBuilder(base, host, recorder, environments.local, context, servers)
     extensions, failed = builder.build(loaded)
     if unfinished.is_empty:
         context.ablation.require_known(extensions.tools.names(), recorder.state.allowed_tools)
@@ -240,7 +252,7 @@ def _assemble(
         compaction_limits=_compaction_limits(base, context.ablation),
         load_changed=builder.load_changed,
     )
-    release = partial(_release, env, clients, maps, servers, recorder)
+    release = partial(_release, environments, clients, maps, servers, recorder)
     engine, warm = Engine(parts, on_trouble or _write_stderr), partial(models.preload, settings.model)
     session = LocalSession(log, recorder, engine, base.ids, run.run_id, release, warm)
     return _Assembled(session, servers, parts.extensions, builder.load_changed)
@@ -274,11 +286,12 @@ def _record_start(
     recorder: Recorder,
     log: SessionLog,
     past: UnfinishedHistory,
+    workspace: Path,
     settings: SessionSettings,
     earlier: SessionContextLoaded | None,
-) -> tuple[RunStarted, Path]:
-    """Record the start of this run. Return its event and the session's workspace."""
-    run, workspace = _run_started(base, settings), _workspace(base, recorder, past)
+) -> RunStarted:
+    """Record the start of this run. Return its event."""
+    run = _run_started(base, settings)
     if past.is_empty:
         record_new_session(
             recorder,
@@ -291,7 +304,7 @@ def _record_start(
         )
     else:
         _resume(base, models, recorder, log, past, run, workspace, settings)
-    return run, workspace
+    return run
 
 
 def _resume(
@@ -311,27 +324,8 @@ def _resume(
     apply_options(base, recorder, settings)
 
 
-def _hook_facts(log: SessionLog, env: LocalEnvironment) -> JsonMap:
+def _hook_facts(log: SessionLog, env: Environment) -> JsonMap:
     return {"session_id": log.session, "transcript_path": str(log.folder / "events.jsonl"), "cwd": env.root}
-
-
-def _create_environment(base: StartupContext, workspace: Path, recorder: Recorder) -> LocalEnvironment:
-    key_names = (profile.api_key_env for profile in base.config.models.values())
-    hidden = base.keys.collect_secrets(key_names)
-    shown = tuple(name for name in base.config.sandbox.variables if name in hidden)
-    env = LocalEnvironment(
-        workspace, hidden=hidden.keys() - set(shown), confinement=confining.build_confinement(base, workspace)
-    )
-    recorder.append(
-        EnvStarted(
-            environment=env.name,
-            root=env.root,
-            sandbox=env.sandbox.kind,
-            no_sandbox_reason=env.sandbox.unavailable_reason,
-            exposed_variables=shown,
-        )
-    )
-    return env
 
 
 def _run_started(base: StartupContext, settings: SessionSettings) -> RunStarted:
@@ -383,12 +377,12 @@ def _build_recorder(
 
 
 async def _release(
-    env: LocalEnvironment, clients: ClientCache, maps: RepoMaps, servers: McpServers, recorder: Recorder
+    environments: Environments, clients: ClientCache, maps: RepoMaps, servers: McpServers, recorder: Recorder
 ) -> int:
     """Close the engine's servers, environment, clients and maps. Return how many processes had to be killed."""
     await servers.aclose()
     try:
-        return await env.aclose()
+        return await environments.aclose()
     finally:
         await clients.aclose(recorder.append)
         await maps.aclose()

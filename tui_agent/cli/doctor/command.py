@@ -29,8 +29,9 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 from tui_agent.units import format_bytes
 from tui_agent.wiring import sandbox as confining
+from tui_agent.wiring.environments import start_environments
 from tui_agent.wiring.models import build_model_factory
-from tui_agent.wiring.plugins import plugin_host
+from tui_agent.wiring.plugins import load_external_plugins, plugin_host
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 from tui_agent.workspace.checkpoints.checkpoint_limits import find_git, unavailable_reason
 from tui_agent.workspace.local.environment import LocalEnvironment
@@ -269,6 +270,18 @@ def processes(base: StartupContext) -> CheckResult:
     return report(f"leftover processes are stopped {describe_cleanup(limits)}; {bound}")
 
 
+def environment(base: StartupContext) -> CheckResult:
+    """Start the environment in which commands run, and stop it again."""
+    loaded = load_external_plugins(base)
+
+    async def probe() -> str:
+        environments = await start_environments(base, loaded, base.options.cwd, "")
+        await environments.aclose()
+        return environments.started_event().details
+
+    return ok(anyio.run(probe) or "commands run on this machine")
+
+
 def sandbox(base: StartupContext) -> CheckResult:
     """Describe the sandbox for commands, or the reason why there is none."""
     status = confining.build_confinement(base, base.options.cwd).sandbox
@@ -334,6 +347,7 @@ CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
     "model": model,
     "plugins": plugins,
     "hooks": hooks,
+    "environment": environment,
     "sandbox": sandbox,
     "secrets": secrets,
     "processes": processes,

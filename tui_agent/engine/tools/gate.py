@@ -39,12 +39,14 @@ from tui_agent.ports.environment import (
     ProgramFinder,
     WorkspaceScan,
     WorkspaceScanner,
+    workspace_sandbox,
 )
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.tool import Preview
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.effects import ReadEffect, RunEffect, digest_effects
+from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.events.policy import CommandEffects, PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.ids import AgentId
@@ -271,7 +273,7 @@ class Gate:
                 and GIT in programs
                 and finder.git_is_steered(self._parts.policy.git_folders(case.effects))
             ),
-            sandboxed=bool(env.sandbox.kind),
+            sandboxed=bool(workspace_sandbox(env)),
             private_temp_paths=env.find_private_temp_paths(judged.values())
             if isinstance(env, PrivateTempFinder)
             else frozenset(),
@@ -325,7 +327,7 @@ class Gate:
         changes: dict[str, str],
     ) -> tuple[PermissionRequested, DecidePermission]:
         """Record a permission request, with the fields in `changes` replaced, and wait for the user's answer."""
-        time_limit = preview.time_limit_s or case.tool.spec.timeout
+        time_limit, env = preview.time_limit_s or case.tool.spec.timeout, self._parts.env
         request = PermissionRequested(
             request_id=self._parts.ids.request(),
             call_id=case.call.call_id,
@@ -341,7 +343,8 @@ class Gate:
             reason=decision.reason,
             default_no=decision.default_no,
             time_limit_s=time_limit if case.is_command else None,
-            sandbox=self._parts.env.sandbox.kind if case.is_command else "",
+            sandbox=workspace_sandbox(env) if case.is_command else "",
+            environment=env.name if case.is_command and env.name != LOCAL_ENVIRONMENT else "",
         ).model_copy(update=changes)
         self._parts.recorder.append(request, agent=case.agent)
         self._states.set(AgentState.WAITING, f"{request.verb} {request.target}".strip(), agent=case.agent)

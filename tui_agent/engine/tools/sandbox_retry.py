@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 import anyio
 
-from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, OutputSink
+from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, OutputSink, workspace_sandbox
 from tui_agent.protocol.events.policy import OPENS_FILES, PermissionChoice, Reach
 
 
@@ -161,7 +161,7 @@ class CommandRunner:
             self._granted = decision
         spec = self._granted.apply_to(spec)
         result = await self._env.exec(spec, on_output)
-        if spec.show_secrets_as_empty and self._env.sandbox.kind:
+        if spec.show_secrets_as_empty and workspace_sandbox(self._env):
             result = replace(result, emptied_secrets=self._granted.unnamed_secrets)
         while result.blocked and self._ask is not None:
             rerun = await self._pause_limit(self._ask, result)

@@ -121,7 +121,8 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
 
 @LIFECYCLE_HANDLERS.on(EnvStarted)
 def _on_env_started(draft: Draft, ev: Envelope, payload: EnvStarted) -> None:
-    draft.sandbox, draft.no_sandbox_reason = payload.sandbox, payload.no_sandbox_reason
+    draft.environment, draft.environment_details = payload.environment, payload.details
+    draft.sandbox, draft.no_sandbox_reason = payload.workspace_sandbox, payload.no_sandbox_reason
     draft.exposed_variables = payload.exposed_variables
 
 

@@ -105,6 +105,8 @@ class Draft:
     crash_time: float | None = None
     last_event_time: float = 0.0
     """Time of the newest event that is not a repair of the log, in seconds since the epoch."""
+    environment: str = ""
+    environment_details: str = ""
     sandbox: str = ""
     no_sandbox_reason: str = ""
     exposed_variables: tuple[str, ...] = ()

@@ -227,8 +227,13 @@ class SessionStateView:
 
     It is None again after the next checkpoint.
     """
+    environment: str = ""
+    """The name of the environment in which commands run; `environment_details` describes it if it is not local."""
+    environment_details: str = ""
     sandbox: str = ""
-    """The sandbox of this run's commands; empty if there is none (`no_sandbox_reason` says why)."""
+    """The sandbox of this run's commands; empty if there is none that protects the workspace (`no_sandbox_reason` says
+    why).
+    """
     no_sandbox_reason: str = ""
     exposed_variables: tuple[str, ...] = ()
     """Names of the variables with secrets that commands may read."""

@@ -59,7 +59,8 @@ class PermissionRequested(Payload):
     `preview` shows exactly what will run or change; `risk` is one sentence or empty.
 
     `commands` are the simple commands of the command line in order, as the policy judged them; empty if no command
-    runs. `time_limit_s` is the maximum run time. `sandbox` is the name of the sandbox, or empty. `rule_error` says what
+    runs. `time_limit_s` is the maximum run time. `sandbox` is the name of the sandbox, or empty; `environment` that of the
+    environment, if the command does not run on this machine. `rule_error` says what
     is wrong with `rejected_rule`, which the user wrote when first asked about this call. `rerun` is set if the call ran
     and the sandbox refused what `reason` says. The call would then run a second time: outside the sandbox, or in it
     with the files that it needs.
@@ -81,6 +82,7 @@ class PermissionRequested(Payload):
     default_no: bool = False
     time_limit_s: float | None = None
     sandbox: str = ""
+    environment: str = ""
     rule_error: str = ""
     rejected_rule: str = ""
     rerun: Rerun = ""

@@ -130,7 +130,10 @@ class Header(LinePane):
         return parts
 
     def _sandbox(self, width: int) -> list[Part]:
-        """Return `sandbox` or `no sandbox`, emphasised if the policy relies on it; empty on a narrow screen."""
+        """Return `sandbox`, `no sandbox` or another environment's name, emphasised if the policy relies on a sandbox.
+
+        Empty on a narrow screen.
+        """
         state = self.state
         if state is None or width < 70:
             return []
@@ -139,7 +142,8 @@ class Header(LinePane):
         if not state.no_sandbox_reason:
             return []
         relies = state.settings is not None and state.settings.policy in ("accept-edits", "bypass")
-        return [self.pen.part(" no sandbox", "warning" if relies else "t3", intent="policy")]
+        words = f"in {clean_line(state.environment)}" if state.environment_details else "no sandbox"
+        return [self.pen.part(f" {words}", "warning" if relies else "t3", intent="policy")]
 
     def _meter(self, meter: "ContextMeterView", width: int) -> list[Part]:
         number = with_intent(meter_style(self.looks.palette, meter, self.surface, bold=True), "context")

@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,21 +20,19 @@ from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import (
     ExecResult,
     ExecSpec,
-    FileContent,
-    FileInfo,
     OutputSink,
     ProcessControl,
     Sandbox,
     WorkspaceScan,
 )
+from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.workspace.git.program_execution import can_run_programs
 from tui_agent.workspace.local import subprocesses as spawn
 from tui_agent.workspace.local.containment import Containment, path_error
-from tui_agent.workspace.local.file_walk import next_batch, walk_files
-from tui_agent.workspace.local.local_files import LocalFiles
 from tui_agent.workspace.local.nofollow_open import OpenFolder
 from tui_agent.workspace.local.piped_program import PipedProcess, open_piped
 from tui_agent.workspace.local.reaper_client import ReaperClient
+from tui_agent.workspace.local.workspace_files import WorkspaceFiles
 from tui_agent.workspace.sandbox.confined_run import run_confined
 from tui_agent.workspace.sandbox.confinement import Confinement
 
@@ -61,7 +59,7 @@ OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 
-class LocalEnvironment:
+class LocalEnvironment(WorkspaceFiles):
     """Files and processes below `root` on this machine; implements `ports.environment.Environment`.
 
     Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner`, `PrivateTempFinder` and `ProcessOpener` of that module.
@@ -82,8 +80,7 @@ class LocalEnvironment:
         confinement: Confinement | None = None,
         open_folder: OpenFolder | None = None,
     ) -> None:
-        self._contain = Containment(str(root), open_folder=open_folder)
-        self._files = LocalFiles(self._contain)
+        super().__init__(Containment(str(root), open_folder=open_folder))
         self._environ = environ
         self._hidden = frozenset(hidden) | FORCED_COLOUR
         self._grace = grace
@@ -98,25 +95,20 @@ class LocalEnvironment:
 
     @property
     def name(self) -> str:
-        return "local"
-
-    @property
-    def root(self) -> str:
-        return self._contain.root
-
-    @property
-    def containment(self) -> Containment:
-        return self._contain
+        return LOCAL_ENVIRONMENT
 
     @property
     def sandbox(self) -> Sandbox:
         return NOT_REQUESTED if self._confinement is None else self._confinement.sandbox
 
+    async def start(self) -> None:
+        """Do nothing: the reaper starts with the first command."""
+
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Run a program to its end; see `ports.environment` and `subprocesses`."""
         if self._closed:
             raise EnvironmentFault("The environment is closed; it cannot run more commands.")
-        folder, entry = await to_thread.run_sync(self._open_working_folder, spec)
+        folder, entry = await to_thread.run_sync(self.open_working_folder, spec)
         if isinstance(entry, ExecResult):
             return entry
         try:
@@ -124,7 +116,7 @@ class LocalEnvironment:
         finally:
             os.close(entry)
 
-    def _open_working_folder(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
+    def open_working_folder(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
         """Return the path of the working folder and an open descriptor of it, or a result that reports the failure.
 
         The program is started by the descriptor, so that it is unaffected if the folder is renamed.
@@ -157,7 +149,7 @@ class LocalEnvironment:
             stdin=spec.stdin,
             errors=spec.max_stderr_bytes,
         )
-        run = partial(spawn.run_command, reaper=self._reaper, grace=self._grace, on_start=self._set_limits)
+        run = partial(spawn.run_command, launcher=self._reaper, grace=self._grace, on_start=self._set_limits)
         if self._confinement is None or spec.unsandboxed or not self.sandbox.kind:
             return await run(command, on_output)
         return await run_confined(self._confinement, command, spec, on_output, run)
@@ -203,40 +195,6 @@ class LocalEnvironment:
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
         return can_run_programs(self.root, folders)
-
-    async def read(self, path: str, max_bytes: int = 20_000_000) -> FileContent:
-        """Read a regular file."""
-        return await to_thread.run_sync(self._files.read, path, max_bytes)
-
-    async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
-        """Replace or create a file. Cancellation cannot interrupt it between the change and the return."""
-        return await to_thread.run_sync(self._files.write, path, data, expected_digest)
-
-    async def remove(self, path: str, expected_digest: str) -> None:
-        """Remove a file if it still has the digest `expected_digest`."""
-        await to_thread.run_sync(self._files.remove, path, expected_digest)
-
-    async def stat(self, path: str) -> FileInfo | None:
-        """Return the properties of a file or folder, without following a link at the end of the path."""
-        return await to_thread.run_sync(self._files.stat, path)
-
-    async def listdir(self, path: str) -> tuple[FileInfo, ...]:
-        """Return a folder's entries, sorted by name."""
-        return await to_thread.run_sync(self._files.listdir, path)
-
-    async def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """Yield files and links below a path, read by a thread in batches."""
-        files = walk_files(self._contain, path, include_ignored)
-        while batch := await to_thread.run_sync(next_batch, files):
-            for item in batch:
-                yield item
-
-    def resolve(self, path: str) -> str:
-        """Return the absolute path with all links followed, even if it is outside the workspace."""
-        return self._contain.resolve(path)
-
-    def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        return self._contain.resolve_all(paths)
 
     async def aclose(self) -> int:
         """End all running programs and the processes that earlier programs left behind. Return the number killed."""

@@ -4,6 +4,7 @@ Invariant: only the methods of `ports.environment.Environment` are forwarded, no
 """
 
 from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
 
 from tui_agent.ports.environment import (
     Environment,
@@ -60,6 +61,18 @@ class EnvironmentWrapper:
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
         return self._inner.resolve_all(paths)
+
+    async def start(self) -> None:
+        await self._inner.start()
+
+    async def upload(self, local: Path, path: str) -> None:
+        await self._inner.upload(local, path)
+
+    async def download(self, path: str, local: Path) -> None:
+        await self._inner.download(path, local)
+
+    async def snapshot(self, to: Path) -> None:
+        await self._inner.snapshot(to)
 
     async def aclose(self) -> int:
         return await self._inner.aclose()

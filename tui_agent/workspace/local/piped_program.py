@@ -71,13 +71,21 @@ async def _read(descriptor: int) -> bytes:
 
 
 def open_piped(
-    argv: Sequence[str], folder: int, cwd: str, env: Mapping[str, str], reaper: ReaperClient
+    argv: Sequence[str],
+    folder: int,
+    cwd: str,
+    env: Mapping[str, str],
+    reaper: ReaperClient,
+    cleanup: Sequence[str] = (),
 ) -> PipedProcess:
-    """Start a program in the folder of the descriptor `folder`. Blocking. Raises `EnvironmentFault`."""
+    """Start a program in the folder of the descriptor `folder`. Blocking. Raises `EnvironmentFault`.
+
+    `cleanup` is a program that the reaper runs if this process ends before the program.
+    """
     (stdin, own_in), (own_out, stdout), (own_err, stderr) = os.pipe(), os.pipe(), os.pipe()
     started = None
     try:
-        started = reaper.launch(argv, folder, env, {0: stdin, 1: stdout, 2: stderr})
+        started = reaper.launch(argv, folder, env, {0: stdin, 1: stdout, 2: stderr}, cleanup=cleanup)
     except (ReaperError, OSError) as error:
         raise EnvironmentFault(f"{argv[0]} could not be started: {error}") from error
     finally:

@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 import anyio
 from anyio import to_thread
 
 from tui_agent.ports.environment import ExecResult, OutputSink, ProcessControl
-from tui_agent.workspace.local.reaper_client import Child, ReaperClient, ReaperError, StartFailure
+from tui_agent.workspace.local.reaper_client import ReaperError, StartFailure
 
 TERMINATE_GRACE_S = 2.0
 """Seconds between SIGTERM and SIGKILL after a timeout."""
@@ -53,6 +53,37 @@ class Command:
     """True if the program only runs another program and ends with it. SIGTERM is then sent to the other program."""
     cleanup: tuple[str, ...] = ()
     """A program to run after the end of the command if tui-agent itself has ended by then."""
+
+
+class RunningProgram(Protocol):
+    """A program that was started; see `reaper_client.Child`."""
+
+    @property
+    def limits(self) -> ProcessControl: ...
+
+    @property
+    def code(self) -> int | None: ...
+
+    async def wait(self) -> None: ...
+
+    async def end(self, grace: float) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Launcher(Protocol):
+    """Starts programs; see `ReaperClient.launch`."""
+
+    def launch(
+        self,
+        argv: Sequence[str],
+        folder: int,
+        env: Mapping[str, str],
+        child_descriptors: Mapping[int, int],
+        *,
+        wrapped: bool = False,
+        cleanup: Sequence[str] = (),
+    ) -> RunningProgram | StartFailure: ...
 
 
 class OutputCollector:
@@ -98,7 +129,7 @@ class OutputCollector:
 async def run_command(
     command: Command,
     sink: OutputSink,
-    reaper: ReaperClient,
+    launcher: Launcher,
     grace: float = TERMINATE_GRACE_S,
     on_start: Callable[[ProcessControl], None] | None = None,
 ) -> ExecResult:
@@ -112,7 +143,7 @@ async def run_command(
     streams, write_ends = _create_pipes(collector, errors)
     try:
         try:
-            program = await to_thread.run_sync(_start, command, write_ends, reaper)
+            program = await to_thread.run_sync(_start, command, write_ends, launcher)
         finally:
             for write_end in write_ends:
                 os.close(write_end)
@@ -171,11 +202,11 @@ def _create_input_descriptor(data: bytes) -> int:
     return descriptor
 
 
-def _start(command: Command, write_ends: Sequence[int], reaper: ReaperClient) -> Child | ExecResult:
+def _start(command: Command, write_ends: Sequence[int], launcher: Launcher) -> RunningProgram | ExecResult:
     program, stdin = command.argv[0], _create_input_descriptor(command.stdin)
     given = {0: stdin, 1: write_ends[0], 2: write_ends[-1], **command.descriptors}
     try:
-        started = reaper.launch(
+        started = launcher.launch(
             command.argv,
             command.folder,
             command.env,
@@ -187,7 +218,9 @@ def _start(command: Command, write_ends: Sequence[int], reaper: ReaperClient) ->
         return start_failure("failed", f"{program} could not be started: {error}")
     finally:
         os.close(stdin)
-    return started if isinstance(started, Child) else explain_failure(started, program, command.cwd)
+    if isinstance(started, StartFailure):
+        return explain_failure(started, program, command.cwd)
+    return started
 
 
 def explain_failure(started: StartFailure, program: str, cwd: str) -> ExecResult:
@@ -210,7 +243,7 @@ def start_failure(outcome: Literal["not_found", "failed"], message: str) -> Exec
 
 
 async def _wait_for_end(
-    child: Child, streams: Mapping[int, OutputCollector], timeout: float | None, timeout_grace: float
+    child: RunningProgram, streams: Mapping[int, OutputCollector], timeout: float | None, timeout_grace: float
 ) -> str:
     """Read output until the program ends or times out, then end its remaining processes.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.stubs.containers import shared_container_environment
 from tests.stubs.memory_blobs import MemoryBlobs
 from tests.stubs.sandboxed import confinement, require_sandbox
 from tui_agent.ports.environment import Environment, ExecSpec
@@ -23,7 +24,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-@pytest.fixture(params=["local", "local, folder by folder", "recording", "sandboxed"])
+@pytest.fixture(params=["local", "local, folder by folder", "recording", "sandboxed", "docker"])
 def env(request: pytest.FixtureRequest, tmp_path: Path) -> Environment:
     root = tmp_path / "root"
     root.mkdir()
@@ -33,6 +34,8 @@ def env(request: pytest.FixtureRequest, tmp_path: Path) -> Environment:
         require_sandbox()
         confined = confinement(root, tmp_path, tmp_path / "records")
         return LocalEnvironment(root, environ=dict(os.environ), confinement=confined)
+    if request.param == "docker":
+        return shared_container_environment(root)
     way = open_folder_by_folder if "folder" in request.param else None
     local = LocalEnvironment(root, environ=dict(os.environ), open_folder=way)
     if "local" in request.param:

@@ -1,0 +1,173 @@
+"""A session whose commands run elsewhere: in a container, in a plugin's environment, or not at all."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.features.test_mcp_servers import follow, of
+from tests.stubs.containers import container_settings
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ConfigError
+from tui_agent.protocol.commands import SubmitPrompt
+from tui_agent.protocol.events.env import EnvStarted, EnvStopped
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.wiring.session import open_session
+
+SCRIPT = """
+answers:
+  - calls:
+      - run_command: {command: "cat words.txt; ls /home; echo made > made.txt"}
+  - calls:
+      - read_file: {path: made.txt}
+  - text: Done.
+  - text: Done.
+"""
+PLUGIN = """
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
+
+class Elsewhere(EnvironmentWrapper):
+    name = "elsewhere"
+
+def register(api):
+    api.environment("elsewhere", lambda root: Elsewhere(LocalEnvironment(root)))
+"""
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionOptions:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "config" / "tui-agent" / "plugins").mkdir(parents=True)
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "words.txt").write_text("words of the workspace\n")
+    (tmp_path / "script.yaml").write_text(SCRIPT)
+    return SessionOptions(
+        tmp_path / "work",
+        client="headless",
+        interactive=False,
+        model=f"scripted:{tmp_path / 'script.yaml'}",
+        policy="bypass",
+        data_dir=tmp_path / "data",
+    )
+
+
+def configure(tmp_path: Path, *, command: str, image: str = "", arguments: tuple[str, ...] = ()) -> None:
+    values = {"command": command, "image": image, "arguments": list(arguments)}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+    text = "\n".join(['environment = "docker"', "[environments.docker]", *lines])
+    (tmp_path / "config" / "tui-agent" / "config.toml").write_text(text)
+
+
+def fake_docker(tmp_path: Path, script: str) -> str:
+    program = tmp_path / "docker"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.slow
+async def test_commands_run_in_the_container_and_the_workspace_is_the_same(tmp_path, options):
+    settings = container_settings()
+    configure(tmp_path, command=settings.command, image=settings.image, arguments=settings.arguments)
+    async with open_session(options) as opened:
+        opened.submit(SubmitPrompt(text="Go"))
+        events = await follow(opened, lambda known: of(known, TurnFinished))
+        session = opened.id
+    (started,) = of(events, EnvStarted)
+    assert (started.environment, started.root, started.sandbox) == ("docker", str(options.cwd), "docker")
+    assert started.details == f"Commands run in a podman container (image {settings.image}, no network)."
+    command, read = of(events, ToolFinished)
+    assert "words of the workspace" in command.content[0].text
+    assert "cannot access '/home'" in command.content[0].text  # this machine has one, the image has none
+    assert "made" in read.content[0].text
+    assert (options.cwd / "made.txt").read_text() == "made\n"
+    # Without the container, the session does not continue elsewhere by itself.
+    configure(tmp_path, command="no-such-program", image=settings.image)
+    with pytest.raises(ConfigError, match="in which this session ran its commands"):
+        async with open_session(replace(options, session=session)):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("script", "image", "message", "hint"),
+    [
+        ("exit 0", "", "The environment docker has no image.", "[environments.docker] image"),
+        (
+            "echo 'Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?' >&2; exit 125",
+            "x:1",
+            "The daemon of docker does not run.",
+            "systemctl start docker",
+        ),
+        (
+            "echo \"Unable to find image 'x:1' locally\" >&2; exit 125",
+            "x:1",
+            "The image x:1 is not on this machine.",
+            "pull x:1",
+        ),
+        (
+            "echo 'permission denied while trying to connect to the Docker daemon socket' >&2; exit 1",
+            "x:1",
+            "You may not use the daemon of docker.",
+            "group docker",
+        ),
+        (
+            "echo 'runc: exec: \"sh\": executable file not found in $PATH' >&2; exit 127",
+            "x:1",
+            "The image x:1 has no `sh`.",
+            "with a shell",
+        ),
+        (
+            "echo first >&2; echo 'Error: something else' >&2; exit 1",
+            "x:1",
+            "docker could not start a container with the image x:1: Error: something else",
+            "[environments.docker]",
+        ),
+    ],
+)
+async def test_what_is_missing_is_said_at_the_start(tmp_path, options, script, image, message, hint):
+    configure(tmp_path, command=fake_docker(tmp_path, script), image=image)
+    with pytest.raises(ConfigError) as raised:
+        async with open_session(options):
+            pass
+    assert raised.value.message == message
+    assert hint in raised.value.hint
+    assert not list((tmp_path / "data").rglob("events.jsonl"))  # nothing was recorded
+
+
+async def test_a_missing_program_and_an_unknown_environment_are_named(tmp_path, options):
+    configure(tmp_path, command="no-such-program", image="x:1")
+    with pytest.raises(ConfigError, match="needs no-such-program, which was not found"):
+        async with open_session(options):
+            pass
+    with pytest.raises(ConfigError, match="There is no environment 'dokcer'") as raised:
+        async with open_session(replace(options, environment="dokcer")):
+            pass
+    assert raised.value.hint == "Choose one with --environment: docker, local."
+
+
+async def test_a_session_resumes_where_it_was_and_elsewhere_if_that_is_asked_for(tmp_path, options):
+    (tmp_path / "config" / "tui-agent" / "plugins" / "away.py").write_text(PLUGIN)
+    ran: list[EnvStarted | EnvStopped] = []
+
+    async def run(options: SessionOptions) -> str:
+        async with open_session(options) as opened:
+            opened.submit(SubmitPrompt(text="Go"))
+            events = await follow(opened, lambda known: of(known, TurnFinished))
+            ran.extend(of(events, EnvStarted, EnvStopped))
+            return opened.id
+
+    first = replace(options, environment="elsewhere")
+    session = await run(first)
+    assert [(event.environment, event.sandbox) for event in ran] == [("elsewhere", "")]
+    ran.clear()
+    await run(replace(options, session=session))
+    assert [event.environment for event in ran] == ["elsewhere", "elsewhere", "elsewhere"]
+    ran.clear()
+    await run(replace(options, session=session, environment="local"))
+    assert ran[-1].environment == "local"
+    (tmp_path / "config" / "tui-agent" / "plugins" / "away.py").unlink()
+    other = await run(replace(options, environment="local"))
+    assert other != session

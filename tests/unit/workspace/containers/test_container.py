@@ -1,0 +1,108 @@
+"""The environment docker beyond the contract: paths outside the workspace, what it promises, and its end."""
+
+import os
+import sys
+
+import anyio
+import pytest
+
+from tests.stubs.containers import container_settings, list_containers, shared_container_environment
+from tui_agent.errors import EnvironmentFault
+from tui_agent.ports.environment import ExecSpec, workspace_sandbox
+from tui_agent.workspace.containers.container import Container, ContainerSettings
+from tui_agent.workspace.containers.environment import ContainerEnvironment
+from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.local.reaper_client import MAX_PROCESSES
+
+KILLED = """
+import os, sys, anyio
+from pathlib import Path
+from tests.stubs.containers import IMAGE
+from tui_agent.ports.environment import ExecSpec
+from tui_agent.workspace.containers.container import ContainerSettings
+from tui_agent.workspace.containers.environment import ContainerEnvironment
+from tui_agent.workspace.local.environment import LocalEnvironment
+
+async def main():
+    command, root, *arguments = sys.argv[1:]
+    settings = ContainerSettings(command, IMAGE, "none", tuple(arguments))
+    env = ContainerEnvironment.create(LocalEnvironment(Path(root)), settings, dict(os.environ))
+    await env.start()
+    show = lambda data: os.write(1, data)
+    await env.exec(ExecSpec(script="setsid sleep 1000 & echo runs; sleep 1000"), show)
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.slow
+async def test_no_container_outlives_an_engine_that_was_killed(tmp_path):
+    settings = container_settings()
+    before = list_containers(settings.command)
+    arguments = (settings.command, str(tmp_path), *settings.arguments)
+    async with await anyio.open_process([sys.executable, "-c", KILLED, *arguments], stderr=None) as engine:
+        assert engine.stdout is not None
+        with anyio.fail_after(60):
+            assert await engine.stdout.receive() == b"runs\n"
+        assert list_containers(settings.command) != before
+        engine.kill()
+    with anyio.fail_after(60):
+        remaining = list_containers(settings.command)
+        while remaining != before:
+            await anyio.sleep(0.2)
+            remaining = list_containers(settings.command)
+
+
+@pytest.mark.slow
+async def test_a_path_outside_the_workspace_is_the_containers_own(tmp_path):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "case").mkdir()
+    (tmp_path / "case" / "test.sh").write_text("echo tested > /logs.txt\n")
+    env = shared_container_environment(tmp_path / "root")
+    await env.start()
+    await env.upload(tmp_path / "case", "/case/tests")
+    result = await env.exec(ExecSpec(argv=("bash", "/case/tests/test.sh")), lambda data: None)
+    assert (result.exit_code, result.output) == (0, b"")
+    await env.download("/logs.txt", tmp_path / "logs.txt")
+    assert (tmp_path / "logs.txt").read_text() == "tested\n"
+    with pytest.raises(EnvironmentFault, match="outside the workspace"):
+        await env.read("/logs.txt")
+    with pytest.raises(EnvironmentFault, match="podman cp failed"):
+        await env.download("/missing", tmp_path / "x")
+
+
+@pytest.mark.slow
+async def test_a_process_that_hides_from_its_command_ends_when_no_other_command_runs(tmp_path):
+    (tmp_path / "root").mkdir()
+    env = shared_container_environment(tmp_path / "root")
+    await env.start()
+    hidden = "(setsid env -i /bin/sleep 1001 &)"
+    await env.exec(ExecSpec(script=f"{hidden}; exit 0"), lambda data: None)
+    listed = await env.exec(ExecSpec(script="cat /proc/[0-9]*/cmdline | tr '\\0' ' '"), lambda data: None)
+    assert b"sleep 1001" not in listed.output
+
+
+def test_it_is_no_sandbox_for_the_policy(tmp_path):
+    settings = ContainerSettings("/opt/bin/podman --remote", "python:3.12", "host")
+    env = ContainerEnvironment(
+        LocalEnvironment(tmp_path), Container(settings, "/x", {}), settings.description
+    )
+    assert workspace_sandbox(env) == ""
+    assert env.sandbox.kind == "docker"
+    assert env.sandbox.lines == ("Commands run in a podman container (image python:3.12, network host).",)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="the arguments are those of root")
+@pytest.mark.parametrize(
+    ("command", "own"), [("docker", ("--pids-limit", str(MAX_PROCESSES))), ("podman --remote", ())]
+)
+def test_the_command_line_of_a_container(command, own):
+    settings = ContainerSettings(command, "python:3.12", "bridge", ("-v", "/data:/data:ro"))
+    container = Container(settings, "/home/ada/w:x", {"PATH": "/usr/bin"})
+    arguments = container._run_arguments()[:-1]
+    assert arguments[:5] == ["run", "--rm", "-i", "--pull=never", "--name"]
+    assert arguments[6:] == [
+        *("--label", "tui-agent=session", "--network", "bridge"),
+        *("--mount", "type=bind,source=/home/ada/w:x,target=/home/ada/w:x", "-w", "/home/ada/w:x"),
+        *("--entrypoint", "sh", *own, "-v", "/data:/data:ro", "python:3.12", "-c"),
+    ]

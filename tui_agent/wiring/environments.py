@@ -1,0 +1,118 @@
+"""Composition of the environment in which a session's commands run, by its name.
+
+Invariant: an environment that cannot start ends the start of the session with an error that says what to do.
+"""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from tui_agent.engine.plugin_guard import guard_plugin
+from tui_agent.errors import ConfigError, EnvironmentFault
+from tui_agent.plugin_host.loader import LoadedPlugins
+from tui_agent.ports.environment import Environment
+from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT, EnvStarted
+from tui_agent.wiring import sandbox as confining
+from tui_agent.wiring.startup_context import StartupContext
+from tui_agent.workspace.local.environment import LocalEnvironment
+
+
+class Environments:
+    """The environments of one session: `local` on this machine, for files, hooks and servers, and `active` for commands.
+
+    `active` is `local` itself unless another one was chosen. `recorded` is the name of the environment that the
+    session's log names, or empty.
+    """
+
+    def __init__(self, base: StartupContext, loaded: LoadedPlugins, workspace: Path, recorded: str) -> None:
+        key_names = (profile.api_key_env for profile in base.config.models.values())
+        secrets = base.keys.collect_secrets(key_names)
+        self._shown = tuple(name for name in base.config.sandbox.variables if name in secrets)
+        self._hidden = secrets.keys() - set(self._shown)
+        confinement = confining.build_confinement(base, workspace)
+        self.local = LocalEnvironment(workspace, hidden=self._hidden, confinement=confinement)
+        self.workspace = workspace
+        self._base = base
+        self._recorded = recorded
+        name = base.options.environment or recorded or base.config.environment
+        factories: dict[str, Callable[[], Environment]] = {
+            LOCAL_ENVIRONMENT: lambda: self.local,
+            "docker": self._create_container,
+            **{
+                offered.name: partial(_make_offered, offered.owner, offered.make, workspace)
+                for offered in loaded.environments
+            },
+        }
+        if name not in factories:
+            raise ConfigError(
+                f"There is no environment {name!r}{self._origin(name)}.",
+                hint=f"Choose one with --environment: {', '.join(sorted(factories))}.",
+            )
+        self.active = factories[name]()
+
+    async def start(self) -> None:
+        """Start the environment for commands. Raises `ConfigError`."""
+        try:
+            await self.active.start()
+        except (ConfigError, EnvironmentFault) as error:
+            if not self._origin(self.active.name):
+                raise ConfigError(error.message, hint=error.hint) from error
+            raise ConfigError(
+                f"{error.message} It is needed{self._origin(self.active.name)}.",
+                hint=f"{error.hint} --environment local continues the session on this machine.".lstrip(),
+            ) from error
+
+    def started_event(self) -> EnvStarted:
+        """Return the event that records where commands run."""
+        sandbox, is_local = self.active.sandbox, self.active is self.local
+        return EnvStarted(
+            environment=self.active.name,
+            root=self.active.root,
+            sandbox=sandbox.kind,
+            no_sandbox_reason=sandbox.unavailable_reason,
+            exposed_variables=self._shown if is_local else (),
+            details="" if is_local else " ".join(sandbox.lines),
+        )
+
+    async def aclose(self) -> int:
+        """Close the environments. Return how many processes had to be killed."""
+        try:
+            return await self.active.aclose()
+        finally:
+            if self.active is not self.local:
+                await self.local.aclose()
+
+    def _origin(self, name: str) -> str:
+        is_resumed = name == self._recorded and self._base.options.environment is None
+        return ", in which this session ran its commands" if is_resumed else ""
+
+    def _create_container(self) -> Environment:
+        from tui_agent.workspace.containers.container import ContainerSettings  # noqa: PLC0415 - only if used
+        from tui_agent.workspace.containers.environment import ContainerEnvironment  # noqa: PLC0415
+
+        table = self._base.config.environments.docker
+        settings = ContainerSettings(table.command, table.image, table.network, table.arguments)
+        environ = {name: value for name, value in os.environ.items() if name not in self._hidden}
+        return ContainerEnvironment.create(self.local, settings, environ)
+
+
+async def start_environments(
+    base: StartupContext, loaded: LoadedPlugins, workspace: Path, recorded: str
+) -> Environments:
+    """Return the environments of a session, started. Raises `ConfigError`."""
+    environments = Environments(base, loaded, workspace, recorded)
+    try:
+        await environments.start()
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await environments.aclose()
+        raise
+    return environments
+
+
+def _make_offered(owner: str, make: Callable[[Path], Environment], workspace: Path) -> Environment:
+    with guard_plugin(f"The environment of the plugin {owner}", ConfigError):
+        return make(workspace)
