@@ -151,7 +151,7 @@ class ApprovalBody:
         sandbox = reveal_line(self._request.sandbox)
         confined = f"confined by {sandbox}, own temp folder" if sandbox else "not confined"
         if self._request.environment:
-            confined = f"in {named(self._request.environment)}"
+            confined = f"in {reveal_line(self._request.environment)}"
         return self._sheet.text_rows(width, f"in {folder}{at_most}, {confined}", "t3")
 
     def labelled_rows(self, width: int, *, reason: bool = True) -> list[Strip]:
