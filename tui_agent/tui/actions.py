@@ -290,6 +290,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("replay_jobs", "show the background jobs at this event", "Replay", keys=("j",), scope="replay"),
     _a("replay_put_away", "list the messages shortened or summarised up to this event", "Replay", keys=("a",), scope="replay"),
     _a("replay_todo", "show the whole task list at this event", "Replay", keys=("f2",), scope="replay"),
+    _a("replay_pane", "show a pane of a plugin at this event", "Replay", keys=("p",), scope="replay"),
     _a("replay_panes", "open todo, trace or context on a small screen", "Replay", keys=("f3", "f4", "f6"), scope="replay"),
     _a("replay_part", "go to the previous or next part", "Replay", keys=("shift+left", "shift+right"), scope="replay", choices=2),
     _a("replay_turn", "go to the previous or next turn", "Replay", keys=("ctrl+left", "ctrl+right"), scope="replay", choices=2),

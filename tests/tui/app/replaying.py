@@ -16,6 +16,7 @@ class FakeRecording:
     """Records as a recorded session."""
 
     id = "ses_0000000000000001"
+    folder = NOWHERE
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
+from tests.tui.app.replaying import open_replay
 from tui_agent.plugin_host.pane_messages import PaneAnswer, PaneBlocks, PaneFault, PaneRequest
 from tui_agent.plugin_host.places import PanePlace
 from tui_agent.protocol.display import TextBlock
@@ -45,7 +46,7 @@ async def offer(driven: Driven, *panes: str) -> FakeSource:
     assert isinstance(controller, SessionController)
     source, feed = FakeSource(), controller.plugin_panes
     feed.make_source = lambda: source
-    feed.find = lambda: {name: PanePlace("mine", driven.app.options.cwd) for name in panes}
+    feed.find = lambda: {name: PanePlace("mine", NOWHERE) for name in panes}
     driven.session.feed(loaded("mine", *panes))
     await driven.settle()
     return source
@@ -129,3 +130,20 @@ async def test_a_reload_starts_the_process_again_and_a_plugin_that_is_gone_is_go
         await driven.type("/pane tests")
         await driven.press("enter")
         assert "No pane 'tests'" in driven.text()
+
+
+async def test_a_replay_shows_a_pane_as_it_was_at_the_shown_event() -> None:
+    records = golden("night_shift")
+    offer = records[-1].model_copy(update={"seq": 197, "payload": loaded("mine", "tests")})
+    async with open_replay([*records, offer], size=(120, 40)) as shown:
+        source, feed = FakeSource(), shown.screen.plugin_panes
+        feed.make_source = lambda: source
+        feed.find = lambda: {"tests": PanePlace("mine", NOWHERE)}
+        await shown.press("p")
+        await shown.until(lambda: "tests at 197" in shown.text())
+        await shown.press("s", "escape")
+        assert "▾ Tests" in shown.text() and "tests at 197" in shown.text()
+        await shown.press("left")
+        assert "Tests" not in shown.text()  # the plugin was not loaded yet
+        await shown.press("right")
+        await shown.until(lambda: "tests at 197" in shown.text())

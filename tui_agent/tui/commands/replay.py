@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import cast
 
 from tui_agent.config.paths import is_session_stored
@@ -29,6 +30,10 @@ class OpenSession:
     @property
     def id(self) -> str:
         return self._context.app.session_id
+
+    @property
+    def folder(self) -> Path | None:
+        return None if self._recorded is None else self._recorded.folder
 
     async def read_all(self) -> Sequence[Record]:
         """Return every event of the session so far."""

@@ -4,7 +4,6 @@ Invariant: an action that is not available in a replay is neither shown nor ment
 """
 
 import asyncio
-from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -15,8 +14,9 @@ from tui_agent.tui.actions import Action, footer
 from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.fork_request import ForkPoint, fork_point_at, make_fork, workplaces_for
-from tui_agent.tui.modals.picker import Picker
+from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.viewer import DrawBody, Viewer
+from tui_agent.tui.panes.plugin_sections import pane_title
 from tui_agent.tui.panes.todo import item_row
 from tui_agent.tui.screens.compacted_items import (
     EMPTY,
@@ -27,6 +27,7 @@ from tui_agent.tui.screens.compacted_items import (
     read_message,
 )
 from tui_agent.tui.screens.jobs import elapsed_s, final_lines
+from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
 from tui_agent.tui.screens.replay.moment_screen import MomentScreen
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
@@ -135,6 +136,19 @@ class ReplayActions(MomentScreen):
         )
         self._start(form, "export")
 
+    def show_pane(self, name: str = "") -> None:
+        """Show a plugin's pane at the shown event; without a name, the only one or a list."""
+        panes = self.plugin_panes.panes
+        if not name and len(panes) == 1:
+            name = next(iter(panes))
+        if name in panes:
+            self.app.push_screen(PluginPaneScreen(self.looks_of, self.plugin_panes, name))
+        else:
+            items = [Item(pane, pane_title(pane)) for pane in panes]
+            empty = "No plugin offered a pane in this session."
+            picker = Picker(self.looks_of, "Panes of plugins", items, empty=empty)
+            self.app.push_screen(picker, lambda pane: self.show_pane(pane) if pane else None)
+
     # -- sheets ----------------------------------------------------------------------------------------------------
 
     def _open_sheet(self, title: str, draw: DrawBody, empty: str, right: str = "") -> None:
@@ -202,6 +216,3 @@ class ReplayActions(MomentScreen):
         text = await read_message(item, self.source.read_text)
         title = message_title(item)
         self.app.push_screen(Viewer(self.looks_of, title, lambda facts: facts.text(text), plain=text))
-
-    def _start(self, work: Coroutine[object, object, None], name: str) -> None:
-        self.run_worker(work, name=name, exit_on_error=False)

@@ -6,7 +6,7 @@ Invariant: runs no model or tool and writes nothing; a key applies a bounded num
 import asyncio
 import time
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Final, cast
 
 from textual.app import ComposeResult
@@ -21,6 +21,8 @@ from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.meter import meter_style
 from tui_agent.tui.panes.note import Level
+from tui_agent.tui.panes.plugin_feed import PaneFeed, PanePlaces, find_panes
+from tui_agent.tui.panes.plugin_sections import PluginSections
 from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status import StatusView
@@ -31,6 +33,7 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.time_slice import Slices
+from tui_agent.tui.transcript.block_rows import draw_blocks
 from tui_agent.tui.transcript.messages import BlobWanted
 from tui_agent.tui.transcript.tools import QUICK_S
 from tui_agent.tui.transcript.widget import TranscriptWidget
@@ -178,6 +181,9 @@ class MomentScreen(PlayheadScreen):
         self.header, self.sidebar, self.footer = ReplayHeader(looks), Sidebar(looks), Footer(looks)
         self.pane_strip, self.pane = PaneStrip(looks), TimelinePane(looks)
         self.chat = ReplayChat(looks(), source.read_text, id="replay-chat")
+        self.plugin_panes = PaneFeed(lambda: source.folder, self._find_panes, self._start, is_live=False)
+        self.plugin_panes.changed.append(self.sidebar.show)
+        self.sidebar.sections = PluginSections(self.plugin_panes, draw_blocks)
         self.moments = ReplayCursor()
         self.playhead = Playhead(build_timeline(()), 0, speed)
         self.views: Views | None = None
@@ -258,6 +264,14 @@ class MomentScreen(PlayheadScreen):
         """True if the log is read, so that there is a moment to show."""
         return self.views is not None
 
+    def _find_panes(self) -> PanePlaces:
+        frame = cast("Frame", self.app)
+        workspace = self.views.state.view().workspace if self.views is not None else ""
+        return find_panes(frame.options, workspace or str(frame.options.cwd), frame.environ)
+
+    def _start(self, work: Coroutine[object, object, None], name: str) -> None:
+        self.run_worker(work, name=name, exit_on_error=False)
+
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     @property
@@ -283,6 +297,7 @@ class MomentScreen(PlayheadScreen):
             guard("the sidebar", lambda: self.sidebar.set_views(todo, trace, meter, now))
             guard("the pane strip", lambda: self.pane_strip.set_views(todo, files))
             guard("the chat", lambda: self.chat.show(views))
+            guard("the panes of plugins", lambda: self.plugin_panes.update(views.plugins, self.seq))
             self.show_head()
             guard("the header", lambda: self.header.set_status(status))
         self._faults.report_views(views)

@@ -39,6 +39,7 @@ class ReplayScreen(ReplayActions):
         "replay_todo": ("show_sheet", "todo"),
         "replay_files": ("show_sheet", "files"),
         "replay_jobs": ("show_sheet", "jobs"),
+        "replay_pane": "show_pane",
         "replay_put_away": "show_put_away",
         "replay_fork": "fork",
         "replay_what_if": "what_if",
@@ -86,6 +87,8 @@ class ReplayScreen(ReplayActions):
             self.move_to(self.moments.index_of(seq))
         elif name == "help":
             self.open_help()
+        elif name == "pane":
+            self.show_pane(index)
         elif name in ("trace", "context"):
             self.toggle_panes()
         elif name in ("todo", "diff", "jobs"):

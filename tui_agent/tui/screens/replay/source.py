@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tui_agent.protocol.base import LongText
@@ -17,6 +18,9 @@ class ReplaySource(Protocol):
 
     @property
     def id(self) -> str: ...
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the session's log, if it is stored."""
 
     async def read_all(self) -> Sequence[Record]:
         """Return every event of the session, in order."""
