@@ -7,6 +7,7 @@ Invariant: a session reads and writes nothing of the user's: home, configuration
 """
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,9 @@ import anyio
 import pytest
 
 from tui_agent.api import open_session
+from tui_agent.cli.plugin_trial import SIDE_WIDTH, pane_rows
 from tui_agent.errors import PluginError, TuiAgentError
+from tui_agent.plugin_host.bundled import golden_log
 from tui_agent.plugin_host.discover import plugins_at
 from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.display import DisplayBlock
@@ -26,6 +29,7 @@ from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import PolicyName
+from tui_agent.store.log_repair import EVENTS_FILE
 
 TIME_LIMIT_S = 60.0
 
@@ -50,6 +54,8 @@ class PluginSession:
         self.workspace = folder / "workspace"
         self.workspace.mkdir(exist_ok=True)
         self._folder = folder
+        self._log: Path | None = None
+        """The folder of the log that `pane` reads."""
 
     def call(self, tool: str, *, policy: PolicyName = "bypass", **arguments: object) -> CallResult:
         """Let the model call a tool. Under `bypass`, the policy allows everything that it can analyse."""
@@ -77,6 +83,19 @@ class PluginSession:
                 raise PluginError(f"{event.plugin}: {event.message} ({event.where})")
         return events
 
+    def pane(self, name: str, *, width: int = SIDE_WIDTH) -> list[str]:
+        """Return the rows of the plugin's pane after the last session, or over a log with every kind of event.
+
+        Raises `PluginError` if the fold or the pane fails.
+        """
+        log = self._log
+        if log is None:
+            log = self._folder / "log"
+            log.mkdir()
+            shutil.copy(golden_log(), log / EVENTS_FILE)
+            self._log = log
+        return pane_rows(self.plugin, name, log, width)
+
     async def _play(self, script: Path, prompt: str, policy: PolicyName) -> list[Payload]:
         opened = open_session(
             self.workspace,
@@ -90,6 +109,7 @@ class PluginSession:
                 async for _ in session.run(prompt):
                     pass
                 records = await session.follow().next_batch()
+                self._log = self._folder / "data" / "sessions" / session.id
         return [record.payload for record in records if isinstance(record, Envelope)]
 
 

@@ -1,20 +1,37 @@
-"""The trials of `plugins check`: tools are asked about made-up calls, and the plugin's own tests run."""
+"""The trials of `plugins check`: made-up calls of tools, panes over a recorded log, and the plugin's own tests."""
 
+import ast
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+
+import anyio
 
 from tui_agent.engine.plugin_guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema
-from tui_agent.errors import ToolCrash
+from tui_agent.errors import PluginError, ToolCrash
+from tui_agent.plugin_host.bundled import golden_log
+from tui_agent.plugin_host.discover import FOLDS, FoundPlugin, plugin_at
+from tui_agent.plugin_host.modules import unload_modules
 from tui_agent.plugin_host.offers import OfferedTool
+from tui_agent.plugin_host.pane_client import PaneClient
+from tui_agent.plugin_host.pane_folds import FoldCursor, draw_pane, load_panes
+from tui_agent.plugin_host.pane_messages import BLOCKS, PaneAnswer, PaneFault, PaneRequest
 from tui_agent.plugin_host.sample_arguments import sample_arguments
+from tui_agent.protocol.display import DisplayBlock
+from tui_agent.store.log_repair import EVENTS_FILE
 
 TESTS_LIMIT_S = 300
 OUTPUT_LINES = 15
+SIDE_WIDTH, PAGE_WIDTH = 38, 116
+"""Widths in cells at which the blocks of a pane are drawn: the side panes, and a page."""
 
 
 def try_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
@@ -38,6 +55,82 @@ def try_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
         except ToolCrash as crash:
             faults.append(f"{crash.message} (with the arguments {arguments})")
     return tuple(dict.fromkeys(faults)), tuple(dict.fromkeys(notes))
+
+
+def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
+    """Show the panes of the plugin at `path` over a log with every kind of event. Return faults and notes."""
+    found = plugin_at(path.absolute(), "option")
+    faults: list[str] = []
+    notes = [
+        f"The pane {name} is not shown: add it to `panes` in plugin.toml."
+        for name in _functions_with_pane(path / FOLDS)
+        if name not in found.panes
+    ]
+    if not found.panes:
+        return (), notes
+    with tempfile.TemporaryDirectory(prefix="tui-agent-") as log:
+        shutil.copy(golden_log(), Path(log, EVENTS_FILE))
+        answers = anyio.run(partial(_ask_panes, found, Path(log)))
+    for name, answer in answers.items():
+        if isinstance(answer, PaneFault):
+            faults.append(f"The pane {name}: {answer.message}")
+        elif answer.kind == "blocks" and not any(
+            draw_rows(answer.blocks, width) for width in (SIDE_WIDTH, PAGE_WIDTH)
+        ):
+            notes.append(f"The pane {name} shows nothing of a log with every kind of event.")
+    return faults, notes
+
+
+async def _ask_panes(found: FoundPlugin, log: Path) -> dict[str, PaneAnswer]:
+    """Ask the panes as a session would, in a child process."""
+    client, folder = PaneClient(), str(found.path)
+    answers: dict[str, PaneAnswer] = {}
+    try:
+        for name in found.panes:
+            request = PaneRequest(pane=name, plugin=found.name, folder=folder, log=str(log), seq=sys.maxsize)
+            answers[name] = await client.ask(request, lambda seq: None)
+    finally:
+        await client.close()
+    return answers
+
+
+def _functions_with_pane(folds: Path) -> list[str]:
+    """Return the names of the functions in `folds.py` that `@pane` decorates."""
+    try:
+        tree = ast.parse(folds.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return []
+    return [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).split(".")[-1] == "pane"
+    ]
+
+
+def draw_rows(blocks: Sequence[DisplayBlock], width: int) -> list[str]:
+    """Return the rows that blocks have on the screen, as text."""
+    # By name, because drawing loads what no other command needs.
+    palette, symbols = (import_module(f"tui_agent.tui.theme.{name}") for name in ("palette", "symbols"))
+    theme = import_module("tui_agent.tui.theme.startup").named_theme("night", {})
+    looks = palette.Looks(palette.Palette(theme), symbols.UNICODE)
+    strips = import_module("tui_agent.tui.transcript.block_rows").draw_blocks(blocks, looks, width, "s1")
+    return [strip.text.rstrip() for strip in strips]
+
+
+def pane_rows(plugin: Path, name: str, log: Path, width: int) -> list[str]:
+    """Return the rows of a plugin's pane at the end of a log, computed in this process. Raises `PluginError`."""
+    found = plugin_at(plugin, "option")
+    try:
+        pane = load_panes(found.name, plugin).get(name)
+        if pane is None or name not in found.panes:
+            raise PluginError(f"{plugin} has no pane {name!r} in plugin.toml and {FOLDS}.")
+        cursor = FoldCursor(pane.fold, plugin, log, lambda seq: None)
+        cursor.move_to(sys.maxsize)
+        return draw_rows(BLOCKS.validate_json(draw_pane(pane, cursor.fold, plugin)), width)
+    finally:
+        unload_modules(found.name)
 
 
 def run_tests(path: Path) -> tuple[Sequence[str], Sequence[str], str]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import Parser, Verbs
 from tui_agent.cli.output import say, say_json, say_result, table
-from tui_agent.cli.plugin_trial import run_tests, try_tool
+from tui_agent.cli.plugin_templates import KINDS, plugin_files
+from tui_agent.cli.plugin_trial import run_tests, try_panes, try_tool
 from tui_agent.config.layers import read_toml
 from tui_agent.config.user_file import save_disabled_plugins
 from tui_agent.errors import UsageError
@@ -26,55 +27,6 @@ examples:
   tui-agent --plugin-dir ./word_count
 """
 
-MANIFEST = """\
-name = "{name}"
-version = "0.1.0"
-api = 1
-description = "Counts the words of a file."
-"""
-ENTRY = '''\
-"""Counts words: a plugin to start from. Replace the function with your own."""
-
-from pathlib import Path
-
-from tui_agent.plugin_api import ToolContext, tool
-
-
-@tool(reads="path")
-async def {name}(ctx: ToolContext, path: Path) -> str:
-    """Count the words of a text file."""
-    file = await ctx.env.read(str(path))
-    return f"{{len(file.text.split())}} words"
-'''
-
-
-TEST = """\
-def test_it_counts_words(plugin_session):
-    (plugin_session.workspace / "a.txt").write_text("two words")
-    result = plugin_session.call("{name}", path="a.txt")
-    assert (result.status, result.text) == ("ok", "2 words")
-"""
-COMMAND_ENTRY = '''\
-"""Adds the command /{name}: a plugin to start from. Replace the function with your own."""
-
-from tui_agent.plugin_api import SessionStateView, command
-
-
-@command("/{name}", arguments="[DAY]")
-async def {name}(text: str, state: SessionStateView) -> str:
-    """Report on what was done."""
-    return f"Summarise what was done {{text or 'today'}} in this repository, in five lines."
-'''
-COMMAND_TEST = """\
-def test_it_asks_for_a_report(plugin_session):
-    events = plugin_session.run([{{"text": "Nothing yet."}}], "/{name} on Monday")
-    (message,) = [event for event in events if event.kind == "user.message"]
-    assert message.text.startswith("Summarise what was done on Monday")
-"""
-CONFTEST = 'pytest_plugins = ["tui_agent.testing"]\n'
-KINDS = {"tool": (ENTRY, TEST), "command": (COMMAND_ENTRY, COMMAND_TEST)}
-"""The code and the test of a new plugin, by what it adds."""
-
 
 def configure(parser: Parser) -> None:
     """Add the verbs of `plugins`."""
@@ -83,7 +35,7 @@ def configure(parser: Parser) -> None:
     verbs.add("list", list_plugins, "list the plugins without importing them", groups=groups)
     new = verbs.add("new", new_plugin, "create a plugin in ./NAME")
     new.add_argument("name", metavar="NAME", help="the plugin's name: lower-case letters, digits and _")
-    new.add_argument("--kind", choices=tuple(KINDS), default="tool", help="what it adds (default: tool)")
+    new.add_argument("--kind", choices=KINDS, default="tool", help="what it adds (default: tool)")
     for on, verb, summary in (
         (True, "enable", "enable a plugin, beginning with the next start"),
         (False, "disable", "disable a plugin, beginning with the next start"),
@@ -160,12 +112,9 @@ def new_plugin(arguments: argparse.Namespace) -> int:
     if folder.exists():
         raise UsageError(f"{folder} already exists.", hint="Choose another name, or remove it.")
     folder.mkdir(parents=True)
-    (folder / "plugin.toml").write_text(MANIFEST.format(name=name), encoding="utf-8")
-    entry, test = KINDS[arguments.kind]
-    (folder / "__init__.py").write_text(entry.format(name=name), encoding="utf-8")
-    (folder / "tests").mkdir()
-    (folder / "tests" / "conftest.py").write_text(CONFTEST, encoding="utf-8")
-    (folder / "tests" / f"test_{name}.py").write_text(test.format(name=name), encoding="utf-8")
+    for file, text in plugin_files(name, arguments.kind).items():
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).write_text(text, encoding="utf-8")
     say_result(
         {"name": name, "path": str(folder)},
         f"Created {folder}, a plugin with one {arguments.kind} and its test. Check it: tui-agent plugins check {folder}\n"
@@ -180,7 +129,9 @@ def check_command(arguments: argparse.Namespace) -> int:
     path = arguments.path.expanduser()
     report, tested = check_plugin(path, try_tool), ""
     if report.ok:
-        faults, notes, tested = run_tests(path)
+        faults, notes = try_panes(path)
+        test_faults, test_notes, tested = run_tests(path)
+        faults, notes = (*faults, *test_faults), (*notes, *test_notes)
         report = dataclasses.replace(report, faults=(*report.faults, *faults), notes=(*report.notes, *notes))
     if arguments.json:
         say_json({"ok": report.ok, **dataclasses.asdict(report), "tests": tested})

@@ -1,4 +1,4 @@
-"""Locations of the bundled plugins, themes and demos.
+"""Locations of the bundled plugins, themes and demos, and of a log to try plugins on.
 
 Invariant: an installed copy has them inside the package, a source checkout beside it; no other place is searched.
 """
@@ -9,6 +9,13 @@ from typing import Literal, TypeAlias
 Kind: TypeAlias = Literal["plugins", "themes", "demos"]
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def golden_log() -> Path:
+    """Return a log with every kind of event, on which plugins are tried."""
+    name = "golden/every_kind.jsonl"
+    shipped = _PACKAGE / "_bundled" / name
+    return shipped if shipped.is_file() else _PACKAGE.parent / "tests" / name
 
 
 def bundled_folder(kind: Kind) -> Path | None:

@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tui_agent.errors import PluginError
 from tui_agent.folds.session.branches import Branches, stretches
 from tui_agent.plugin_functions import Fold, FunctionPane
 from tui_agent.plugin_host.error_text import describe_plugin_error, locate_plugin_error
 from tui_agent.plugin_host.modules import import_folds
-from tui_agent.plugin_host.pane_messages import MAX_BYTES
-from tui_agent.protocol.display import DisplayBlock, TextBlock
+from tui_agent.plugin_host.pane_messages import BLOCKS, MAX_BYTES
+from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -31,7 +31,6 @@ EVENTS_PER_COPY: Final = 1_000
 MAX_COPIES: Final = 64
 MAX_COPY_S: Final = 0.05
 """A fold that takes longer to copy, or that cannot be copied, is not copied again."""
-_BLOCKS: TypeAdapter[tuple[DisplayBlock, ...]] = TypeAdapter(tuple[DisplayBlock, ...])
 
 
 @contextmanager
@@ -60,7 +59,7 @@ def draw_pane(pane: FunctionPane, fold: Fold, folder: Path) -> bytes:
         items = (drawn,) if is_one else tuple(drawn)
         blocks = tuple(TextBlock(text=item) if isinstance(item, str) else item for item in items)
     try:
-        encoded = _BLOCKS.dump_json(_BLOCKS.validate_python(blocks))
+        encoded = BLOCKS.dump_json(BLOCKS.validate_python(blocks))
     except (ValidationError, ValueError) as error:
         raise PluginError("It returned something that is no display block.") from error
     if len(encoded) > MAX_BYTES:

@@ -58,6 +58,7 @@ class PaneFault(FrozenModel):
     stopped: bool = False
 
 
+BLOCKS: Final[TypeAdapter[tuple[DisplayBlock, ...]]] = TypeAdapter(tuple[DisplayBlock, ...])
 PaneAnswer: TypeAlias = PaneBlocks | PaneUnchanged | PaneFault
 _FROM_CHILD: TypeAdapter[PaneProgress | PaneAnswer] = TypeAdapter(
     Annotated[PaneProgress | PaneBlocks | PaneUnchanged | PaneFault, Field(discriminator="kind")]

@@ -10,14 +10,17 @@ import pytest
 
 from tui_agent.cli.doctor.command import CheckResult, describe_results
 from tui_agent.cli.main import main
+from tui_agent.cli.plugin_trial import try_panes
 from tui_agent.cli.sessions.resume import pick_session
 from tui_agent.config.paths import find_paths
 from tui_agent.errors import SessionNotFound, UsageError
+from tui_agent.plugin_host.check import check_plugin
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_store import SessionStore
+from tui_agent.testing import PluginSession
 
 Call = Callable[..., tuple[int, str, str]]
 MODEL = ModelInfo(profile="demo", provider="scripted", model="demo")
@@ -249,6 +252,38 @@ def test_a_check_runs_the_plugins_own_tests(call: Call, work: Path) -> None:
     test.write_text(test.read_text().replace("2 words", "3 words"))
     status, out, _ = call("plugins", "check", "./word_count")
     assert status == 1 and "Its tests failed" in out and "'3 words'" in out
+
+
+def new_pane(call: Call, work: Path) -> Path:
+    """Create a plugin with a pane."""
+    assert call("plugins", "new", "spending", "--kind", "pane")[0] == 0
+    return work / "spending"
+
+
+def test_a_new_pane_passes_its_own_test_and_check(call: Call, work: Path, tmp_path: Path) -> None:
+    plugin, names = new_pane(call, work), {"__name__": "test_spending"}
+    exec((plugin / "tests" / "test_spending.py").read_text(), names)
+    session = PluginSession(plugin, tmp_path)
+    names["test_it_counts_the_tool_calls"](session)  # type: ignore[operator]
+    assert try_panes(plugin) == ([], [])
+    assert check_plugin(plugin).offers == ("pane:spending",)
+
+
+def test_a_check_shows_each_pane_over_a_log_with_every_kind_of_event(call: Call, work: Path) -> None:
+    plugin = new_pane(call, work)
+    folds, manifest = plugin / "folds.py", plugin / "plugin.toml"
+    folds.write_text(
+        folds.read_text() + "\n@pane(Calls)\ndef silent(calls):\n    return ()\n"
+        "\n@pane(Calls)\ndef broken(calls):\n    return calls.x\n\n@pane(Calls)\ndef unlisted(calls): ...\n"
+    )
+    manifest.write_text(manifest.read_text().replace('["spending"]', '["spending", "silent", "broken"]'))
+    assert try_panes(plugin) == (
+        ["The pane broken: AttributeError: 'int' object has no attribute 'x' (folds.py:27)"],
+        [
+            "The pane unlisted is not shown: add it to `panes` in plugin.toml.",
+            "The pane silent shows nothing of a log with every kind of event.",
+        ],
+    )
 
 
 def test_a_broken_plugin_is_told_by_check_and_doctor(call: Call, work: Path) -> None:

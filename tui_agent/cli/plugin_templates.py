@@ -1,0 +1,97 @@
+"""The files of a new plugin, by what it adds. Invariant: each of them passes `plugins check` as it is."""
+
+from typing import Final
+
+_MANIFEST: Final = """\
+name = "{name}"
+version = "0.1.0"
+api = 1
+description = "{description}"
+"""
+_CONFTEST: Final = 'pytest_plugins = ["tui_agent.testing"]\n'
+
+_TOOL: Final = '''\
+"""Counts words: a plugin to start from. Replace the function with your own."""
+
+from pathlib import Path
+
+from tui_agent.plugin_api import ToolContext, tool
+
+
+@tool(reads="path")
+async def {name}(ctx: ToolContext, path: Path) -> str:
+    """Count the words of a text file."""
+    file = await ctx.env.read(str(path))
+    return f"{{len(file.text.split())}} words"
+'''
+_TOOL_TEST: Final = """\
+def test_it_counts_words(plugin_session):
+    (plugin_session.workspace / "a.txt").write_text("two words")
+    result = plugin_session.call("{name}", path="a.txt")
+    assert (result.status, result.text) == ("ok", "2 words")
+"""
+
+_COMMAND: Final = '''\
+"""Adds the command /{name}: a plugin to start from. Replace the function with your own."""
+
+from tui_agent.plugin_api import SessionStateView, command
+
+
+@command("/{name}", arguments="[DAY]")
+async def {name}(text: str, state: SessionStateView) -> str:
+    """Report on what was done."""
+    return f"Summarise what was done {{text or 'today'}} in this repository, in five lines."
+'''
+_COMMAND_TEST: Final = """\
+def test_it_asks_for_a_report(plugin_session):
+    events = plugin_session.run([{{"text": "Nothing yet."}}], "/{name} on Monday")
+    (message,) = [event for event in events if event.kind == "user.message"]
+    assert message.text.startswith("Summarise what was done on Monday")
+"""
+
+_PANE: Final = '''\
+"""The pane {name}: counts the tool calls. Replace the fold and the function with your own."""
+
+from tui_agent.plugin_api import Envelope, pane
+
+
+class Calls:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def apply(self, event: Envelope) -> None:
+        self.calls += event.payload.kind == "tool.called"
+
+    def view(self) -> int:
+        return self.calls
+
+
+@pane(Calls)
+def {name}(calls: int) -> str:
+    return f"{{calls}} tool calls"
+'''
+_PANE_TEST: Final = """\
+def test_it_counts_the_tool_calls(plugin_session):
+    plugin_session.call("list_directory", path=".")
+    assert plugin_session.pane("{name}") == ["  1 tool calls"]
+"""
+
+_KINDS: Final = {
+    "tool": ("Counts the words of a file.", "__init__.py", _TOOL, _TOOL_TEST),
+    "command": ("Asks for a report.", "__init__.py", _COMMAND, _COMMAND_TEST),
+    "pane": ("Counts the tool calls in a pane.", "folds.py", _PANE, _PANE_TEST),
+}
+KINDS: Final = tuple(_KINDS)
+"""What a new plugin can add."""
+
+
+def plugin_files(name: str, kind: str) -> dict[str, str]:
+    """Return the files of a new plugin, by their names in its folder."""
+    description, module, code, test = _KINDS[kind]
+    manifest = _MANIFEST.format(name=name, description=description)
+    return {
+        "plugin.toml": manifest + (f'panes = ["{name}"]\n' if kind == "pane" else ""),
+        module: code.format(name=name),
+        "tests/conftest.py": _CONFTEST,
+        f"tests/test_{name}.py": test.format(name=name),
+    }
