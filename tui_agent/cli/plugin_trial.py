@@ -22,7 +22,7 @@ from tui_agent.plugin_host.discover import FOLDS, FoundPlugin, plugin_at
 from tui_agent.plugin_host.modules import unload_modules
 from tui_agent.plugin_host.offers import OfferedTool
 from tui_agent.plugin_host.pane_client import PaneClient
-from tui_agent.plugin_host.pane_folds import FoldCursor, draw_pane, load_panes
+from tui_agent.plugin_host.pane_folds import FoldCursor, FoldWatch, draw_pane, load_panes
 from tui_agent.plugin_host.pane_messages import BLOCKS, PaneAnswer, PaneFault, PaneRequest
 from tui_agent.plugin_host.sample_arguments import sample_arguments
 from tui_agent.protocol.display import DisplayBlock
@@ -126,7 +126,7 @@ def pane_rows(plugin: Path, name: str, log: Path, width: int) -> list[str]:
         pane = load_panes(found.name, plugin).get(name)
         if pane is None or name not in found.panes:
             raise PluginError(f"{plugin} has no pane {name!r} in plugin.toml and {FOLDS}.")
-        cursor = FoldCursor(pane.fold, plugin, log, lambda seq: None)
+        cursor = FoldCursor(pane.fold, plugin, log, FoldWatch())
         cursor.move_to(sys.maxsize)
         return draw_rows(BLOCKS.validate_json(draw_pane(pane, cursor.fold, plugin)), width)
     finally:

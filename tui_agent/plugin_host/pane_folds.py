@@ -30,7 +30,7 @@ EVENTS_PER_COPY: Final = 1_000
 """Number of events between two copies of a fold, from which it continues when it goes back."""
 MAX_COPIES: Final = 64
 MAX_COPY_S: Final = 0.05
-"""A fold that takes longer to copy, or that cannot be copied, is not copied again."""
+"""A fold that takes more processor time to copy, or that cannot be copied, is not copied again."""
 
 
 @contextmanager
@@ -67,22 +67,29 @@ def draw_pane(pane: FunctionPane, fold: Fold, folder: Path) -> bytes:
     return encoded
 
 
-class FoldCursor:
-    """A plugin's fold at any event of the log in the folder `log`; it gets the events of that event's branch.
+class FoldWatch:
+    """Watches a fold at work. This one does nothing."""
 
-    `tick` is called with the number of each event before it is applied.
-    """
+    def before_reading(self) -> None:
+        """The log is going to be searched, without the plugin."""
+
+    def before_event(self, seq: int) -> None:
+        """The plugin's fold is going to get the event `seq`."""
+
+
+class FoldCursor:
+    """A plugin's fold at any event of the log in the folder `log`; it gets the events of that event's branch."""
 
     def __init__(
         self,
         make: Callable[[], Fold],
         folder: Path,
         log: Path,
-        tick: Callable[[int], object],
+        watch: FoldWatch,
         *,
         events_per_copy: int = EVENTS_PER_COPY,
     ) -> None:
-        self._make, self._folder, self._log, self._tick = make, folder, log, tick
+        self._make, self._folder, self._log, self._watch = make, folder, log, watch
         self._copies: list[tuple[int, Fold]] = []
         self._first_interval = self._interval = events_per_copy
         self._since_copy = 0
@@ -103,9 +110,8 @@ class FoldCursor:
         elif not 0 <= self.seq <= seq:
             self._begin_again(seq)
             return
-        for record in iterate_records(self._log, self.seq):
-            if record.seq > seq:
-                break
+        self._watch.before_reading()
+        for record in iterate_records(self._log, self.seq, last=seq):
             if isinstance(record, Envelope) and isinstance(record.payload, SessionHeadMoved):
                 self._begin_again(seq)  # an undo or redo: the branch is another one from here on
                 break
@@ -117,15 +123,17 @@ class FoldCursor:
         self.seq = -1
         with plugin_errors_named(self._folder):
             self.fold = self._make()
+        self._watch.before_reading()
         branches = Branches()
         for mark in read_marks(self._log):
             if mark.seq <= seq and isinstance(mark, Envelope):
                 branches.apply(mark)
-        for record in iterate_records(self._log, stretches=stretches(branches.view().moves, seq)):
+        branch = stretches(branches.view().moves, seq)
+        for record in iterate_records(self._log, stretches=branch, last=seq):
             self._apply(record)
 
     def _apply(self, record: Record) -> None:
-        self._tick(record.seq)
+        self._watch.before_event(record.seq)
         if isinstance(record, Envelope) and not isinstance(record.payload, ModelDelta):
             try:
                 with plugin_errors_named(self._folder, f"at event {record.seq}, {record.payload.kind}"):
@@ -140,13 +148,13 @@ class FoldCursor:
 
     def _keep_copy(self) -> None:
         self._since_copy = 0
-        start = time.monotonic()
+        start = time.thread_time()
         try:
             with plugin_errors_named(self._folder):
                 self._copies.append((self.seq, copy.deepcopy(self.fold)))
         except PluginError:  # not every object can be copied
-            start = 0.0
-        if time.monotonic() - start > MAX_COPY_S:
+            start = -1.0
+        if time.thread_time() - start > MAX_COPY_S:
             self._interval = sys.maxsize
         elif len(self._copies) > MAX_COPIES:
             self._copies, self._interval = self._copies[1::2], 2 * self._interval

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_functions import Fold, FunctionPane
-from tui_agent.plugin_host.pane_folds import FoldCursor, draw_pane, load_panes
+from tui_agent.plugin_host.pane_folds import FoldCursor, FoldWatch, draw_pane, load_panes
 from tui_agent.plugin_host.pane_messages import (
     PaneFault,
     PaneProgress,
@@ -43,7 +43,7 @@ class Deadline:
         faulthandler.cancel_dump_traceback_later()
 
 
-class PaneServer:
+class PaneServer(FoldWatch):
     """Answers requests for panes; each fold is kept for the next request. `send` writes a line to the app."""
 
     def __init__(self, send: Callable[[bytes], object], deadline: Deadline) -> None:
@@ -83,15 +83,20 @@ class PaneServer:
         key = request.folder, pane.fold
         cursor = self._cursors.get(key)
         if cursor is None:
-            cursor = self._cursors[key] = FoldCursor(pane.fold, folder, Path(request.log), self._tick)
+            cursor = self._cursors[key] = FoldCursor(pane.fold, folder, Path(request.log), self)
         self._begin_slice()
         cursor.move_to(request.seq)
         self._deadline.set()
         return cursor.seq, draw_pane(pane, cursor.fold, folder)
 
-    def _tick(self, seq: int) -> None:
+    def before_reading(self) -> None:
+        self._deadline.clear()
+        self._slice_ends = 0.0
+
+    def before_event(self, seq: int) -> None:
         if time.monotonic() >= self._slice_ends:
-            self._send(PaneProgress(seq=seq).model_dump_json().encode() + b"\n")
+            if self._slice_ends:
+                self._send(PaneProgress(seq=seq).model_dump_json().encode() + b"\n")
             self._begin_slice()
 
     def _begin_slice(self) -> None:

@@ -24,6 +24,7 @@ from tui_agent.store.log_scan import (
     RecordFilter,
     filter_lines,
     filter_records,
+    find_end_offset,
     find_ended_requests,
     read_records_from,
 )
@@ -87,15 +88,18 @@ def iterate_records(
     *,
     current_branch_only: bool = False,
     stretches: Sequence[Stretch] | None = None,
+    last: int | None = None,
 ) -> Iterator[Record]:
     """Yield the records with `seq` > `after`, without the streamed pieces of finished answers.
 
     `current_branch_only` yields only records of the current branch. `stretches` yields only those of another branch,
-    given as ranges of event numbers. Records appended during the iteration may be included. Raises `SessionNotFound`.
+    given as ranges of event numbers. `last` is the last event of the session's own log to read. Records appended
+    during the iteration may be included. Raises `SessionNotFound`.
     """
-    return _iterate(
-        folder, _log_size(folder), after, skip_deltas=True, branch=current_branch_only, on=stretches
-    )
+    size = _log_size(folder)
+    if last is not None:
+        size = min(size, find_end_offset(folder / EVENTS_FILE, last))
+    return _iterate(folder, size, after, skip_deltas=True, branch=current_branch_only, on=stretches)
 
 
 def read_marks(folder: Path) -> list[Record]:

@@ -10,7 +10,7 @@ from tests.tui.app.driving import GOLDEN, golden
 from tui_agent.errors import PluginError
 from tui_agent.folds.base import current_branch
 from tui_agent.plugin_host.modules import unload_modules
-from tui_agent.plugin_host.pane_folds import FoldCursor, draw_pane, load_panes
+from tui_agent.plugin_host.pane_folds import FoldCursor, FoldWatch, draw_pane, load_panes
 from tui_agent.protocol.envelope import Envelope
 
 FOLDS = """
@@ -67,7 +67,7 @@ def test_a_fold_is_right_at_every_event_whichever_way_led_there(
 ) -> None:
     folder, log = plugin(FOLDS), log_of("every_kind", tmp_path)
     fold = load_panes("count", folder)["seen"].fold
-    cursor = FoldCursor(fold, folder, log, lambda seq: None, events_per_copy=1)
+    cursor = FoldCursor(fold, folder, log, FoldWatch(), events_per_copy=1)
     last = golden("every_kind")[-1].seq
     for seq in (*range(last + 1), *range(last, -1, -5), last, 3, 40, 41, last - 1):
         cursor.move_to(seq)
@@ -81,8 +81,13 @@ def test_going_back_applies_only_the_events_since_a_copy(
 ) -> None:
     folder, log = plugin(FOLDS), log_of("night_shift", tmp_path)
     applied: list[int] = []
+
+    class Watch(FoldWatch):
+        def before_event(self, seq: int) -> None:
+            applied.append(seq)
+
     fold = load_panes("count", folder)["seen"].fold
-    cursor = FoldCursor(fold, folder, log, applied.append, events_per_copy=10)
+    cursor = FoldCursor(fold, folder, log, Watch(), events_per_copy=10)
     cursor.move_to(196)
     applied.clear()
     cursor.move_to(158)
@@ -93,7 +98,7 @@ def test_a_fold_that_cannot_be_copied_begins_again(plugin: Callable[[str], Path]
     folds = FOLDS.replace("self.seen = []", "self.seen = []; self.never = (n for n in ())")
     folder, log = plugin(folds), log_of("night_shift", tmp_path)
     fold = load_panes("count", folder)["seen"].fold
-    cursor = FoldCursor(fold, folder, log, lambda seq: None, events_per_copy=10)
+    cursor = FoldCursor(fold, folder, log, FoldWatch(), events_per_copy=10)
     cursor.move_to(196)
     cursor.move_to(60)
     assert cursor.fold.view() == branch_at("night_shift", 60)
@@ -104,7 +109,7 @@ def test_an_error_names_the_line_and_the_event_and_ends_before_it(
 ) -> None:
     folds = FOLDS.replace("self.seen.append(event.seq)", "self.seen.append(1 // (event.seq - 5))")
     folder, log = plugin(folds), log_of("night_shift", tmp_path)
-    cursor = FoldCursor(load_panes("count", folder)["seen"].fold, folder, log, lambda seq: None)
+    cursor = FoldCursor(load_panes("count", folder)["seen"].fold, folder, log, FoldWatch())
     for seq in (5, 100):
         with pytest.raises(PluginError, match=r"ZeroDivisionError: .* \(folds.py:8, at event 5, "):
             cursor.move_to(seq)
