@@ -5,10 +5,11 @@ project's (if trusted), then the user's, then the built-in one.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.config.front_matter import split_front_matter
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project_files import ProjectFiles
 from tui_agent.config.small_files import read_small
@@ -24,7 +25,6 @@ FIELDS = ("name", "description", "tools", "model", "max_iterations", "read_only"
 MAX_PROMPT_CHARS = 40_000
 MAX_DESCRIPTION_CHARS = 300
 MAX_ITERATIONS = 500
-_FENCE = "---"
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -84,11 +84,13 @@ def _read_roles(files: Iterator[tuple[str, str]], faults: list[AgentFault]) -> d
 
 def parse_agent(source: str, text: str) -> Role:
     """Parse one agent file. Raises `ConfigError` with the error but without the file's name."""
-    fields, body = _split_front_matter(text)
+    fields, body, fault = split_front_matter(text)
+    if fault:
+        raise ConfigError(fault)
     unknown = sorted(set(fields) - set(FIELDS))
     if unknown:
         raise ConfigError(f"unknown field {unknown[0]!r} (allowed: {', '.join(FIELDS)})")
-    name = str(fields.get("name") or Path(source).stem)
+    name = fields.get("name") or Path(source).stem
     if not NAME.fullmatch(name):
         raise ConfigError(f"{name!r} is not a valid name: use at most 32 lower-case letters, digits, - and _")
     if name in RESERVED:
@@ -97,17 +99,17 @@ def parse_agent(source: str, text: str) -> Role:
         raise ConfigError("it has no instructions: write them below the second `---`")
     if len(body) > MAX_PROMPT_CHARS:
         raise ConfigError(f"its instructions are longer than {MAX_PROMPT_CHARS:,} characters")
-    description = " ".join(str(fields.get("description", "")).split())
-    model = str(fields.get("model", ""))
+    description = " ".join(fields.get("description", "").split())
+    model = fields.get("model", "")
     iterations = _parse_iterations(fields.get("max_iterations"))
-    read_only = _parse_flag(str(fields.get("read_only", "no")))
+    read_only = _parse_flag(fields.get("read_only", "no"))
     if not description:
         raise ConfigError("it has no `description`: say in one line what the agent is for")
     return Role(
         name=name,
         prompt=body,
         description=description[:MAX_DESCRIPTION_CHARS],
-        tools=_parse_tools(fields.get("tools")),
+        tools=_parse_tools(fields.get("tools", "")),
         model="" if model == "inherit" else model,
         max_iterations=iterations,
         read_only=read_only,
@@ -154,59 +156,17 @@ def _strip_file_name(name: str, error: ConfigError) -> str:
     return f"it {rest}".rstrip(".") if separator and (not head or head.endswith("/")) else error.message
 
 
-def _split_front_matter(text: str) -> tuple[dict[str, str | list[str]], str]:
-    lines = text.splitlines()
-    if not lines:
-        raise ConfigError("it is empty")
-    if lines[0].strip() != _FENCE:
-        raise ConfigError(
-            "it has no fields: begin it with a line `---`, a `description: …` and another `---`"
-        )
-    end = next((number for number, line in enumerate(lines[1:], 1) if line.strip() == _FENCE), None)
-    if end is None:
-        raise ConfigError("the line `---` after the fields is missing")
-    return _parse_fields(lines[1:end]), "\n".join(lines[end + 1 :]).strip()
-
-
-def _parse_fields(lines: Sequence[str]) -> dict[str, str | list[str]]:
-    """Parse the small subset of YAML that agent files use: scalars, lists, continuation lines."""
-    fields: dict[str, str | list[str]] = {}
-    key = ""
-    for number, line in enumerate(lines, 2):
-        content = line.strip()
-        if not content or content.startswith("#"):
-            continue
-        current = fields.get(key)
-        if content.startswith("- ") and key and (current == "" or isinstance(current, list)):
-            fields[key] = [*(current or []), _unquote(content[2:])]
-            continue
-        if line[:1].isspace() and isinstance(current, str) and current:
-            fields[key] = f"{current} {content}"
-            continue
-        key, colon, value = (piece.strip() for piece in content.partition(":"))
-        if not colon or not key:
-            raise ConfigError(f"line {number} is not `field: value`: {content[:60]!r}")
-        fields[key] = _unquote(value)
-    return fields
-
-
-def _unquote(value: str) -> str:
-    value = value.strip()
-    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-    return value[1:-1] if quoted else value
-
-
-def _parse_tools(value: str | list[str] | None) -> tuple[str, ...] | None:
-    if value is None or value in ("", "*"):
+def _parse_tools(value: str) -> tuple[str, ...] | None:
+    if value in ("", "*"):
         return None
-    pieces = value if isinstance(value, list) else value.strip("[]").split(",")
-    return tuple(dict.fromkeys(name for piece in pieces if (name := _unquote(piece))))
+    names = (piece.strip(" \t\"'") for piece in value.strip("[]").split(","))
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
-def _parse_iterations(value: str | list[str] | None) -> int | None:
+def _parse_iterations(value: str | None) -> int | None:
     if value is None:
         return None
-    if not isinstance(value, str) or not value.isdecimal() or not 0 < int(value) <= MAX_ITERATIONS:
+    if not value.isdecimal() or not 0 < int(value) <= MAX_ITERATIONS:
         raise ConfigError(f"max_iterations must be a number from 1 to {MAX_ITERATIONS}")
     return int(value)
 

@@ -81,7 +81,7 @@ def _parse(owner: str, files: Iterator[tuple[str, str, str | ConfigError]]) -> C
             faults.append(fault)
             continue
         assert isinstance(text, str)
-        fields, body = split_front_matter(text)
+        fields, body, _ = split_front_matter(text)
         first = next(iter(body.split("\n")), "").lstrip("# ")
         offer = OfferedCommand(
             name=name,

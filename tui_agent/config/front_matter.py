@@ -1,31 +1,58 @@
-"""The fields at the start of a Markdown file, between two lines `---`."""
+"""The fields at the start of a Markdown file, between two lines `---`: a small subset of YAML."""
 
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 _KEY: Final = re.compile(r"([A-Za-z][\w-]*+)[ \t]*+:[ \t]*+(.*)")
 _QUOTED: Final = re.compile(r"""(["'])(.*)\1[ \t]*+(?:\#.*)?""", re.DOTALL)
 _BLOCKS = frozenset((">", "|", ">-", "|-", ">+", "|+"))
 
 
-def split_front_matter(text: str) -> tuple[dict[str, str], str]:
-    """Split a text into its fields and the rest. A field is a line `key: value`, continued by indented lines."""
+class FrontMatter(NamedTuple):
+    """The fields of a file by lower-case name, and the text below them; `fault` is a clause, or empty.
+
+    A file whose fields have no beginning or end has no fields, and its whole text is the body.
+    """
+
+    fields: dict[str, str]
+    body: str
+    fault: str = ""
+
+
+def split_front_matter(text: str) -> FrontMatter:
+    """Split a text into its fields and the rest.
+
+    A field is a line `key: value`, continued by indented lines. The items of a list (`- item`) are joined by commas.
+    """
     lines = text.splitlines()
     if not lines or lines[0].strip() != "---":
-        return {}, text
+        fault = "it has no fields: begin it with a line `---`, a `description: …` and another `---`"
+        return FrontMatter({}, text, fault if lines else "it is empty")
     end = next((index for index, line in enumerate(lines[1:], start=1) if line.strip() in ("---", "...")), 0)
     if not end:
-        return {}, text
-    values: dict[str, str] = {}
-    key = ""
-    for line in lines[1:end]:
-        match = _KEY.fullmatch(line)
+        return FrontMatter({}, text, "the line `---` after the fields is missing")
+    fields, fault = _parse_fields(lines[1:end])
+    return FrontMatter(fields, "\n".join(lines[end + 1 :]).strip(), fault)
+
+
+def _parse_fields(lines: Sequence[str]) -> tuple[dict[str, str], str]:
+    fields: dict[str, str] = {}
+    key = fault = ""
+    lists: set[str] = set()
+    for number, line in enumerate(lines, start=2):
+        match, content = _KEY.fullmatch(line), line.strip()
         if match is not None:
             key = match[1].lower()
-            values[key] = _parse_value(match[2])
+            fields[key] = _parse_value(match[2])
+        elif key and content.startswith("- ") and (key in lists or not fields[key]):
+            lists.add(key)
+            fields[key] = ", ".join(filter(None, (fields[key], _parse_value(content[2:]))))
         elif key and line[:1] in (" ", "\t"):
-            values[key] = f"{values[key]} {line.strip()}".strip()
-    return values, "\n".join(lines[end + 1 :]).strip()
+            fields[key] = f"{fields[key]} {content}".strip()
+        elif content and not content.startswith("#"):
+            fault = fault or f"line {number} is not `field: value`: {content[:60]!r}"
+    return fields, fault
 
 
 def _parse_value(value: str) -> str:

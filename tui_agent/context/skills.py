@@ -193,7 +193,7 @@ def _parse_skill(
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return _broken(folder_name, origin, path, f"{GUIDE} is not UTF-8 text")
-    head, body = split_front_matter(text)
+    head, body, _ = split_front_matter(text)
     name = head.get("name", folder_name)
     if not head:
         has_start = text.lstrip().startswith("---")
