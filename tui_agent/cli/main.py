@@ -40,6 +40,7 @@ VERBS: dict[str, Verb] = {
     "demo": Verb("tui_agent.cli.run.demo", "watch a built-in scenario, offline"),
     "sessions": Verb("tui_agent.cli.sessions.command", "list, show and manage recorded sessions"),
     "trace": Verb("tui_agent.cli.trace", "show a session's figures: events, tools, files, tokens, cost"),
+    "query": Verb("tui_agent.cli.query", "query all sessions with SQL"),
     "checkout-part": Verb(
         "tui_agent.cli.checkout_part",
         "write the workspace's files after a given part of a session to a folder",

@@ -1,0 +1,116 @@
+"""Query all recorded sessions with SQL: sessions, events, parts and costs. Nothing is ever changed."""
+
+import argparse
+import csv
+import sys
+
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import GROUPS
+from tui_agent.cli.output import (
+    escape_control,
+    say,
+    say_json_lines,
+    shorten,
+    table,
+    terminal_width,
+    warn,
+)
+from tui_agent.export.session_database import DatabaseBusy, QueryResult, SessionDatabase
+from tui_agent.export.session_tables import TABLES
+from tui_agent.store.session_store import SessionStore
+
+EXAMPLES = """\
+examples:
+  tui-agent query "SELECT model, sum(cost_usd) FROM costs GROUP BY model"
+  tui-agent query "SELECT tool, count(*) FROM parts WHERE status = 'failed' GROUP BY tool" --format csv
+  tui-agent query "SELECT payload->>'$.reason' AS reason, count(*) FROM events WHERE kind = 'turn.finished' GROUP BY 1"
+  tui-agent query                                    list the tables and their columns
+
+It needs tui-agent[parquet]. The dialect is DuckDB's; times are in UTC.
+"""
+MIN_CELL = 16
+MIN_PROGRESS = 100
+"""Minimum number of sessions to be read for which the progress is shown."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments for the statement and the output format to the parser."""
+    parser.add_argument("sql", metavar="SQL", nargs="?", help="one SELECT statement")
+    parser.add_argument(
+        "--format", choices=("table", "json", "csv"), default="table", help="output format (default: table)"
+    )
+    GROUPS["folders"](parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Bring the database of sessions up to date, run the statement and print its rows."""
+    if arguments.sql is None:
+        table(((name, ", ".join(columns)) for name, columns in TABLES.items()), ("table", "columns"))
+        return 0
+    result = query_sessions(load_context(arguments).store, arguments.sql)
+    if arguments.format == "json":
+        say_json_lines(dict(zip(result.columns, row, strict=True)) for row in result.rows)
+    elif arguments.format == "csv":
+        rows = csv.writer(sys.stdout, lineterminator="\n")
+        rows.writerow(result.columns)
+        rows.writerows(tuple(_csv_cell(value) for value in row) for row in result.rows)
+    else:
+        _print_table(result)
+    return 0
+
+
+def query_sessions(store: SessionStore, sql: str) -> QueryResult:
+    """Return the rows of a statement over all sessions, with their newest events.
+
+    If another query uses the database, the newest events may be missing; a warning says so.
+    """
+    database = SessionDatabase(store.root)
+    states = store.log_states()
+    if not states:
+        store.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        database.refresh(states, _show_progress)
+    except DatabaseBusy:
+        warn("Another query is running, so the newest events may be missing.")
+    return database.query(sql)
+
+
+def _show_progress(done: int, total: int) -> None:
+    if total >= MIN_PROGRESS and sys.stderr.isatty() and done < total:
+        say(f"Reading sessions: {done} of {total} …", file=sys.stderr)
+
+
+def _print_table(result: QueryResult) -> None:
+    cells = [[_table_cell(value) for value in row] for row in result.rows]
+    widths = _fit_widths([max(map(len, column)) for column in zip(result.columns, *cells, strict=True)])
+    table(
+        [[shorten(cell, width) for cell, width in zip(row, widths, strict=True)] for row in cells],
+        [shorten(column, width) for column, width in zip(result.columns, widths, strict=True)],
+    )
+    if not result.rows:
+        say("No rows.", file=sys.stderr)
+
+
+def _fit_widths(widths: list[int]) -> list[int]:
+    """Return the widths of columns for this terminal: the widest ones are reduced, but not below `MIN_CELL`."""
+    room, fitted = terminal_width() - 2 * (len(widths) - 1), list(widths)
+    for left, column in zip(
+        range(len(widths), 0, -1), sorted(range(len(widths)), key=widths.__getitem__), strict=True
+    ):
+        fitted[column] = min(widths[column], max(MIN_CELL, room // left))
+        room -= fitted[column]
+    return fitted
+
+
+def _table_cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:.6g}"
+        case _:
+            return " ".join(str(value).split())
+
+
+def _csv_cell(value: object) -> object:
+    return escape_control(value, lines=True) if isinstance(value, str) and sys.stdout.isatty() else value
