@@ -69,3 +69,21 @@ async def test_a_closed_follower_stops_waiting(tmp_path: Path) -> None:
         await anyio.lowlevel.checkpoint()
         follower.close()
     log.close()
+
+
+async def test_what_is_stored_while_the_history_is_read_is_not_skipped(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    for number in range(5):
+        log.append(said(str(number)))
+    pipe = Pipe(log.folder, 5)
+    follower = RemoteFollower(pipe, -1)
+    seen = [record.seq for record in await follower.next_batch()]
+    for number in range(5, 8):
+        log.append(said(str(number)))  # by the engine, before it has opened the session
+    pipe.first_seq_in_memory = 8
+    pipe.records.append(log.append(said("8")))
+    pipe.is_closed = True
+    while batch := await follower.next_batch():
+        seen += [record.seq for record in batch]
+    assert seen == list(range(9))
+    log.close()

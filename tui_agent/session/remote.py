@@ -86,6 +86,7 @@ class RemoteFollower:
         if not batch:
             self.cursor = max(self.cursor, self._until - 1)
             self._history = None
+            return await self._read_history(folder)  # the engine may have stored more meanwhile
         return batch
 
     def close(self) -> None:
