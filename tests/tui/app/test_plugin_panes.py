@@ -11,6 +11,7 @@ from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.events.plugin import PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.tui.controller.session_controller import SessionController
+from tui_agent.tui.modals.viewer import Viewer
 
 
 class FakeSource:
@@ -89,7 +90,9 @@ async def test_a_page_shows_a_pane_on_both_sizes_and_follows() -> None:
             assert "Tests" in driven.rows()[1] and "plugin mine" in driven.rows()[1]
             driven.session.feed(UserMessageReceived(text="And now?"))
             await driven.until(lambda: "tests at 198" in driven.text())
-            await driven.press("escape")
+            await driven.press("f1")
+            assert isinstance(driven.app.screen, Viewer) and "scroll down one line" in driven.text()
+            await driven.press("escape", "escape")
             assert "tests at" not in driven.text()
 
 

@@ -42,6 +42,7 @@ class PluginPaneScreen(FullScreen):
         "view_close": "leave",
         "pane_side": "toggle_side",
         "sheet_page": "scroll_page",
+        "help": "open_help",
     }
     scope: ClassVar[Scope] = "pane"
 
@@ -99,6 +100,11 @@ class PluginPaneScreen(FullScreen):
         if state is not None and width:
             rows = pane_rows(state, draw_blocks, self.looks_of(), width - 1, "s0")
             self.lines.set_rows(rows, pen.style())
+
+    def open_help(self) -> None:
+        """Show the keys of the page."""
+        actions = [action for action in self.key_map.actions if action.scope in ("viewer", self.scope)]
+        self.show_keys_of(pane_title(self.pane_name), actions)
 
     # -- actions ---------------------------------------------------------------------------------------------------
 

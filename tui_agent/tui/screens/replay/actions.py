@@ -138,6 +138,8 @@ class ReplayActions(MomentScreen):
 
     def show_pane(self, name: str = "") -> None:
         """Show a plugin's pane at the shown event; without a name, the only one or a list."""
+        if not self.ready:
+            return
         panes = self.plugin_panes.panes
         if not name and len(panes) == 1:
             name = next(iter(panes))
