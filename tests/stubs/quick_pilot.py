@@ -11,13 +11,14 @@ import itertools
 import unicodedata
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 from unittest.mock import patch
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import Logger
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual._styles_cache import StylesCache
@@ -28,7 +29,10 @@ from textual.css.stylesheet import Stylesheet
 from textual.events import Key
 from textual.geometry import Size
 from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
+from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.pilot import Pilot
+from textual.reactive import Reactive
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import Screen
 from textual.strip import Strip
@@ -143,6 +147,81 @@ def _tint(style: Style | None, color: Color) -> Style | None:
 _TINT_SEGMENTS = BackgroundScreen.process_segments
 
 
+def _dispatch_methods(pump: MessagePump, method_name: str, message: Message) -> Iterable[tuple[type, Any]]:
+    """Replace `MessagePump._get_dispatch_methods`: look through the classes once for each kind of message, not for each
+    message. Handlers that depend on a selector are left to Textual."""
+    key = (pump.__class__, method_name, message.__class__)
+    if key not in _HANDLERS:
+        _HANDLERS[key] = _find_handlers(*key)
+    handlers = _HANDLERS[key]
+    if handlers is None:
+        yield from _GET_DISPATCH_METHODS(pump, method_name, message)
+        return
+    for cls, method in handlers:
+        if message._no_default_action:
+            break
+        yield cls, method.__get__(pump, cls)
+
+
+def _find_handlers(
+    pump_class: type[MessagePump], method_name: str, message_class: type[Message]
+) -> list[tuple[type, Any]] | None:
+    """Return the handlers of these messages in the order of Textual; None if one of them depends on a selector."""
+    found: list[tuple[type, Any]] = []
+    dispatched: set[object] = set()
+    for cls in pump_class.__mro__:
+        decorated = cls.__dict__.get("_decorated_handlers") or {}
+        for base in message_class.__mro__:
+            for method, selectors in decorated.get(base, ()):
+                if selectors:
+                    return None
+                if method not in dispatched:
+                    dispatched.add(method)
+                    found.append((cls, method))
+        named = cls.__dict__.get(f"_{method_name}") or cls.__dict__.get(method_name)
+        if named is not None and not getattr(named, "_textual_on", None):
+            found.append((cls, named))
+    return found
+
+
+_HANDLERS: dict[tuple[type[MessagePump], str, type[Message]], list[tuple[type, Any]] | None] = {}
+_GET_DISPATCH_METHODS = MessagePump._get_dispatch_methods
+
+
+def _get_reactive(reactive: Reactive[Any], node: Any, node_type: type) -> Any:
+    """Replace `Reactive.__get__`: return a value that is there and is not computed with one look instead of five."""
+    try:
+        value = node.__dict__[reactive.internal_name]
+        computed = _COMPUTED[node_type, reactive.compute_name]
+    except (AttributeError, KeyError):
+        if node is not None:
+            _COMPUTED[node_type, reactive.compute_name] = hasattr(node_type, reactive.compute_name)
+        return _GET_REACTIVE(reactive, node, node_type)
+    return _GET_REACTIVE(reactive, node, node_type) if computed else value
+
+
+_COMPUTED: dict[tuple[type, str], bool] = {}
+_GET_REACTIVE = Reactive.__get__
+
+
+def _prevent(pump: MessagePump, *message_types: type[Message]) -> AbstractContextManager[None]:
+    """Replace `MessagePump.prevent`: start no generator if nothing is to be prevented, which is nearly always so."""
+    return _PREVENT(pump, *message_types) if message_types else _NOTHING_PREVENTED
+
+
+_NOTHING_PREVENTED = nullcontext()
+_PREVENT = MessagePump.prevent
+
+
+def _log_nothing(logger: Logger, *args: object, **options: object) -> None:
+    """Replace `Logger.__call__`: no console listens to the log of an app without a terminal."""
+
+
+def _same_logger(logger: Logger, *verbose: bool) -> Logger:
+    """Replace `Logger.event` and `Logger.verbosity`, which make two loggers for each message."""
+    return logger
+
+
 @asynccontextmanager
 async def piloted(
     app: App[ResultT], size: tuple[int, int] = (80, 24), *, paint: bool = False
@@ -158,6 +237,12 @@ async def piloted(
             patch.object(gc, "freeze"),
             patch.object(BackgroundScreen, "process_segments", staticmethod(_tint_segments)),
             patch.object(Stylesheet, "_parse_rules", _parse_once),
+            patch.object(MessagePump, "_get_dispatch_methods", _dispatch_methods),
+            patch.object(MessagePump, "prevent", _prevent),
+            patch.object(Reactive, "__get__", _get_reactive),
+            patch.object(Logger, "__call__", _log_nothing),
+            patch.object(Logger, "event", property(_same_logger)),
+            patch.object(Logger, "verbosity", _same_logger),
             patch.object(Compositor, "render_update", painting),
             patch.object(Compositor, "render_strips", _render_over(app)),
         ):

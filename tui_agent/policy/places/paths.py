@@ -44,8 +44,18 @@ class Place:
 
 def place(path: str, facts: PolicyFacts) -> Place:
     """Return the place of a path. A path that is not in `facts.resolved` is taken literally."""
-    workspace = _normal(facts.workspace)
-    real = facts.resolved.get(path)
+    return _find_place(path, facts.resolved.get(path), facts.workspace)
+
+
+def lexical_place(path: str, workspace: str) -> Place:
+    """Return the place of a path in or outside the workspace, without following links."""
+    return _find_place(path, None, workspace)
+
+
+# One decision asks for the same few places again and again.
+@lru_cache(maxsize=1024)
+def _find_place(path: str, real: str | None, workspace: str) -> Place:
+    workspace = posixpath.normpath(workspace)
     if real is None:
         real = path if path.startswith(("/", "~")) else posixpath.join(workspace, path)
     absolute = _from_home(real) if real.startswith("~") else posixpath.normpath(real)
@@ -67,15 +77,6 @@ def _from_home(path: str) -> str:
     return home if below == "." else f"{home}/{below.lstrip('/')}"
 
 
-_normal = lru_cache(maxsize=16)(posixpath.normpath)
-
-
-@lru_cache(maxsize=1024)
-def lexical_place(path: str, workspace: str) -> Place:
-    """Return the place of a path in or outside the workspace, without following links."""
-    return place(path, PolicyFacts(workspace, "ask"))
-
-
 class Guards:
     """The guards that protect files, which no profile lifts.
 
@@ -88,10 +89,7 @@ class Guards:
 
     def is_secret(self, at: Place, *, pattern: bool = False) -> bool:
         """Return True if a path names a secret file or, with `pattern`, is a pattern made to find one."""
-        paths = spellings(at.absolute)
-        if pattern or not _adds_nothing(at):
-            paths |= spellings(at.given)
-        return any(self._is_secret_path(path, pattern, outside=not at.inside) for path in paths)
+        return _is_secret(at, pattern)
 
     def find_write_guard(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
         """Return the kind of guard against writing a file ("secret", "protected" or "system"), or "".
@@ -149,22 +147,6 @@ class Guards:
             return True
         return whole.relative == "" or _lies_below(root, whole.absolute) or whole.absolute in self._data.ruin
 
-    def _is_secret_path(self, path: str, pattern: bool, *, outside: bool) -> bool:
-        data = self._data
-        parts = [part for part in path.split("/") if part]
-        name = parts[-1] if parts else ""
-        if f"{path}/".startswith(data.secret_roots):
-            return True
-        names = (name, *_original_names(name))
-        found = (
-            any(data.secret.names.matches(path.removesuffix(name) + each) for each in names)
-            or data.secret.lies_in(path)
-            or (parts[:1] == ["proc"] and name in data.process_files)
-            or (outside and data.secret_outside.matches(path))
-            or (pattern and data.sought.is_sought_by(parts))
-        )
-        return found and not any(map(data.secret_except.matches, names))
-
     def _is_system(self, at: Place, facts: PolicyFacts) -> bool:
         folder = f"{at.absolute}/"
         if folder.startswith(self._data.temporary) or not folder.startswith(self._data.system):
@@ -173,6 +155,31 @@ class Guards:
             _lies_below(at.absolute, root) and not (at.inside and _lies_below(facts.workspace, root))
             for root in self._data.roots
         )
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(at: Place, pattern: bool) -> bool:
+    paths = spellings(at.absolute)
+    if pattern or not _adds_nothing(at):
+        paths |= spellings(at.given)
+    return any(_is_secret_path(path, pattern, outside=not at.inside) for path in paths)
+
+
+def _is_secret_path(path: str, pattern: bool, *, outside: bool) -> bool:
+    data = _places()
+    parts = [part for part in path.split("/") if part]
+    name = parts[-1] if parts else ""
+    if f"{path}/".startswith(data.secret_roots):
+        return True
+    names = (name, *_original_names(name))
+    found = (
+        any(data.secret.names.matches(path.removesuffix(name) + each) for each in names)
+        or data.secret.lies_in(path)
+        or (parts[:1] == ["proc"] and name in data.process_files)
+        or (outside and data.secret_outside.matches(path))
+        or (pattern and data.sought.is_sought_by(parts))
+    )
+    return found and not any(map(data.secret_except.matches, names))
 
 
 def _adds_nothing(at: Place) -> bool:
