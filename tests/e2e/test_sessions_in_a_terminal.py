@@ -105,11 +105,8 @@ def test_a_session_is_renamed_and_deleted_from_the_list(
         terminal.until_text("to other words")
         terminal.send("\x1b\x1b")
         terminal.until_text("2 sessions")
-        killed(terminal)
-    with start("--resume", *mock) as terminal:
-        terminal.until_text("other words")
         terminal.send("other")
-        terminal.until_text("1 of 2")
+        terminal.until(lambda screen: "1 of 2" in screen and "other words" in screen, "the new name")
         terminal.send("\x1b[B\x1b[3~")
         terminal.until_text("Delete this session?")
         terminal.press_until("y", lambda screen: "Deleted other words" in screen, "the session to go")
@@ -161,11 +158,12 @@ def test_what_is_asked_at_a_kill_is_asked_again_until_it_is_answered_and_runs_on
             count = log_of(program).count(ASKED)
             terminal.press_until("y", lambda _: log_of(program).count(ASKED) > count, "the question")
         killed(terminal)
-    assert not new.exists()
-    with start(*words, "--continue") as terminal:
-        terminal.until_text("this once")
-        assert outcome_of(program) == ("waiting", ["write new.txt"])
-        killed(terminal)
+    if whom == "app":  # the question of a killed engine has come again already, in the same app
+        assert not new.exists()
+        with start(*words, "--continue") as terminal:
+            terminal.until_text("this once")
+            assert outcome_of(program) == ("waiting", ["write new.txt"])
+            killed(terminal)
     assert not new.exists()
     with start(*words, "--continue") as terminal:
         terminal.until_text("this once")
