@@ -67,24 +67,35 @@ def visible_state(driven: Driven) -> tuple[object, ...]:
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("name", SCREENS)
 async def test_each_key_in_the_footer_belongs_to_the_screen_on_top_and_does_something(name: str) -> None:
-    hints: Sequence[KeyHint] = [KeyHint("", "", "")]
-    number = 0
-    while number < len(hints):
+    async with open_app(golden("night_shift"), size=(120, 40)) as driven:
+        hints = await press_one_hint(driven, name, 0)
+        again = name.startswith("/")  # what an answer has closed is not asked again in the same session
+        for number in range(1, len(hints)) if again else ():
+            await driven.app.close_screens()
+            driven.app.prompt.editor.put_text("")
+            await driven.settle()
+            await press_one_hint(driven, name, number)
+    for number in () if again else range(1, len(hints)):
         async with open_app(golden("night_shift"), size=(120, 40)) as driven:
-            await open_screen(driven, name)
-            top = driven.app.screen
-            assert isinstance(top, KeyScreen)
-            row = driven.rows()[-1]
-            hints = [hint for hint in footer(driven).hints if f"{hint.key} {hint.word}" in row]
-            hint = hints[number]
-            action = BY_NAME[hint.action]
-            assert action.scope in top.key_scopes() and action.name in top._key_methods
-            states = [visible_state(driven)]
-            for key in action.keys[: action.choices]:
-                await driven.press(key)
-                states.append(visible_state(driven))
-            assert any(state != states[0] for state in states) or action.name in QUIET, hint
-        number += 1
+            await press_one_hint(driven, name, number)
+
+
+async def press_one_hint(driven: Driven, name: str, number: int) -> Sequence[KeyHint]:
+    """Open a screen and press the keys of one of the hints in its footer. Return all its hints."""
+    await open_screen(driven, name)
+    top = driven.app.screen
+    assert isinstance(top, KeyScreen)
+    row = driven.rows()[-1]
+    hints = [hint for hint in footer(driven).hints if f"{hint.key} {hint.word}" in row]
+    hint = hints[number]
+    action = BY_NAME[hint.action]
+    assert action.scope in top.key_scopes() and action.name in top._key_methods
+    states = [visible_state(driven)]
+    for key in action.keys[: action.choices]:
+        await driven.press(key)
+        states.append(visible_state(driven))
+    assert any(state != states[0] for state in states) or action.name in QUIET, hint
+    return hints
 
 
 async def test_the_footer_shows_the_keys_of_the_prompt_again_when_the_sheet_is_closed() -> None:
@@ -97,17 +108,18 @@ async def test_the_footer_shows_the_keys_of_the_prompt_again_when_the_sheet_is_c
         await driven.until(lambda: driven.rows()[-1] == before)
 
 
-@pytest.mark.parametrize("name", ["/map", "/jobs", "/trace", "/tree"])
-async def test_the_footer_is_there_at_once_when_a_page_is_closed(name: str) -> None:
+async def test_the_footer_is_there_at_once_when_a_page_is_closed() -> None:
     async with open_app(golden("night_shift")) as driven:
         before = driven.rows()[-1]
-        await open_screen(driven, name)
-        driven.app.show_keys()
-        driven.app.footer.show()
-        await driven.pilot.pause()
-        assert driven.app.footer.hints == [hint for hint in driven.app.footer.keys if hint.action != "help"]
-        await driven.press("escape")
-        assert driven.rows()[-1] == before
+        for name in ("/map", "/jobs", "/trace", "/tree"):
+            await open_screen(driven, name)
+            driven.app.show_keys()
+            driven.app.footer.show()
+            await driven.pilot.pause()
+            hints = [hint for hint in driven.app.footer.keys if hint.action != "help"]
+            assert driven.app.footer.hints == hints, name
+            await driven.press("escape")
+            assert driven.rows()[-1] == before, name
 
 
 async def test_esc_in_the_view_of_a_whole_change_is_back_and_not_no() -> None:
