@@ -18,8 +18,8 @@ ARGS ?=
 run: $(RUNTIME) ## install what is needed and open the app (ARGS="…" goes to it)
 	@$(BIN)/tui-agent $(ARGS)
 
-test: $(COMPILED) ## run the unit, engine and app tests and five end-to-end ones (seven minutes)
-	@echo "Running the unit, engine and app tests and five end-to-end ones (about seven minutes on two cores)."
+test: $(COMPILED) ## run the unit, engine and app tests and eight end-to-end ones (seven minutes)
+	@echo "Running the unit, engine and app tests and eight end-to-end ones (about seven minutes on two cores)."
 	@echo "\`make test-all\` adds the slow and the other end-to-end tests."
 	@$(PYTEST) --hypothesis-profile dev -m "not soak and not slow and (not e2e or smoke)" $(ARGS)
 

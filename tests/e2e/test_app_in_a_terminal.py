@@ -50,6 +50,7 @@ PAPER = b"48;2;251;250;247"
 """The background of the theme `day`."""
 
 
+@pytest.mark.smoke
 def test_a_light_terminal_gets_the_light_theme_and_its_report_is_no_text(
     start: Start, mock: tuple[str, ...]
 ) -> None:
@@ -150,7 +151,7 @@ def test_a_killed_app_is_taken_up_with_what_was_said(
     assert "run.resumed" in kinds
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.smoke)])
 def test_a_signal_leaves_a_clean_terminal(
     start: Start, mock: tuple[str, ...], number: signal.Signals
 ) -> None:

@@ -64,6 +64,7 @@ def test_a_bash_hook_refuses_a_call(program: Program, asked: Path) -> None:
     assert Path(given["transcript_path"]).is_file()
 
 
+@pytest.mark.smoke
 def test_a_bash_hook_changes_what_is_written(program: Program, asked: Path) -> None:
     hook(program, """echo '{"updated_input": {"path": "note.txt", "content": "two"}}'""")
     run(program)

@@ -29,49 +29,46 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState, Budgets
 from tui_agent.tui.modals.diff import DiffSheet
 
+WITH_ARGUMENTS: list[tuple[str, CommandBase]] = [
+    ("/model scripted", SetModel(model="scripted")),
+    ("/reasoning low", SetEffort(effort="low")),
+    ("/agent reviewer", SetAgent(agent="reviewer")),
+    ("/policy plan", SetPolicy(policy="plan")),
+    ("/plan", SetPolicy(policy="plan")),
+    ("/model reasoning high", SetEffort(effort="high")),
+    ("/effort low", SetEffort(effort="low")),
+    ("/delegate verify the tests pass", Delegate(agent="verify", text="the tests pass")),
+    ("/accept-edits", SetPolicy(policy="accept-edits")),
+    ("/rename night shift", Rename(title="night shift")),
+    ("/run git status", RunUserShell(command="git status")),
+    ("/read src/a b.py", RunUserShell(command="cat -n -- 'src/a b.py'")),
+    ("/cost 2.50", SetBudgets(budgets=Budgets(max_cost_usd=2.5))),
+    (
+        "/base-url http://localhost:1/v1",
+        SetModel(model="claude-sonnet-4-5", base_url="http://localhost:1/v1"),
+    ),
+]
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("line", "command"),
-    [
-        ("/model scripted", SetModel(model="scripted")),
-        ("/reasoning low", SetEffort(effort="low")),
-        ("/agent reviewer", SetAgent(agent="reviewer")),
-        ("/policy plan", SetPolicy(policy="plan")),
-        ("/plan", SetPolicy(policy="plan")),
-        ("/model reasoning high", SetEffort(effort="high")),
-        ("/effort low", SetEffort(effort="low")),
-        ("/delegate verify the tests pass", Delegate(agent="verify", text="the tests pass")),
-        ("/accept-edits", SetPolicy(policy="accept-edits")),
-        ("/rename night shift", Rename(title="night shift")),
-        ("/run git status", RunUserShell(command="git status")),
-        ("/read src/a b.py", RunUserShell(command="cat -n -- 'src/a b.py'")),
-        ("/cost 2.50", SetBudgets(budgets=Budgets(max_cost_usd=2.5))),
-        (
-            "/base-url http://localhost:1/v1",
-            SetModel(model="claude-sonnet-4-5", base_url="http://localhost:1/v1"),
-        ),
-    ],
-)
-async def test_a_command_with_an_argument_is_submitted(line: str, command: CommandBase) -> None:
+
+async def test_a_command_with_an_argument_is_submitted() -> None:
     async with open_app(golden("night_shift")) as driven:
-        driven.app.prompt.editor.put_text(line)
-        await driven.press("escape", "enter")
-        [submitted] = driven.session.submitted
-        assert submitted.model_copy(update={"id": ""}) == command
-        assert driven.app.prompt.editor.text == ""
+        for line, command in WITH_ARGUMENTS:
+            driven.app.prompt.editor.put_text(line)
+            await driven.press("escape", "enter")
+            [submitted] = driven.session.submitted
+            assert submitted.model_copy(update={"id": ""}) == command
+            assert driven.app.prompt.editor.text == "", line
+            driven.session.submitted.clear()
 
 
-@pytest.mark.slow_variants
-@pytest.mark.parametrize(
-    "line", ["/policy never", "/reasoning much", "/cost nothing", "/rename", "/run", "/theme pink"]
-)
-async def test_a_wrong_argument_is_explained(line: str) -> None:
+async def test_a_wrong_argument_is_explained() -> None:
     async with open_app(golden("night_shift")) as driven:
-        driven.app.prompt.editor.put_text(line)
-        await driven.press("escape", "enter")
-        assert driven.session.submitted == []
-        assert driven.app.note.display and driven.app.note.text
+        for line in ("/policy never", "/reasoning much", "/cost nothing", "/rename", "/run", "/theme pink"):
+            driven.app.hide_note()
+            driven.app.prompt.editor.put_text(line)
+            await driven.press("escape", "enter")
+            assert driven.session.submitted == [], line
+            assert driven.app.note.display and driven.app.note.text, line
 
 
 async def test_shift_tab_goes_through_the_safe_policies_only() -> None:
