@@ -3,18 +3,23 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tests.features.test_mcp_servers import follow, of
 from tests.stubs.containers import container_settings
+from tui_agent.cli.doctor.command import run_check
+from tui_agent.cli.policy.command import PolicyBench
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
+from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.env import EnvStarted, EnvStopped
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.wiring.session import open_session
+from tui_agent.wiring.startup_context import load_startup_context
 
 SCRIPT = """
 answers:
@@ -146,6 +151,23 @@ async def test_a_missing_program_and_an_unknown_environment_are_named(tmp_path, 
         async with open_session(replace(options, environment="dokcer")):
             pass
     assert raised.value.hint == "Choose one with --environment: docker, local."
+
+
+def test_doctor_and_the_policy_take_no_container_for_a_sandbox(tmp_path, options):
+    configure(tmp_path, command=fake_docker(tmp_path, "echo 'Error: no' >&2; exit 1"), image="x:1")
+    base = load_startup_context(options)
+    name, result = run_check("environment", base)
+    assert (name, result.state, result.advice) == (
+        "environment",
+        "bad",
+        "Correct [environments.docker] in config.toml.",
+    )
+    assert run_check("sandbox", base)[1].message.startswith("Commands run in the environment docker, not in")
+    (options.cwd / ".env").write_text("KEY=1\n")
+    assert "they are not hidden, because there is no sandbox" in run_check("secrets", base)[1].message
+    assert not PolicyBench.for_workspace(base, cast(RulePolicy, None)).facts.sandboxed
+    local = load_startup_context(replace(options, environment="local"))
+    assert run_check("environment", local)[1] == ("ok", "commands run on this machine", "")
 
 
 async def test_a_session_resumes_where_it_was_and_elsewhere_if_that_is_asked_for(tmp_path, options):

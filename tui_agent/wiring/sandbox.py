@@ -6,6 +6,8 @@ from pathlib import Path
 from tui_agent.config.paths import find_paths, private_folders
 from tui_agent.policy.places.sandbox_places import guarded_outside, guarded_places, steering_names
 from tui_agent.policy.places.visibility import may_hold_secrets
+from tui_agent.ports.environment import Sandbox
+from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.sandbox import detection as detect
 from tui_agent.workspace.sandbox.confinement import Confinement
@@ -47,6 +49,14 @@ def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
     )
     detected = detect.detect_sandbox() if config.sandbox.mode == "auto" else TURNED_OFF
     return Confinement(detected, bounds, config.data_dir / "sandbox")
+
+
+def find_sandbox(base: StartupContext, workspace: Path) -> Sandbox:
+    """Return the sandbox that a session started now would have; none if its commands run in another environment."""
+    name = base.config.environment
+    if name != LOCAL_ENVIRONMENT:
+        return Sandbox(unavailable_reason=f"Commands run in the environment {name}, not in the sandbox.")
+    return build_confinement(base, workspace).sandbox
 
 
 def _private_paths(base: StartupContext) -> tuple[Path, ...]:

@@ -11,12 +11,14 @@ from tui_agent.tui.modals.viewer import Viewer
 MISSING = "bubblewrap is not installed (program: bwrap)."
 
 
-def records(sandbox: str, why_not: str) -> list[Record]:
+def records(sandbox: str, why_not: str, **more: str) -> list[Record]:
     """A session whose environment is confined like this."""
     found: list[Record] = []
     for record in golden("night_shift"):
         if isinstance(record, Envelope) and isinstance(record.payload, EnvStarted):
-            started = record.payload.model_copy(update={"sandbox": sandbox, "no_sandbox_reason": why_not})
+            started = record.payload.model_copy(
+                update={"sandbox": sandbox, "no_sandbox_reason": why_not, **more}
+            )
             record = record.model_copy(update={"payload": started})
         found.append(record)
     return found
@@ -61,6 +63,19 @@ async def test_status_says_why_there_is_no_sandbox() -> None:
         await driven.type("/status")
         await driven.press("enter")
         assert f"none: {MISSING}" in "\n".join(driven.rows())
+
+
+async def test_a_container_is_named_and_is_no_sandbox() -> None:
+    where = "Commands run in a podman container (image python:3.12, no network)."
+    found = records("docker", "A container hides no secret files.", environment="docker", details=where)
+    async with open_app(found, size=(120, 40)) as driven:
+        assert "ask in docker" in driven.rows()[0]
+        await driven.type("/status")
+        await driven.press("enter")
+        text = driven.text()
+        assert where in text
+        assert "none: A container hides no secret files." in text
+        assert "hidden files" not in text
 
 
 async def test_status_names_the_variables_with_secrets_that_commands_are_shown() -> None:

@@ -284,7 +284,7 @@ def environment(base: StartupContext) -> CheckResult:
 
 def sandbox(base: StartupContext) -> CheckResult:
     """Describe the sandbox for commands, or the reason why there is none."""
-    status = confining.build_confinement(base, base.options.cwd).sandbox
+    status = confining.find_sandbox(base, base.options.cwd)
     if status.kind:
         return ok(f"{status.kind}. {' '.join(status.lines)}")
     return note(
@@ -297,7 +297,7 @@ def secrets(base: StartupContext) -> CheckResult:
     """List the secret files that are hidden from commands, and report if the search for them was cut off."""
     confined = confining.build_confinement(base, base.options.cwd)
     files = confined.secret_files()
-    if not confined.sandbox.kind:
+    if not confining.find_sandbox(base, base.options.cwd).kind:
         consequence = (
             "; they are not hidden, because there is no sandbox."
             " Commands that would read them need your approval."

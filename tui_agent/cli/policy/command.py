@@ -190,7 +190,7 @@ class PolicyBench:
             workspace=env.root,
             policy=base.config.policy,
             interactive=True,
-            sandboxed=bool(env.sandbox.kind),
+            sandboxed=bool(confining.find_sandbox(base, base.options.cwd).kind),
             secrets=scan.secrets,
             links=scan.links,
             option_names=scan.option_names,

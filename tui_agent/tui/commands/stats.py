@@ -67,7 +67,7 @@ def _status_pairs(context: AppContext, hidden_files: str) -> list[tuple[str, str
             ("policy", f"{settings.policy}: {words}"),
             ("commands", clean_line(state.environment_details)),
             ("sandbox", clean_line(sandbox)),
-            ("hidden files", hidden_files),
+            ("hidden files", "" if state.environment_details else hidden_files),
             ("commands see", clean_line(", ".join(f"${name}" for name in state.exposed_variables))),
             *pairs,
         ]
