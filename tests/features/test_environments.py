@@ -96,50 +96,12 @@ async def test_commands_run_in_the_container_and_the_workspace_is_the_same(tmp_p
             pass
 
 
-@pytest.mark.parametrize(
-    ("script", "image", "message", "hint"),
-    [
-        ("exit 0", "", "The environment docker has no image.", "[environments.docker] image"),
-        (
-            "echo 'Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?' >&2; exit 125",
-            "x:1",
-            "The daemon of docker does not run.",
-            "systemctl start docker",
-        ),
-        (
-            "echo \"Unable to find image 'x:1' locally\" >&2; exit 125",
-            "x:1",
-            "The image x:1 is not on this machine.",
-            "pull x:1",
-        ),
-        (
-            "echo 'permission denied while trying to connect to the Docker daemon socket' >&2; exit 1",
-            "x:1",
-            "You may not use the daemon of docker.",
-            "group docker",
-        ),
-        (
-            "echo 'runc: exec: \"sh\": executable file not found in $PATH' >&2; exit 127",
-            "x:1",
-            "The image x:1 has no `sh`.",
-            "with a shell",
-        ),
-        (
-            "echo first >&2; echo 'Error: something else' >&2; exit 1",
-            "x:1",
-            "docker could not start a container with the image x:1: Error: something else",
-            "[environments.docker]",
-        ),
-    ],
-)
-async def test_what_is_missing_is_said_at_the_start(tmp_path, options, script, image, message, hint):
-    configure(tmp_path, command=fake_docker(tmp_path, script), image=image)
-    with pytest.raises(ConfigError) as raised:
+async def test_what_is_missing_is_said_at_the_start_and_nothing_is_recorded(tmp_path, options):
+    configure(tmp_path, command=fake_docker(tmp_path, "exit 0"))
+    with pytest.raises(ConfigError, match="The environment docker has no image"):
         async with open_session(options):
             pass
-    assert raised.value.message == message
-    assert hint in raised.value.hint
-    assert not list((tmp_path / "data").rglob("events.jsonl"))  # nothing was recorded
+    assert not list((tmp_path / "data").rglob("events.jsonl"))
 
 
 async def test_a_missing_program_and_an_unknown_environment_are_named(tmp_path, options):

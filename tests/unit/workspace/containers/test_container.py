@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from tests.stubs.containers import container_settings, list_containers, shared_container_environment
-from tui_agent.errors import EnvironmentFault
+from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.ports.environment import ExecSpec, workspace_sandbox
 from tui_agent.workspace.containers.container import Container, ContainerSettings
 from tui_agent.workspace.containers.environment import ContainerEnvironment
@@ -80,6 +80,54 @@ async def test_a_process_that_hides_from_its_command_ends_when_no_other_command_
     await env.exec(ExecSpec(script=f"{hidden}; exit 0"), lambda data: None)
     listed = await env.exec(ExecSpec(script="cat /proc/[0-9]*/cmdline | tr '\\0' ' '"), lambda data: None)
     assert b"sleep 1001" not in listed.output
+
+
+@pytest.mark.parametrize(
+    ("script", "image", "message", "hint"),
+    [
+        ("exit 0", "", "The environment docker has no image.", "[environments.docker] image"),
+        (
+            "echo 'Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?' >&2; exit 125",
+            "x:1",
+            "The daemon of docker does not run.",
+            "systemctl start docker",
+        ),
+        (
+            "echo \"Unable to find image 'x:1' locally\" >&2; exit 125",
+            "x:1",
+            "The image x:1 is not on this machine.",
+            "pull x:1",
+        ),
+        (
+            "echo 'permission denied while trying to connect to the Docker daemon socket' >&2; exit 1",
+            "x:1",
+            "You may not use the daemon of docker.",
+            "group docker",
+        ),
+        (
+            "echo 'runc: exec: \"sh\": executable file not found in $PATH' >&2; exit 127",
+            "x:1",
+            "The image x:1 has no `sh`.",
+            "with a shell",
+        ),
+        (
+            "echo first >&2; echo 'Error: something else' >&2; exit 1",
+            "x:1",
+            "docker could not start a container with the image x:1: Error: something else",
+            "[environments.docker]",
+        ),
+    ],
+)
+async def test_what_is_missing_is_said_at_the_start(tmp_path, script, image, message, hint):
+    program = tmp_path / "docker"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    container = Container(ContainerSettings(str(program), image), str(tmp_path), dict(os.environ))
+    with pytest.raises(ConfigError) as raised:
+        await container.start()
+    await container.aclose()
+    assert raised.value.message == message
+    assert hint in raised.value.hint
 
 
 def test_it_is_no_sandbox_for_the_policy(tmp_path):
