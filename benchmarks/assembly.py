@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tui_agent.context.assembly import Assembly, RequestInput
-from tui_agent.context.tokens import Tokens, bundled
+from tui_agent.context.token_counter import Tokens, bundled
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage, UserMessage

@@ -9,7 +9,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "rich": ("tui_agent/tui/",),
     "litellm": ("tui_agent/models/litellm_client.py",),
     "tree_sitter": ("tui_agent/context/repomap/", "tui_agent/policy/bash"),
-    "tiktoken": ("tui_agent/context/tokens.py",),
+    "tiktoken": ("tui_agent/context/token_counter.py",),
     "watchfiles": ("tui_agent/tui/theme", "tui_agent/plugin_host/"),
     "tomlkit": ("tui_agent/config/user_file.py",),
     "httpx": ("tui_agent/models/",),

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from tests.stubs.clock import SequentialIds
 from tui_agent.context.compaction_limits import CompactionSettings
-from tui_agent.context.tokens import Tokens
+from tui_agent.context.token_counter import Tokens
 from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.extensions import ChangedExtensions, CurrentExtensions, Extensions

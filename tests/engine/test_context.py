@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 
 from tests.engine.harness import EchoTool, call, running
-from tui_agent.context.tokens import Tokens
+from tui_agent.context.token_counter import Tokens
 from tui_agent.engine.middleware.sections import PromptTexts, prompt_sections
 from tui_agent.ports.model import FinishChunk, TextChunk, UsageChunk
 from tui_agent.protocol.commands import SetPolicy, SubmitPrompt

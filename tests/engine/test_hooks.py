@@ -7,7 +7,7 @@ import pytest
 from tests.engine.harness import EchoTool, ask, running
 from tests.engine.hooking import DENIED, ONE_CALL, Asked, a_turn, notices, ran, says, told
 from tests.stubs.strict_history import faults_in
-from tui_agent.engine.tools.hooks import MAX_CONTEXT_CHARS, HookVerdict, merge_decisions
+from tui_agent.engine.hooks import MAX_CONTEXT_CHARS, HookVerdict, merge_decisions
 from tui_agent.folds.base import fold
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.folds.transcript.fold import Transcript

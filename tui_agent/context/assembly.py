@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tui_agent.context.budgets import ALWAYS_SENT, EXCLUDED_FRAGMENTS, EXCLUDED_MESSAGES, Room
-from tui_agent.context.instruction_limits import RULES_LABEL, cut_rules
-from tui_agent.context.summary import CutText
-from tui_agent.context.token_counts import (
+from tui_agent.context.history_tokens import (
     MessageCount,
     SectionShare,
     TokenCounts,
@@ -21,7 +19,9 @@ from tui_agent.context.token_counts import (
     sections_of,
     split_shares,
 )
-from tui_agent.context.tokens import CHARS_PER_TOKEN, Tokens
+from tui_agent.context.instruction_limits import RULES_LABEL, cut_rules
+from tui_agent.context.summary import CutText
+from tui_agent.context.token_counter import CHARS_PER_TOKEN, Tokens
 from tui_agent.context.window_fit import FittedHistory, HistoryFitter
 from tui_agent.folds.context.meter import scale_to_total
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tui_agent.context.compaction_limits import CompactionSettings
-from tui_agent.context.tokens import Tokens
+from tui_agent.context.token_counter import Tokens
 from tui_agent.engine.extensions import ChangedExtensions, CurrentExtensions
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.registry import ToolRegistry

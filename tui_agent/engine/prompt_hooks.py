@@ -10,8 +10,8 @@ import anyio
 
 from tui_agent.context.mentions import MAX_ALL_CHARS, Sources, may_mention, resolve_mentions
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.hooks import Hooks, HookVerdict
 from tui_agent.engine.tools.access import denial_reason
-from tui_agent.engine.tools.hooks import Hooks, HookVerdict
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered

@@ -21,6 +21,7 @@ from tui_agent.engine.checkpoints.rewind import Rewind
 from tui_agent.engine.command_checks import Refusal, check_can_continue, check_command
 from tui_agent.engine.compaction.commands import pin_messages
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
 from tui_agent.engine.mailbox import Mailbox, PendingAnswers
 from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls
@@ -30,7 +31,6 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.session_title import title_from_message
 from tui_agent.engine.settings import SettingCommand, apply_setting, revoke_rule
 from tui_agent.engine.slash_commands import SlashCommands
-from tui_agent.engine.tools.hooks import NO_VERDICT, HookVerdict
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.turns import Turns
 from tui_agent.engine.user_shell import begin_user_shell, run_user_shell

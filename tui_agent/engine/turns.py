@@ -15,6 +15,7 @@ from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.compaction.commands import require_messages, restore_messages
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.delegates.runner import CallDelegates, DelegateRunner
+from tui_agent.engine.hooks import Hooks
 from tui_agent.engine.loop import Outcome, TurnLoop
 from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.engine.model.caller import ModelCaller
@@ -23,7 +24,6 @@ from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_awaiting_approva
 from tui_agent.engine.questions import Asker
 from tui_agent.engine.session_title import title_from_answer
 from tui_agent.engine.tools.gate import Gate
-from tui_agent.engine.tools.hooks import Hooks
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.engine.tools.restorable_files import RestorableFiles

@@ -27,7 +27,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint, Scope, footer
 from tui_agent.tui.main_screen import SessionApp, Spawn
 from tui_agent.tui.panes.status import StatusView
-from tui_agent.tui.prompt.box import PLACEHOLDER, Prompt
+from tui_agent.tui.prompt.prompt import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
 from tui_agent.tui.terminal.terminal import catch_signals, farewell, last_words, release_signals
 from tui_agent.tui.widgets.keymap import KeyScreen

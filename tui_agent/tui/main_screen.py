@@ -31,7 +31,7 @@ from tui_agent.tui.panes.note import Level, Note
 from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status import Status, StatusView
-from tui_agent.tui.prompt.box import Prompt
+from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.terminal.keyboard import BackgroundReported, KeyboardDriver
 from tui_agent.tui.terminal.terminal import Terminal, edit_text
 from tui_agent.tui.theme.palette import Looks, Palette

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.context.tokens import Tokens
+from tui_agent.context.token_counter import Tokens
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.extensions import CurrentExtensions, Extensions
 from tui_agent.engine.middleware.memory import WorkingMemory

@@ -9,7 +9,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.schema import list_settings
+from tui_agent.config.setting_list import list_settings
 from tui_agent.tui.modals.key_capture import KeyCapture
 from tui_agent.tui.modals.picker import Picker
 

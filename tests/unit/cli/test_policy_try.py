@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.stubs.golden import GOLDEN, golden
 from tests.unit.cli.conftest import Call
 from tui_agent.cli.policy.rule_trial import HOOK, SANDBOX
+from tui_agent.engine.hooks import HOOK_RULE as HOOKS
 from tui_agent.engine.tools.gate import LEAVE_SANDBOX_RULE, OPEN_FILES_RULE
-from tui_agent.engine.tools.hooks import HOOK_RULE as HOOKS
 from tui_agent.protocol.effects import Effect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted

@@ -13,9 +13,9 @@ from anyio import to_thread
 
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.hooks import HOOK_RULE, NO_VERDICT, HookVerdict, merge_decisions
 from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.engine.tools.access import allowed_tools
-from tui_agent.engine.tools.hooks import HOOK_RULE, NO_VERDICT, HookVerdict, merge_decisions
 from tui_agent.engine.tools.judged_call import JudgedCall
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.restorable_files import RestorableFiles

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tui_agent.engine.tools.hooks import NO_VERDICT, HookVerdict
+from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.ports.environment import ExecResult, WorkspaceScan
 from tui_agent.ports.policy import Decision

@@ -15,11 +15,11 @@ import anyio
 from pydantic import BaseModel
 
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.hooks import NO_VERDICT, Hooks
 from tui_agent.engine.limits import is_budget_exhausted
 from tui_agent.engine.plugin_guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments
 from tui_agent.engine.tools.gate import Gate
-from tui_agent.engine.tools.hooks import NO_VERDICT, Hooks
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.runner import CallRunner
 from tui_agent.engine.tools.sandbox_retry import Verdict

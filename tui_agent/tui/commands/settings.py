@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tui_agent.config.schema import ConfigEntry, list_settings
+from tui_agent.config.setting_list import ConfigEntry, list_settings
 from tui_agent.tui.commands.config_file import save_setting
 from tui_agent.tui.commands.keys import edit_keys
 from tui_agent.tui.commands.sheets import open_picker

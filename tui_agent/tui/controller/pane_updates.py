@@ -17,7 +17,7 @@ from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.offered_commands import offered_actions
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.panes.status_text import status_of
-from tui_agent.tui.prompt.box import PLACEHOLDER
+from tui_agent.tui.prompt.prompt import PLACEHOLDER
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.sheet import Sheet
 from tui_agent.units import format_cost, format_estimate

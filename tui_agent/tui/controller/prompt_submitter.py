@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from tui_agent.protocol.commands import Attachment, Queue, RunCommand, RunUserShell, Steer, SubmitPrompt
 from tui_agent.tui.actions import TYPED, suggest_command
 from tui_agent.tui.controller.host import SessionHost
-from tui_agent.tui.prompt.box import Prompt
+from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.line_pane import Intent
 

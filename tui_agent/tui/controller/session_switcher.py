@@ -25,7 +25,7 @@ from tui_agent.tui.controller.pump import Pump
 from tui_agent.tui.controller.startup import configure
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.panes.status import StatusView
-from tui_agent.tui.prompt.box import Prompt
+from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.widgets.line_pane import Intent
 

@@ -10,7 +10,7 @@ import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.context.tokens import VOCABULARY, BytePairs, Tokens, bundled
+from tui_agent.context.token_counter import VOCABULARY, BytePairs, Tokens, bundled
 from tui_agent.folds.context.token_calibration import Calibration
 
 COUNTED = bundled()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Final
 
-from tui_agent.context.tokens import CHARS_PER_TOKEN, IMAGE_TOKENS, Tokens
+from tui_agent.context.token_counter import CHARS_PER_TOKEN, IMAGE_TOKENS, Tokens
 from tui_agent.folds.context.meter import scale_to_total
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.context import SectionName
