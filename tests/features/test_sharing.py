@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from tests.stubs.checkpoints import git, snapshot
+from tests.stubs.golden import golden_session
 from tests.stubs.kept_folder import KeptFolder
 from tui_agent.cli.main import main
-from tui_agent.export.trajectory.parquet import read_trace
+from tui_agent.export.trajectory.parquet import read_rows, read_trace
 
 Call = Callable[..., tuple[int, str, str]]
 SCRIPT = """\
@@ -136,6 +137,72 @@ def test_a_trajectory_has_a_row_for_each_part_and_the_commits_of_its_bundle(
     assert (status, "would change the commits" in err) == (2, True)
     assert call("sessions", "export", "latest", "--format", "trajectory", "-o", str(tmp_path))[0] == 0, err
     assert len(list(tmp_path.glob("ses_*/trace.parquet"))) == 1
+
+
+@pytest.fixture
+def trace_file(call: Call, tmp_path: Path) -> Path:
+    """The trajectory's file of the session with three calls."""
+    status, out, err = call("sessions", "export", "latest", "--format", "trajectory", "--json")
+    assert status == 0, err
+    return Path(json.loads(out)["path"]) / "trace.parquet"
+
+
+def test_a_session_with_tests_has_a_graph_on_the_terminal_and_in_files(
+    call: Call,
+    tmp_path: Path,
+) -> None:
+    folder = golden_session(tmp_path / "golden", "night_shift")
+    status, out, err = call("eval", "graph", str(folder))
+    assert status == 0, err
+    lines = out.splitlines()
+    assert (lines[0][:4], lines[8][:4]) == ("32 │", " 0 └")
+    assert [line.split()[:5] for line in lines[-2:]] == [
+        ["41", "2", "31", "of", "32"],
+        ["46", "2", "32", "of", "32"],
+    ]
+    points = json.loads(call("eval", "graph", str(folder), "--json")[1])["points"]
+    assert [(point["part"], point["passed"]) for point in points] == [(41, 31), (46, 32)]
+    for name, start in (("a.svg", "<svg"), ("a.html", "<!doctype html>")):
+        assert call("eval", "graph", str(folder), "-o", str(tmp_path / name))[0] == 0
+        assert (tmp_path / name).read_text().startswith(start)
+    status, _, err = call("eval", "graph", str(folder), "-o", str(tmp_path / "a.png"))
+    assert (status, "neither .svg nor .html" in err) == (2, True)
+
+
+def test_a_file_that_is_behind_or_cut_short_is_brought_up_to_its_session(
+    call: Call,
+    tmp_path: Path,
+    trace_file: Path,
+) -> None:
+    assert "no tests were run" in call("eval", "graph", str(trace_file))[1]
+    trace_file.write_bytes(trace_file.read_bytes()[:-30])
+    status, _, err = call("eval", "graph", str(trace_file))
+    assert status == 0
+    assert f"{trace_file} is not a complete parquet file" in err
+    assert "It was made again from the session's log." in err
+    assert len(read_rows(trace_file)) == 7
+    trace_file.write_bytes(trace_file.read_bytes()[:-30])
+    (tmp_path / "data" / "sessions").rename(tmp_path / "away")
+    status, _, err = call("eval", "graph", str(trace_file))
+    assert (status, "is not a complete parquet file" in err) == (2, True)
+
+
+def test_the_files_after_a_part_come_from_the_session_or_from_the_bundle(
+    call: Call,
+    tmp_path: Path,
+    trace_file: Path,
+) -> None:
+    found = []
+    for number, place in enumerate(("latest", str(trace_file))):
+        for part in ("-1", "3", "5"):
+            dest = tmp_path / f"{number}{part}"
+            status, _, err = call("eval", "graph", place, "--part", part, "--checkout-dest", str(dest))
+            assert status == 0, err
+            b = dest / "b.txt"
+            found.append(b.read_text() if b.exists() else None)
+    assert found == [None, "one\n", "one\ntwo\n"] * 2
+    status, _, err = call("eval", "graph", "latest", "--part", "3")
+    assert (status, "--part and --checkout-dest belong together" in err) == (2, True)
 
 
 @pytest.mark.parametrize("form", ["markdown", "html", "jsonl", "bundle", "archive"])

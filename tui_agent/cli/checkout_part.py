@@ -33,9 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the files of one part to the folder; return 0. The session and its workspace do not change."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
-    dest = arguments.dest.expanduser().absolute()
-    if dest.exists() and not dest.is_dir():
-        raise UsageError(f"{dest} is a file.", hint="Name an empty or new folder.")
+    dest = resolve_folder(arguments.dest)
     commit = anyio.run(checkout_part, folder, arguments.part, dest)
     say_result(
         {"session": folder.name, "part": arguments.part, "commit": commit, "path": str(dest)},
@@ -43,3 +41,11 @@ def run(arguments: argparse.Namespace) -> int:
         as_json=arguments.json,
     )
     return 0
+
+
+def resolve_folder(path: Path) -> Path:
+    """Return the absolute path of a folder for files, which need not exist. Raises `UsageError` if it is a file."""
+    dest = path.expanduser().absolute()
+    if dest.exists() and not dest.is_dir():
+        raise UsageError(f"{dest} is a file.", hint="Name an empty or new folder.")
+    return dest

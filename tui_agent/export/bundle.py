@@ -4,6 +4,7 @@ Invariant: the session and its workspace are only read. Files are exported as th
 """
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.export.output_file import create_file
@@ -67,6 +68,17 @@ async def checkout_part(folder: Path, part: int, dest: Path) -> str:
         await shadow.checkout(commit, dest)
         return commit
     raise CheckpointError(f"The session {folder.name} has no checkpoints.", hint="Its files were not stored.")
+
+
+async def checkout_from_bundle(bundle: Path, commit: str, dest: Path) -> None:
+    """Write the files of one commit in a bundle of checkpoints into an empty or new folder.
+
+    Raises `CheckpointError`.
+    """
+    with TemporaryDirectory(prefix="tui-agent-bundle-") as folder:
+        store = open_store(Path(folder) / STORE)
+        await store.import_bundle(bundle)
+        await store.checkout(commit, dest)
 
 
 def commit_after(records: list[Record], part: int) -> str:

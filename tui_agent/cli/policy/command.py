@@ -39,6 +39,10 @@ TABLE_EXAMPLES = """\
 examples:
   tui-agent policy check-table ~/.config/tui-agent/programs.toml
 """
+REMOVE_EXAMPLES = """\
+examples:
+  tui-agent policy remove 'allow run pytest *'
+"""
 RULES_EXAMPLES = """\
 examples:
   tui-agent policy rules
@@ -86,6 +90,7 @@ def configure(parser: Parser) -> None:
         "remove",
         remove_saved_rule,
         "remove a rule for this project from your policy.toml",
+        examples=REMOVE_EXAMPLES,
         groups=OPTION_GROUPS,
     )
     remove.add_argument("--everywhere", action="store_true", help="remove the rule for every project instead")

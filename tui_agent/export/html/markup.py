@@ -17,7 +17,7 @@ Child: TypeAlias = str | Safe | None
 _VOID = frozenset(("br", "hr", "img", "input", "meta", "link"))
 
 
-def element(tag: str, *children: Child, **attributes: str | int | bool | None) -> Safe:
+def element(tag: str, *children: Child, **attributes: str | float | bool | None) -> Safe:
     """Return an HTML element with the given attributes, except those that are None or False.
 
     `class_` means `class`, `data_kind` means `data-kind`.

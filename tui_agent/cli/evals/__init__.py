@@ -1,0 +1,1 @@
+"""`tui-agent eval`: run suites of tasks and compare models and configurations."""

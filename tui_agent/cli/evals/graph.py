@@ -1,0 +1,149 @@
+"""Show the progress of a trajectory, `eval graph`, or write the files as they were after one of its parts."""
+
+import argparse
+import dataclasses
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
+
+from tui_agent.cli.checkout_part import resolve_folder
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import RECORDING_HELP, Verbs
+from tui_agent.cli.output import escape_control, say, say_json, say_result, table, terminal_width, warn
+from tui_agent.config.paths import is_session_stored
+from tui_agent.errors import UsageError
+from tui_agent.export.bundle import checkout_from_bundle, checkout_part
+from tui_agent.export.object_storage import SCHEME, download_file
+from tui_agent.export.output_file import write_new
+from tui_agent.export.trajectory.parquet import read_trace
+from tui_agent.export.trajectory.progress import (
+    commit_of_part,
+    find_progress,
+    format_graph,
+    to_page,
+    to_svg,
+)
+from tui_agent.export.trajectory.records import AgentTrace
+from tui_agent.export.trajectory.trajectory_file import (
+    BUNDLE,
+    TRACE,
+    read_session_trace,
+    update_trajectory,
+)
+from tui_agent.wiring.startup_context import StartupContext
+
+EXAMPLES = """\
+examples:
+  tui-agent eval graph latest
+  tui-agent eval graph ses_01 -o progress.html
+  tui-agent eval graph trajectories/ses_01/trace.parquet
+  tui-agent eval graph s3://bucket/runs/ses_01/trace.parquet
+  tui-agent eval graph ses_01 --part 42 --checkout-dest after-42
+"""
+
+
+def add_graph_verb(verbs: Verbs) -> None:
+    """Add the verb `graph` to `verbs`."""
+    graph = verbs.add("graph", show_graph, "show the tests passed by part of a session", examples=EXAMPLES)
+    graph.add_argument("id", metavar="ID", help=f"{RECORDING_HELP}, or a trace.parquet (also s3://…)")
+    graph.add_argument("-o", "--output", metavar="FILE", type=Path, help="write an .svg or .html file")
+    graph.add_argument("--part", metavar="N", type=int, help="write the files after part N (-1: before all)")
+    graph.add_argument(
+        "--checkout-dest", metavar="DIR", type=Path, help="the empty or new folder for these files"
+    )
+
+
+def show_graph(arguments: argparse.Namespace) -> int:
+    """Print or write the graph of one trajectory, or write the files of one part."""
+    if (arguments.part is None) != (arguments.checkout_dest is None):
+        raise UsageError("--part and --checkout-dest belong together.", hint="Give both.")
+    base = load_context(arguments)
+    with ExitStack() as cleanup:
+        place = _find_place(base, arguments.id, cleanup)
+        if arguments.part is not None:
+            return _write_part(base, place, arguments)
+        trace = _load_trace(base, place)
+    if arguments.output is not None:
+        return _write_graph(trace, arguments)
+    points = find_progress(trace)
+    if arguments.json:
+        say_json(
+            {
+                "trajectory": trace.run.trajectory_id,
+                "parts": len(trace.parts),
+                "end": trace.run.session_end.reason if trace.run.session_end else None,
+                "points": [dataclasses.asdict(point) for point in points],
+            }
+        )
+        return 0
+    if not points:
+        say(f"{trace.run.trajectory_id}: no tests were run.")
+        return 0
+    last_part = max(part.part for part in trace.parts)
+    say("\n".join(format_graph(points, last_part, terminal_width())))
+    rows = [
+        (
+            str(point.part),
+            str(point.turn or ""),
+            f"{point.passed} of {point.total}",
+            escape_control(point.command),
+        )
+        for point in points
+    ]
+    table(rows, ("part", "turn", "passed", "newest test run"))
+    return 0
+
+
+def _find_place(base: StartupContext, name: str, cleanup: ExitStack) -> Path:
+    """Return the folder of a session, or the path of a parquet file; a file in S3 is downloaded with its bundle."""
+    if name.startswith(SCHEME):
+        folder = Path(cleanup.enter_context(TemporaryDirectory(prefix="tui-agent-trace-")))
+        return download_file(name, folder)
+    path = Path(name).expanduser()
+    return path if path.suffix == ".parquet" else base.store.find(name)
+
+
+def _load_trace(base: StartupContext, place: Path) -> AgentTrace:
+    """Return the trajectory. The file of a session that is here is brought up to the end of its log first."""
+    if place.is_dir():
+        return read_session_trace(place, base.redactor)
+    session = base.store.root / place.parent.name
+    if place.name == TRACE and is_session_stored(session):
+        note = update_trajectory(session, place.parent, base.redactor)
+        if note:
+            warn(note)
+    return read_trace(place)
+
+
+def _write_part(base: StartupContext, place: Path, arguments: argparse.Namespace) -> int:
+    dest = resolve_folder(arguments.checkout_dest)
+    if place.is_dir():
+        commit = anyio.run(checkout_part, place, arguments.part, dest)
+    else:
+        commit = commit_of_part(_load_trace(base, place), arguments.part)
+        bundle = place.parent / BUNDLE
+        if not bundle.exists() and arguments.id.startswith(SCHEME):
+            bundle = download_file(f"{arguments.id.rpartition('/')[0]}/{BUNDLE}", place.parent)
+        if not bundle.is_file():
+            raise UsageError(f"File not found: {bundle}.", hint="Export the trajectory without --no-files.")
+        anyio.run(checkout_from_bundle, bundle, commit, dest)
+    say_result(
+        {"trajectory": arguments.id, "part": arguments.part, "commit": commit, "path": str(dest)},
+        f"{dest}: files after part {arguments.part}, checkpoint {commit[:12]}",
+        as_json=arguments.json,
+    )
+    return 0
+
+
+def _write_graph(trace: AgentTrace, arguments: argparse.Namespace) -> int:
+    dest = arguments.output.expanduser()
+    writers = {".svg": to_svg, ".html": to_page}
+    if dest.suffix not in writers:
+        raise UsageError(
+            f"{dest} is neither .svg nor .html.", hint="Name the file with one of these endings."
+        )
+    write_new(dest, writers[dest.suffix](trace).encode())
+    say_result({"path": str(dest.absolute())}, str(dest), as_json=arguments.json)
+    return 0
