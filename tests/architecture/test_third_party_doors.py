@@ -18,6 +18,8 @@ DOORS: dict[str, tuple[str, ...]] = {
     "keyring": ("tui_agent/config/",),
     "mcp": ("tui_agent/mcp/",),
     "acp": ("tui_agent/acp/",),
+    "aiohttp": ("tui_agent/serve/",),
+    "textual_serve": ("tui_agent/serve/",),
     "jsonschema": ("tui_agent/engine/tools/json_arguments.py",),
     "duckdb": ("tui_agent/export/",),
     "boto3": ("tui_agent/export/",),

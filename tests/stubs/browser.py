@@ -79,9 +79,19 @@ class Page:
             mobile=False,
         )
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.call("Page.navigate", url=path.as_uri())
+        self.visit(path.as_uri())
+
+    def visit(self, url: str) -> None:
+        """Go to an address, and wait until its page is loaded."""
+        self.call("Page.navigate", url=url)
         while self._next().get("method") != "Page.loadEventFired":
             pass
+
+    def type(self, text: str) -> None:
+        """Type a line."""
+        for key in text:
+            self.key(key)
+        self.key("Enter")
 
     def run(self, script: str) -> Any:
         """The value of an expression, once the page has been painted after it."""

@@ -5,13 +5,13 @@ Invariant: a client of the session like the app. What the editor does is in the 
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import acp
 from acp.interfaces import Client
-from acp.schema import PermissionOption, PromptResponse, ToolCallUpdate
+from acp.schema import PermissionOption, PromptResponse, StopReason, ToolCallUpdate
 from anyio.abc import TaskGroup
 
-from tui_agent.acp.pending_commands import PendingCommand, RunningPrompt
 from tui_agent.acp.updates import Update, UpdateTranslator, command_update
 from tui_agent.acp.user_requests import (
     chosen_option,
@@ -31,10 +31,17 @@ from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.commands import Command, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionRequested
-from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.events.turn import QuestionAsked, TurnEnd
 from tui_agent.protocol.settings import SessionSettings
+from tui_agent.session.pending_commands import PendingCommand, RunningPrompt
 
 SESSION_ENDED = TuiAgentError("The session ended before the command was done.")
+_STOP_REASONS: Final[dict[TurnEnd, StopReason]] = {
+    "interrupted": "cancelled",
+    "iteration_limit": "max_turn_requests",
+    "part_limit": "max_turn_requests",
+    "turn_limit": "max_turn_requests",
+}
 
 
 class EditorSession:
@@ -131,7 +138,7 @@ class EditorSession:
         await self._wait_for(prompt)
         if prompt.detail:
             await self._send([acp.update_agent_message_text(prompt.detail)])
-        return PromptResponse(stop_reason=prompt.stop_reason())
+        return PromptResponse(stop_reason=_stop_reason(prompt))
 
     async def carry_out(self, command: Command) -> None:
         """Send a command, and return when it has been carried out. Raises the error if it was refused."""
@@ -182,3 +189,11 @@ class EditorSession:
     async def aclose(self) -> None:
         """Close the session."""
         await self._session.aclose()
+
+
+def _stop_reason(prompt: RunningPrompt) -> StopReason:
+    if prompt.reason in _STOP_REASONS:
+        return _STOP_REASONS[prompt.reason]
+    if prompt.finish == "refusal":
+        return "refusal"
+    return "max_tokens" if prompt.finish == "length" else "end_turn"

@@ -56,6 +56,7 @@ VERBS: dict[str, Verb] = {
     "plugins": Verb("tui_agent.cli.plugins", "list, create, check or disable plugins"),
     "mcp": Verb("tui_agent.cli.mcp", "list the MCP servers, or start one to see its tools"),
     "acp": Verb("tui_agent.cli.acp", "let an editor use tui-agent (Agent Client Protocol)"),
+    "serve": Verb("tui_agent.cli.serve", "serve the app to browsers, and sessions by HTTP"),
     "themes": Verb("tui_agent.cli.themes", "list or preview themes"),
     "config": Verb("tui_agent.cli.config", "show settings and where they come from"),
     "trust": Verb("tui_agent.cli.trust", "trust or ignore a folder's own config, hooks and instructions"),

@@ -62,6 +62,8 @@ class SessionOptions:
     """Hashes (`ProjectFiles.key`) of the project files that are trusted for this run only."""
     ignore_project: bool = False
     """True to run without project files that the user has not decided about, instead of asking."""
+    engine_socket: Path | None = None
+    """The Unix socket of a server that has the engines of all sessions. If None, a session starts an engine itself."""
     cwd_given: bool = False
     """True if `cwd` was given explicitly. A session whose own workspace no longer exists then continues there."""
 
@@ -73,7 +75,7 @@ class SessionOptions:
     def to_json(self) -> dict[str, object]:
         """Return the options as a JSON object for the engine process; `from_json` restores them."""
         plain = asdict(self)
-        for key in ("cwd", "data_dir"):
+        for key in ("cwd", "data_dir", "engine_socket"):
             plain[key] = None if plain[key] is None else str(plain[key])
         plain["plugin_dirs"] = [str(path) for path in self.plugin_dirs]
         return plain
@@ -86,6 +88,7 @@ class SessionOptions:
             | {
                 "cwd": Path(plain["cwd"]),
                 "data_dir": None if plain["data_dir"] is None else Path(plain["data_dir"]),
+                "engine_socket": None if plain["engine_socket"] is None else Path(plain["engine_socket"]),
                 "plugin_dirs": tuple(map(Path, plain["plugin_dirs"])),
                 "readable": tuple(plain["readable"]),
                 "allowed_tools": None if plain["allowed_tools"] is None else tuple(plain["allowed_tools"]),

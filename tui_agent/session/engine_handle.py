@@ -1,18 +1,99 @@
-"""Handle on the engine process, used by the app.
+"""Connection to the engine of a session: a process that was started here, or a server that has one.
 
-Invariant: imports only the standard library and the options, because it runs before the first screen is drawn.
+Invariant: imports only the standard library, the options and the errors, because it runs before the first screen is drawn.
 """
 
 import contextlib
 import json
+import socket
 import subprocess
 import sys
 import tempfile
-from typing import IO
+from pathlib import Path
+from typing import IO, Protocol, cast
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.errors import TuiAgentError
 
 STDERR_TAIL_BYTES = 4000
+SEND_TIMEOUT_S = 30.0
+
+
+class EngineLink(Protocol):
+    """A connection to an engine. `output` has its lines; a pipe or a socket."""
+
+    @property
+    def output(self) -> IO[bytes]: ...
+
+    def release(self) -> None:
+        """Send the options, so that the engine starts its work. Does nothing if they were sent."""
+        ...
+
+    def send(self, line: bytes) -> bool:
+        """Write one line to the engine. Return False if the engine is gone."""
+        ...
+
+    def stderr_tail(self) -> str:
+        """Return the end of the engine's standard error."""
+        ...
+
+    def close(self, seconds: float) -> int | None:
+        """Close the connection, and end an engine that was started for it. Blocking."""
+        ...
+
+
+def connect_engine(options: SessionOptions, *, hold: bool = False) -> EngineLink:
+    """Start an engine process or, with `options.engine_socket`, connect to the server that has the session's engine.
+
+    With `hold`, the options are sent by `release`. Raises `TuiAgentError` if the server is gone.
+    """
+    if options.engine_socket is not None:
+        return SocketLink.connect(options.engine_socket, options)
+    return EngineHandle.start(options, hold=hold)
+
+
+class SocketLink:
+    """A connection to a server that has the session's engine. Closing it leaves the engine running."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self.output: IO[bytes] = cast(IO[bytes], connection.makefile("rb", buffering=0))
+
+    @classmethod
+    def connect(cls, path: Path, options: SessionOptions) -> "SocketLink":
+        """Connect to the server's Unix socket, and send the options."""
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(SEND_TIMEOUT_S)
+        try:
+            connection.connect(str(path))
+        except OSError as error:
+            connection.close()
+            raise TuiAgentError(
+                "The server that has the sessions is gone.", hint="Start tui-agent serve again."
+            ) from error
+        link = cls(connection)
+        link.send(_first_line(options))
+        return link
+
+    def release(self) -> None:
+        """Do nothing: the options were sent at once."""
+
+    def send(self, line: bytes) -> bool:
+        """Write one line to the server. Return False if the server is gone."""
+        try:
+            self._socket.sendall(line)
+        except OSError:
+            return False
+        return True
+
+    def stderr_tail(self) -> str:
+        """Return nothing: the server has the engine's standard error."""
+        return ""
+
+    def close(self, seconds: float) -> None:
+        """Close the connection."""
+        self.output.close()
+        self._socket.close()
 
 
 class EngineHandle:
@@ -38,10 +119,16 @@ class EngineHandle:
             stderr=errors,
             start_new_session=True,
         )
-        handle = cls(child, errors, json.dumps({"options": options.to_json()}).encode() + b"\n")
+        handle = cls(child, errors, _first_line(options))
         if not hold:
             handle.release()
         return handle
+
+    @property
+    def output(self) -> IO[bytes]:
+        """The process's standard output."""
+        assert self.child.stdout is not None
+        return self.child.stdout
 
     def release(self) -> None:
         """Send the options, so that the process starts its work. Does nothing if they were sent."""
@@ -83,3 +170,7 @@ class EngineHandle:
             if self.child.stdout is not None:
                 self.child.stdout.close()
             self._errors.close()
+
+
+def _first_line(options: SessionOptions) -> bytes:
+    return json.dumps({"options": options.to_json()}).encode() + b"\n"

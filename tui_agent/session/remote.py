@@ -25,7 +25,7 @@ from tui_agent.protocol.commands import Close, Command
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.ids import CommandId, SessionId
 from tui_agent.session.clock import RandomIds
-from tui_agent.session.engine_handle import EngineHandle
+from tui_agent.session.engine_handle import EngineLink, connect_engine
 from tui_agent.session.wire import (
     ClosedNote,
     FailedNote,
@@ -126,7 +126,7 @@ class RemoteSession:
     `named` is the session's folder if the options name one; its log can be read before the engine has locked it.
     """
 
-    def __init__(self, handle: EngineHandle, *, named: Path | None = None) -> None:
+    def __init__(self, handle: EngineLink, *, named: Path | None = None) -> None:
         self._handle = handle
         self._named = named
         self._ids = RandomIds()
@@ -145,8 +145,8 @@ class RemoteSession:
 
     @classmethod
     def spawn(cls, options: SessionOptions, *, named: Path | None = None) -> "RemoteSession":
-        """Start the engine process without waiting. `wait_until_open` waits until it has opened the session."""
-        return cls(EngineHandle.start(options), named=named)
+        """Start or connect to the engine without waiting. `wait_until_open` waits until it has opened the session."""
+        return cls(connect_engine(options), named=named)
 
     @property
     def id(self) -> SessionId:
@@ -247,7 +247,7 @@ class RemoteSession:
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=CHUNK_BYTES)
         transport, _ = await loop.connect_read_pipe(
-            partial(asyncio.StreamReaderProtocol, reader), self._handle.child.stdout
+            partial(asyncio.StreamReaderProtocol, reader), self._handle.output
         )
         try:
             async with anyio.create_task_group() as group:

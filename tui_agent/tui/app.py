@@ -29,12 +29,12 @@ from tui_agent.tui.main_screen import SessionApp, Spawn
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.prompt import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
-from tui_agent.tui.terminal.terminal import catch_signals, farewell, last_words, release_signals
+from tui_agent.tui.terminal.terminal import Terminal, catch_signals, farewell, last_words, release_signals
 from tui_agent.tui.widgets.keymap import KeyScreen
 from tui_agent.tui.widgets.line_pane import Intent
 
 if TYPE_CHECKING:
-    from tui_agent.session.engine_handle import EngineHandle
+    from tui_agent.session.engine_handle import EngineLink
     from tui_agent.tui.cli_client import Ask
     from tui_agent.tui.controller.session_controller import SessionController
 
@@ -373,7 +373,7 @@ def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
     return folder.name if folder is not None and has_messages and options.client != "demo" else ""
 
 
-def run_app(options: SessionOptions, *, handle: "EngineHandle | None" = None, choose: bool = False) -> int:
+def run_app(options: SessionOptions, *, handle: "EngineLink | None" = None, choose: bool = False) -> int:
     """Run the app until the user quits; return the exit status.
 
     `handle` is the engine process of the first session, which was started before this module was loaded. `choose`
@@ -382,6 +382,15 @@ def run_app(options: SessionOptions, *, handle: "EngineHandle | None" = None, ch
     app = AgentApp(options, watch_themes=True)
     app.handle, app.choose = handle, choose
     return draw(app)
+
+
+def run_in_browser(options: SessionOptions, *, handle: "EngineLink") -> int:
+    """Run the app for a page of a web server, which exchanges packets with it on standard input and output."""
+    app = AgentApp(options, watch_themes=True)
+    app.handle = handle
+    app.driver_class = import_module("textual.drivers.web_driver").WebDriver
+    app.terminal = Terminal(app._write, {})  # a page has no title to restore, and answers no questions
+    return app.run() or 0
 
 
 def draw(app: AgentApp) -> int:

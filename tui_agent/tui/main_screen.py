@@ -42,7 +42,7 @@ from tui_agent.tui.widgets.line_pane import Intent
 
 if TYPE_CHECKING:
     from tui_agent.ports.session import AppSession
-    from tui_agent.session.engine_handle import EngineHandle
+    from tui_agent.session.engine_handle import EngineLink
     from tui_agent.tui.cli_client import Ask
     from tui_agent.tui.panes.start import Start
 
@@ -343,7 +343,7 @@ class SessionApp(Frame, inherit_bindings=False):
     """The agent's last answer, printed after quitting."""
     has_quit = False
     """True if the user has quit."""
-    handle: "EngineHandle | None" = None
+    handle: "EngineLink | None" = None
     """The engine process of the first session."""
     then: tuple[str, ...] = ()
     """Arguments of `tui-agent` to run after quitting."""

@@ -150,10 +150,7 @@ class SessionEnded(Payload):
 
 
 class RunStarted(Payload):
-    """A process opened the session. `client` is the kind of client that controls it.
-
-    `web` is reserved for a client that does not exist yet.
-    """
+    """A process opened the session. `client` is the kind of client that controls it."""
 
     kind: Literal["run.started"] = "run.started"
     run_id: RunId

@@ -76,7 +76,7 @@ from tui_agent.units import format_bytes, format_tokens
 
 if TYPE_CHECKING:
     from tui_agent.ports.session import AppSession
-    from tui_agent.session.engine_handle import EngineHandle
+    from tui_agent.session.engine_handle import EngineLink
 
 Say = Callable[[str], None]
 ReadLine = Callable[[], Awaitable[str | None]]
@@ -301,7 +301,7 @@ async def talk(
     return 0
 
 
-def run_linear(options: SessionOptions, *, handle: "EngineHandle | None" = None) -> int:
+def run_linear(options: SessionOptions, *, handle: "EngineLink | None" = None) -> int:
     """Run the app without a screen, on standard input and output, until the user quits; return the exit status."""
     remote = import_module("tui_agent.session.remote").RemoteSession
 

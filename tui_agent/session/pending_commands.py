@@ -1,29 +1,24 @@
-"""Commands that an editor waits for: a setting, or a prompt until its turn has ended."""
+"""Commands that a client waits for: a setting, or a message until its turn has ended."""
 
 from typing import Final
 
 import anyio
-from acp.schema import StopReason
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.model import FinishReason, ModelResponded
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, UserMessageReceived, UserQueued
 from tui_agent.protocol.ids import MAIN_AGENT, CommandId, RequestId
+from tui_agent.protocol.settings import AgentState
 
-_STOP_REASONS: Final[dict[TurnEnd, StopReason]] = {
-    "interrupted": "cancelled",
-    "iteration_limit": "max_turn_requests",
-    "part_limit": "max_turn_requests",
-    "turn_limit": "max_turn_requests",
-}
 _FAILURES: Final[frozenset[TurnEnd]] = frozenset({"model_error", "error"})
 
 
 class PendingCommand:
-    """A command of the editor. `done` is set at its first event; `error` is set if it was refused."""
+    """A command that was sent. `done` is set at its first event; `error` is set if it was refused."""
 
     def __init__(self, command_id: CommandId) -> None:
         self.command_id = command_id
@@ -45,16 +40,34 @@ class PendingCommand:
         self.done.set()
 
 
-class RunningPrompt(PendingCommand):
-    """A message of the editor. `done` is set when its turn has ended; `detail` is a sentence about the end, or empty."""
+class SettledCommand(PendingCommand):
+    """A command that changes more than one thing. `done` is set when the agent is idle after it."""
 
-    def __init__(self, command_id: CommandId) -> None:
+    def take(self, event: Envelope) -> None:
+        """Process an event of the session in order."""
+        match event.payload:
+            case CommandRejected():
+                super().take(event)
+            case AgentStateChanged(state=AgentState.IDLE):
+                super().take(event)
+            case _:
+                pass
+
+
+class RunningPrompt(PendingCommand):
+    """A message that was sent. `done` is set when its turn has ended.
+
+    `reason` and `detail` are those of the turn's end, `finish` is that of its last answer.
+    """
+
+    def __init__(self, command_id: CommandId, *, is_begun: bool = False) -> None:
+        """`is_begun`: the turn runs already, and the command answers what it waits for."""
         super().__init__(command_id)
         self.detail = ""
         self._queue_id: RequestId | None = None
-        self._is_begun = False
-        self._finish: FinishReason = "stop"
-        self._end: TurnEnd = "finished"
+        self._is_begun = is_begun
+        self.finish: FinishReason = "stop"
+        self.reason: TurnEnd = "finished"
 
     def take(self, event: Envelope) -> None:
         """Process an event of the session in order."""
@@ -78,19 +91,11 @@ class RunningPrompt(PendingCommand):
     def _follow_turn(self, event: Envelope) -> None:
         match event.payload:
             case ModelResponded(finish=finish):
-                self._finish = finish
+                self.finish = finish
             case TurnFinished(reason=reason, detail=detail):
-                self._end, self.detail = reason, detail
+                self.reason, self.detail = reason, detail
                 if reason in _FAILURES:
                     self.fail(TuiAgentError(detail or f"The turn ended: {reason}."))
                 self.done.set()
             case _:
                 pass
-
-    def stop_reason(self) -> StopReason:
-        """Return the reason of the turn's end in the protocol's words."""
-        if self._end in _STOP_REASONS:
-            return _STOP_REASONS[self._end]
-        if self._finish == "refusal":
-            return "refusal"
-        return "max_tokens" if self._finish == "length" else "end_turn"

@@ -1,0 +1,73 @@
+"""Serve the app to browsers, and sessions to programs by HTTP, until Ctrl+C.
+
+The address that is printed contains a token: whoever has it can do everything that you can do in the app.
+"""
+
+import argparse
+import signal
+import sys
+from functools import partial
+from importlib import import_module
+
+import anyio
+
+from tui_agent.cli.options import EVERYTHING, add_groups, session_options
+from tui_agent.cli.output import say
+from tui_agent.errors import ConfigError
+
+EXAMPLES = """\
+examples:
+  tui-agent serve
+  tui-agent serve --port 8080 --continue
+  curl -N -H "Authorization: Bearer TOKEN" --json '{"message": "hello"}' http://127.0.0.1:8123/api/chat
+"""
+PORT = 8123
+MAX_PORT = 65_535
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the address and every common option to the parser."""
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1, this machine only)"
+    )
+    parser.add_argument(
+        "--port", type=port, default=PORT, help=f"the port (default: {PORT}; 0: any that is free)"
+    )
+    add_groups(parser, EVERYTHING)
+
+
+def port(text: str) -> int:
+    """Parse a port from the command line; 0 is any free one."""
+    if not text.isascii() or not text.isdigit() or int(text) > MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {MAX_PORT}")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until a signal; return the exit status. Raises `ConfigError` if the extra `web` is not installed."""
+    options = session_options(arguments, client="web", interactive=True)
+    try:
+        server = import_module("tui_agent.serve.web_server")
+    except ModuleNotFoundError as error:
+        if error.name != "aiohttp":
+            raise
+        raise ConfigError(
+            "The web server needs the extra `web`.", hint="Install it: pip install 'tui-agent[web]'."
+        ) from error
+    anyio.run(_serve_until_signal, partial(server.serve, options, arguments.host, arguments.port, _announce))
+    return 0
+
+
+async def _serve_until_signal(serve: "partial[object]") -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(serve)  # type: ignore[arg-type]  # a coroutine function of a module that is loaded by name
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for _ in signals:
+                break
+        group.cancel_scope.cancel()
+
+
+def _announce(address: str) -> None:
+    say(f"Open {address}")
+    say("Ctrl+C stops the server and closes its sessions.")
+    sys.stdout.flush()

@@ -1,0 +1,78 @@
+"""Access to the server: who may send which request.
+
+Invariant: every request, of every route and also of none, is checked here: its host, its origin and its token.
+"""
+
+import hmac
+from typing import Final
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+SECURITY_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'; "
+        "img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    ),
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class AccessControl:
+    """Checks requests for one server. `host` and `port` are those on which it listens."""
+
+    def __init__(self, token: str, host: str, port: int) -> None:
+        self._token = token
+        self._host = host
+        self.cookie = f"tui_agent_{port}"
+        """Name of the cookie with the token. Cookies are shared by all ports of a host."""
+
+    def refusal(self, request: web.Request) -> web.Response | None:
+        """Return the answer to a request that is not allowed, or None."""
+        if not self._is_own_host(request.host):
+            return web.Response(status=403, text="Forbidden: this server has another name.\n")
+        origin = request.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc.lower() != request.host.lower():
+            return web.Response(status=403, text="Forbidden: the request is from another site.\n")
+        if self._has_token(request.headers.get("Authorization", "").removeprefix("Bearer ")):
+            return None
+        if self._has_token(request.cookies.get(self.cookie, "")):
+            is_read = request.method in ("GET", "HEAD") and "Upgrade" not in request.headers
+            if is_read or origin is not None:
+                return None
+            return web.Response(status=403, text="Forbidden: the request has no Origin.\n")
+        if request.path == "/" and self._has_token(request.query.get("token", "")):
+            return None
+        return web.Response(status=401, text="Unauthorized: open the address that tui-agent serve printed.\n")
+
+    def _is_own_host(self, host: str) -> bool:
+        """Return True if a request's host is this server. Otherwise, a foreign name was resolved to this machine."""
+        return self._host not in LOOPBACK or urlsplit(f"//{host}").hostname in LOOPBACK
+
+    def _has_token(self, text: str) -> bool:
+        return hmac.compare_digest(text.encode(), self._token.encode())
+
+    def keep_token(self, response: web.StreamResponse) -> None:
+        """Store the token in a cookie of the browser, for this host and session of the browser."""
+        response.set_cookie(self.cookie, self._token, httponly=True, samesite="Strict", path="/")
+
+    @property
+    def middleware(self) -> Middleware:
+        """The middleware that checks each request and adds the security headers to its answer."""
+
+        @web.middleware
+        async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+            try:
+                response = self.refusal(request) or await handler(request)
+            except web.HTTPException as raised:
+                raised.headers.update(SECURITY_HEADERS)
+                raise
+            if not response.prepared:
+                response.headers.update(SECURITY_HEADERS)
+            return response
+
+        return check

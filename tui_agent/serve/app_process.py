@@ -1,0 +1,24 @@
+"""Entry of the process that draws the app for one page of a browser. Its argument is the options of the session.
+
+Invariant: standard input and output have the packets of Textual's web driver only.
+"""
+
+import gc
+import json
+import sys
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.lazy_import import load_module
+from tui_agent.session.engine_handle import connect_engine
+
+
+def main() -> int:
+    """Run the app until its page is closed, and return the exit status."""
+    gc.disable()  # the app enables it again after loading
+    options = SessionOptions.from_json(json.loads(sys.argv[1]))
+    status: int = load_module("tui_agent.tui.app").run_in_browser(options, handle=connect_engine(options))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

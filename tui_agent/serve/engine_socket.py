@@ -1,0 +1,106 @@
+"""The Unix socket by which app processes use the engines of a server, in the words of the engine process.
+
+Invariant: a client gets the log's end first and then all later records, without gaps. Its `Close` ends its connection
+only. A client that does not read for `STALL_S` is disconnected; the session and its other clients do not wait for it.
+"""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio import TASK_STATUS_IGNORED
+from anyio.abc import SocketStream, TaskStatus
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import TuiAgentError
+from tui_agent.ports.session import LockedNote, OpenedNote
+from tui_agent.protocol.commands import Close
+from tui_agent.serve.hosted_sessions import HostedSession, HostedSessions
+from tui_agent.session.wire import LINE_LIMIT, ClosedNote, FailedNote, note_line, read_command, record_line
+
+STALL_S = 30.0
+_GONE: Final = (
+    anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+    anyio.EndOfStream,
+    anyio.DelimiterNotFound,
+)
+
+
+class EngineSocket:
+    """Serves the sessions of a server to app processes."""
+
+    def __init__(self, sessions: HostedSessions, *, stall_s: float = STALL_S) -> None:
+        self._sessions = sessions
+        self._stall_s = stall_s
+
+    async def serve(self, path: Path, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> None:
+        """Listen at `path`, which only this user can open, until cancelled."""
+        listener = await anyio.create_unix_listener(path, mode=0o600)
+        async with listener:
+            task_status.started()
+            await listener.serve(self._serve_client)
+
+    async def _serve_client(self, stream: SocketStream) -> None:
+        lines = BufferedByteReceiveStream(stream)
+        async with stream:
+            try:
+                first = await lines.receive_until(b"\n", LINE_LIMIT)
+                options = SessionOptions.from_json(json.loads(first)["options"])
+                async with self._sessions.use(options.session, options) as hosted:
+                    await self._serve_session(hosted, stream, lines)
+            except TuiAgentError as error:
+                await self._send(
+                    stream, note_line(FailedNote(type(error).__name__, error.message, error.hint))
+                )
+            except (*_GONE, ValueError, KeyError, TypeError):
+                return  # the client is gone, or is none of ours
+
+    async def _serve_session(
+        self, hosted: HostedSession, stream: SocketStream, lines: BufferedByteReceiveStream
+    ) -> None:
+        opened, session = hosted.opened, hosted.session
+        stored = session.first_seq_in_memory - 1
+        last = max(hosted.last_seq, stored)
+        notes = (
+            LockedNote(opened.session, opened.folder, stored),
+            OpenedNote(opened.session, opened.folder, last, stored, opened.pid, opened.new),
+        )
+        if not await self._send(stream, b"".join([note_line(note) for note in notes])):
+            return
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._send_records, hosted, stored, stream)
+            await self._take_commands(hosted, lines)
+            group.cancel_scope.cancel()
+        await self._send(stream, note_line(ClosedNote("done")))
+
+    async def _take_commands(self, hosted: HostedSession, lines: BufferedByteReceiveStream) -> None:
+        with suppress(*_GONE):
+            while True:
+                command = read_command(await lines.receive_until(b"\n", LINE_LIMIT))
+                if isinstance(command, Close):
+                    return
+                if command is not None:
+                    hosted.session.submit(command)
+
+    async def _send_records(self, hosted: HostedSession, after: int, stream: SocketStream) -> None:
+        follower = hosted.session.follow(after)
+        try:
+            while batch := await follower.next_batch():
+                if not await self._send(stream, b"".join(map(record_line, batch))):
+                    break
+        finally:
+            follower.close()
+        await stream.aclose()
+
+    async def _send(self, stream: SocketStream, data: bytes) -> bool:
+        """Send data; return False if the client does not read it or is gone."""
+        try:
+            with anyio.move_on_after(self._stall_s) as scope:
+                await stream.send(data)
+        except _GONE:
+            return False
+        return not scope.cancelled_caught

@@ -1,0 +1,195 @@
+"""The open sessions of a server, each with one engine.
+
+Invariant: two clients that open the same session get the same engine. It ends with the server or, if no client is left
+and nothing runs, `LINGER_S` later.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+from anyio.abc import TaskGroup
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import BlobNotFound, TuiAgentError
+from tui_agent.folds.session.approvals import Approvals
+from tui_agent.folds.session.checkpoints import Checkpoints
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.ports.session import OpenedNote
+from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.commands import Command
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.session.clock import RandomIds
+from tui_agent.session.pending_commands import PendingCommand
+from tui_agent.session.remote import RemoteSession
+from tui_agent.wiring.startup_context import load_startup_context
+
+LINGER_S = 60.0
+SpawnSession = Callable[[SessionOptions], RemoteSession]
+SESSION_ENDED = TuiAgentError("The session ended.", hint="Send the request again to open it.")
+
+
+class HostedSession:
+    """An open session with its engine, and what the server itself needs to know of it."""
+
+    def __init__(self, session: RemoteSession) -> None:
+        self.session = session
+        self.state = SessionState()
+        self.approvals = Approvals()
+        self.checkpoints = Checkpoints()
+        self.clients = 0
+        self.last_seq = -1
+        self.ready = anyio.Event()
+        self.failure: TuiAgentError | None = None
+        self._opened: OpenedNote | None = None
+        self._pending: list[PendingCommand] = []
+
+    @property
+    def opened(self) -> OpenedNote:
+        """The engine's note about the open session."""
+        assert self._opened is not None
+        return self._opened
+
+    async def run(self) -> None:
+        """Serve the session and follow its events until it ends."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self.session.serve)
+            try:
+                self._opened = await self.session.wait_until_open()
+                await self._follow(self._opened.last_seq)
+            except TuiAgentError as error:
+                self.failure = error
+            self.failure = self.failure or SESSION_ENDED
+            self.ready.set()
+            for command in self._pending:
+                command.fail(self.failure)
+
+    async def _follow(self, until: int) -> None:
+        follower = self.session.follow()
+        while batch := await follower.next_batch():
+            for record in batch:
+                self.last_seq = record.seq
+                if isinstance(record, Envelope):
+                    self._take(record)
+            if self.last_seq >= until:
+                self.ready.set()
+
+    def _take(self, event: Envelope) -> None:
+        self.state.apply(event)
+        self.approvals.apply(event)
+        self.checkpoints.apply(event)
+        for command in self._pending:
+            command.take(event)
+
+    async def carry_out(self, command: PendingCommand) -> None:
+        """Wait until a command that was sent is done. Raises the error if it was refused or the session ended."""
+        self._pending.append(command)
+        if self.failure is not None:
+            command.fail(self.failure)
+        try:
+            await command.done.wait()
+        finally:
+            self._pending.remove(command)
+        if command.error is not None:
+            raise command.error
+
+    async def read_text(self, text: LongText) -> str:
+        """Return a text of an event in full; only its beginning if its blob is missing."""
+        if not isinstance(text, BlobText):
+            return text
+        try:
+            return (await self.session.read_blob(text.blob_sha256)).decode("utf-8", "replace")
+        except BlobNotFound:
+            return text.preview
+
+    async def submit(self, command: Command) -> None:
+        """Send a command, and wait for its first event. Raises the error if it was refused."""
+        await self.carry_out(PendingCommand(self.session.submit(command)))
+
+
+class HostedSessions:
+    """All open sessions of a server. `group` runs their tasks; `options` are those of the server."""
+
+    def __init__(
+        self, options: SessionOptions, group: TaskGroup, spawn: SpawnSession = RemoteSession.spawn
+    ) -> None:
+        self.options = options
+        self._group = group
+        self._spawn = spawn
+        self._sessions: dict[str, HostedSession] = {}
+        self._ids = RandomIds()
+        self._issued: set[str] = set()
+
+    @asynccontextmanager
+    async def use(self, session_id: str | None, options: SessionOptions) -> AsyncIterator[HostedSession]:
+        """Open a session for one client, or use the one that is open. Without an id, open a new one.
+
+        Raises the error if it cannot be opened.
+        """
+        session_id = session_id or self.issue_id()
+        hosted = self._sessions.get(session_id)
+        if hosted is None or hosted.failure is not None:
+            own = replace(
+                options, session=session_id, continue_latest=False, client="web", engine_socket=None
+            )
+            hosted = self._sessions[session_id] = HostedSession(self._spawn(own))
+            self._group.start_soon(hosted.run)
+        hosted.clients += 1
+        try:
+            await hosted.ready.wait()
+            if hosted.failure is not None:
+                raise hosted.failure
+            yield hosted
+        finally:
+            hosted.clients -= 1
+            if hosted.clients == 0:
+                self._group.start_soon(self._close_unused, session_id, hosted)
+
+    async def _close_unused(self, session_id: str, hosted: HostedSession) -> None:
+        while hosted.clients == 0 and hosted.failure is None:
+            await anyio.sleep(LINGER_S)
+            if hosted.clients == 0 and not hosted.state.view().is_busy:
+                await hosted.session.aclose()
+                break
+        if hosted.failure is not None and self._sessions.get(session_id) is hosted:
+            del self._sessions[session_id]
+
+    def find(self, session_id: str) -> HostedSession | None:
+        """Return a session that is open and ready."""
+        hosted = self._sessions.get(session_id)
+        is_ready = hosted is not None and hosted.ready.is_set() and hosted.failure is None
+        return hosted if is_ready else None
+
+    def issue_id(self) -> str:
+        """Return the id of a new session, which is created when it is first used."""
+        session_id = self._ids.session()
+        self._issued.add(session_id)
+        return session_id
+
+    async def latest(self) -> str | None:
+        """Return the id of the newest session of the server's folder; None if there is none."""
+        newest = next(reversed(self._sessions), None)
+        return newest or await to_thread.run_sync(_latest, self.options)
+
+    async def exists(self, session_id: str) -> bool:
+        """Return True if a session is open, stored or about to be created."""
+        known = session_id in self._sessions or session_id in self._issued
+        return known or await to_thread.run_sync(_is_stored, self.options, session_id)
+
+    async def aclose(self) -> None:
+        """Close all sessions."""
+        async with anyio.create_task_group() as group:
+            for hosted in self._sessions.values():
+                group.start_soon(hosted.session.aclose)
+
+
+def _latest(options: SessionOptions) -> str | None:
+    return load_startup_context(options).store.latest(str(options.cwd))
+
+
+def _is_stored(options: SessionOptions, session_id: str) -> bool:
+    folders = load_startup_context(options).store.folders()
+    return any(Path(folder).name == session_id for folder in folders)

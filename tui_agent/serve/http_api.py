@@ -1,0 +1,199 @@
+"""The HTTP interface: chat, events, task lists, checkpoints, revert and fork, as JSON and server-sent events."""
+
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from aiohttp import web
+from anyio import to_thread
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tui_agent.errors import SessionLocked, TuiAgentError
+from tui_agent.protocol.commands import (
+    AnswerQuestion,
+    Command,
+    ContinueTurn,
+    DecidePermission,
+    Revert,
+    SetModel,
+    SubmitPrompt,
+)
+from tui_agent.serve.event_stream import EventStream
+from tui_agent.serve.hosted_sessions import HostedSession, HostedSessions
+from tui_agent.serve.stream_events import StreamEvent, todo_event
+from tui_agent.session.fork_workspace import load_state
+from tui_agent.session.pending_commands import RunningPrompt, SettledCommand
+from tui_agent.tui.cli_client import CommandLine, beside_json, json_rows
+from tui_agent.wiring.startup_context import load_startup_context
+
+
+class RequestBody(BaseModel):
+    """Base of the JSON objects that requests contain."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ChatBody(RequestBody):
+    """The body of a chat request. Without a session, the newest of the server's folder is used."""
+
+    message: str = Field(min_length=1)
+    sessionId: str | None = None
+    model: str | None = None
+
+
+class SessionBody(RequestBody):
+    """The body of a request about a session."""
+
+    sessionId: str
+
+
+class CheckpointBody(SessionBody):
+    """The body of a request about a checkpoint, named by the number of its event."""
+
+    checkpointId: int
+
+
+BodyT = TypeVar("BodyT", bound=RequestBody)
+
+
+class HttpApi:
+    """Handles the requests below `/api`."""
+
+    def __init__(self, sessions: HostedSessions) -> None:
+        self._sessions = sessions
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the routes of the interface."""
+        return [
+            web.post("/api/chat", self._chat),
+            web.get("/api/events/{session}", self._events),
+            web.post("/api/approve", self._approve),
+            web.get("/api/todos/{session}", self._todos),
+            web.get("/api/checkpoints/{session}", self._checkpoints),
+            web.post("/api/revert", self._revert),
+            web.post("/api/fork", self._fork),
+        ]
+
+    @asynccontextmanager
+    async def _open(self, session_id: str | None, *, new: bool = False) -> AsyncIterator[HostedSession]:
+        """Open a session for one request. Raises 404 if it does not exist, 409 if another program has it."""
+        if not new and (session_id is None or not await self._sessions.exists(session_id)):
+            raise _error(404, f"There is no session {session_id!r}.")
+        try:
+            async with self._sessions.use(session_id, self._sessions.options) as hosted:
+                yield hosted
+        except TuiAgentError as error:
+            raise _error(409 if isinstance(error, SessionLocked) else 400, str(error)) from error
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        body = await _read_body(request, ChatBody)
+        session_id = body.sessionId or await self._sessions.latest()
+        async with self._open(session_id, new=session_id is None) as hosted:
+            settings = hosted.state.view().settings
+            if body.model is not None and (settings is None or body.model != settings.model.profile):
+                await hosted.submit(SetModel(model=body.model))
+            return await self._stream_turn(request, hosted, SubmitPrompt(text=body.message))
+
+    async def _stream_turn(
+        self, request: web.Request, hosted: HostedSession, command: Command, *, is_begun: bool = False
+    ) -> web.StreamResponse:
+        """Send a command and stream its turn. The first events are the session's id and its task list."""
+        after = hosted.last_seq
+        prompt = RunningPrompt(hosted.session.submit(command), is_begun=is_begun)
+        session: StreamEvent = ("session", {"sessionId": hosted.session.id})
+        todos = todo_event(hosted.state.view().todo)
+        return await EventStream(hosted, after, prompt).serve(request, (session, todos))
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        async with self._open(request.match_info["session"]) as hosted:
+            last = request.headers.get("Last-Event-ID", "").strip()
+            after = int(last) if last.isascii() and last.isdecimal() else hosted.last_seq
+            return await EventStream(hosted, min(after, hosted.last_seq)).serve(request)
+
+    async def _approve(self, request: web.Request) -> web.StreamResponse:
+        """Approve what the agent waits for: a plan or a permission request. If it waits for nothing, continue."""
+        body = await _read_body(request, SessionBody)
+        async with self._open(body.sessionId) as hosted:
+            waiting = hosted.approvals.view()
+            command: Command = ContinueTurn()
+            if waiting.permissions:
+                request_id = waiting.permissions[0].request_id
+                command = DecidePermission(request_id=request_id, decision="allow")
+            elif waiting.questions:
+                question = waiting.questions[0]
+                if question.form not in ("plan", "stuck"):
+                    raise _error(409, "The agent waits for an answer, not for approval.")
+                command = AnswerQuestion(
+                    question_id=question.question_id, answer=question.options[0], choice=0
+                )
+            is_begun = not isinstance(command, ContinueTurn)
+            return await self._stream_turn(request, hosted, command, is_begun=is_begun)
+
+    async def _todos(self, request: web.Request) -> web.StreamResponse:
+        session_id = request.match_info["session"]
+        hosted = self._sessions.find(session_id)
+        if hosted is not None:
+            items = hosted.state.view().todo
+        elif await self._sessions.exists(session_id):
+            folder = load_startup_context(self._sessions.options).store.folder(session_id)
+            items = (await to_thread.run_sync(load_state, folder)).todo
+        else:
+            raise _error(404, f"There is no session {session_id!r}.")
+        return web.json_response(todo_event(items)[1])
+
+    async def _checkpoints(self, request: web.Request) -> web.StreamResponse:
+        async with self._open(request.match_info["session"]) as hosted:
+            rows = [
+                {
+                    "checkpointId": checkpoint.seq,
+                    "turn": checkpoint.turn,
+                    "files": [change.path for change in checkpoint.files],
+                    "onBranch": checkpoint.on_branch,
+                }
+                for checkpoint in hosted.checkpoints.view()
+            ]
+        return web.json_response({"checkpoints": rows})
+
+    async def _revert(self, request: web.Request) -> web.StreamResponse:
+        body = await _read_body(request, CheckpointBody)
+        async with self._open(body.sessionId) as hosted:
+            _require_checkpoint(hosted, body)
+            command = Revert(to_seq=body.checkpointId)
+            await hosted.carry_out(SettledCommand(hosted.session.submit(command)))
+        return web.json_response(body.model_dump())
+
+    async def _fork(self, request: web.Request) -> web.StreamResponse:
+        body = await _read_body(request, CheckpointBody)
+        async with self._open(body.sessionId) as hosted:
+            _require_checkpoint(hosted, body)
+            run = CommandLine(self._sessions.options, os.environ)
+            at = str(body.checkpointId)
+            status, output = await run("sessions", "fork", body.sessionId, "--at", at, "--json")
+            rows = json_rows(output)
+        if status or not rows:
+            raise _error(409, beside_json(output) or "The fork was not created.")
+        return web.json_response({"sessionId": rows[-1]["id"], "workspace": rows[-1]["workspace"]})
+
+
+def _require_checkpoint(hosted: HostedSession, body: CheckpointBody) -> None:
+    if body.checkpointId not in {checkpoint.seq for checkpoint in hosted.checkpoints.view()}:
+        raise _error(404, f"The session has no checkpoint {body.checkpointId}.")
+
+
+async def _read_body(request: web.Request, body_type: type[BodyT]) -> BodyT:
+    """Return the JSON object of a request. Raises 400 if it is something else."""
+    if request.content_type != "application/json":
+        raise _error(415, "Send application/json.")
+    try:
+        return body_type.model_validate_json(await request.read())
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise _error(400, f"{'.'.join(map(str, first['loc'])) or 'body'}: {first['msg']}.") from error
+
+
+def _error(status: int, message: str) -> web.HTTPException:
+    reasons = {400: web.HTTPBadRequest, 404: web.HTTPNotFound, 409: web.HTTPConflict}
+    raised = reasons.get(status, web.HTTPUnsupportedMediaType)
+    return raised(text=json.dumps({"error": message}), content_type="application/json")

@@ -1,0 +1,132 @@
+"""The connection of one page: a WebSocket to the browser, and the app process that draws for it.
+
+Invariant: the app's process ends with the page. A browser that does not read for `STALL_S` loses its connection only.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from contextlib import suppress
+from typing import Any, Final
+
+import anyio
+from aiohttp import WSMsgType, web
+
+from tui_agent.config.options import SessionOptions
+
+STALL_S: Final = 30.0
+QUIT_S: Final = 5.0
+MAX_CELLS: Final = 1_000
+MAX_INPUT_BYTES: Final = 1 << 22
+_START: Final = b"__GANGLION__\n"
+"""The line with which Textual's web driver begins."""
+
+
+class PageConnection:
+    """Passes what the app draws to the page, and keys, mouse and size to the app."""
+
+    def __init__(self, socket: web.WebSocketResponse, options: SessionOptions) -> None:
+        self._socket = socket
+        self._options = options
+
+    async def serve(self, width: int, height: int) -> None:
+        """Run the app until the page or the app is closed."""
+        app = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-m",
+            "tui_agent.serve.app_process",
+            json.dumps(self._options.to_json()),
+            cwd=self._options.cwd,
+            env=_environment(width, height),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert app.stdin is not None and app.stdout is not None
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._draw, app.stdout, group.cancel_scope)
+                await self._take_input(app.stdin)
+                group.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(app)
+
+    async def _draw(self, output: asyncio.StreamReader, scope: anyio.CancelScope) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError, ValueError):
+            await output.readuntil(_START)
+            while True:
+                head = await output.readexactly(5)
+                payload = await output.readexactly(int.from_bytes(head[1:], "big"))
+                with anyio.fail_after(STALL_S):
+                    if head[:1] == b"D":
+                        await self._socket.send_bytes(payload)
+                    elif head[:1] == b"M" and not await self._take_meta(json.loads(payload)):
+                        break
+        scope.cancel()
+
+    async def _take_meta(self, meta: dict[str, Any]) -> bool:
+        """Process a message of the driver; return False if the app has ended. Files are not delivered to a browser."""
+        url = meta.get("url", "")
+        if meta.get("type") == "open_url" and str(url).startswith(("http://", "https://")):
+            await self._socket.send_str(json.dumps(["open_url", {"url": url, "new_tab": True}]))
+        return meta.get("type") != "exit"
+
+    async def _take_input(self, app: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            async for message in self._socket:
+                match _parse(message.data) if message.type == WSMsgType.TEXT else []:
+                    case ["stdin", str(text)]:
+                        await _send(app, b"D", text.encode("utf-8", "replace"))
+                    case ["resize", {"width": int(width), "height": int(height)}]:
+                        size = {"type": "resize", "width": bound(width), "height": bound(height)}
+                        await _send(app, b"M", json.dumps(size).encode())
+                    case ["focus" | "blur" as kind, *_]:
+                        await _send(app, b"M", json.dumps({"type": kind}).encode())
+                    case ["ping", data]:
+                        await self._socket.send_str(json.dumps(["pong", data]))
+                    case _:
+                        pass  # not a message of our page
+
+
+def bound(cells: int) -> int:
+    """Return a width or height in cells that the app can draw."""
+    return max(1, min(cells, MAX_CELLS))
+
+
+def _parse(text: str) -> list[Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    return value if isinstance(value, list) else []
+
+
+async def _send(app: asyncio.StreamWriter, kind: bytes, payload: bytes) -> None:
+    app.write(kind + len(payload).to_bytes(4, "big") + payload)
+    await app.drain()
+
+
+def _environment(width: int, height: int) -> dict[str, str]:
+    """Return the variables for the app: its size, and a terminal that has all colours but answers no questions."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR")}
+    return kept | {
+        "COLUMNS": str(width),
+        "ROWS": str(height),
+        "LC_ALL": "C.UTF-8",
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "TEXTUAL_COLOR_SYSTEM": "truecolor",
+    }
+
+
+async def _end(app: asyncio.subprocess.Process) -> None:
+    assert app.stdin is not None
+    with suppress(ConnectionError, RuntimeError):
+        await _send(app.stdin, b"M", b'{"type":"quit"}')
+    with anyio.move_on_after(QUIT_S):
+        await app.wait()
+    if app.returncode is None:
+        app.kill()
+        await app.wait()
