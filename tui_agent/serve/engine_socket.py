@@ -62,7 +62,7 @@ class EngineSocket:
     async def _serve_session(
         self, hosted: HostedSession, stream: SocketStream, lines: BufferedByteReceiveStream
     ) -> None:
-        opened, session = hosted.opened, hosted.session
+        opened, session = hosted.opened_note, hosted.session
         stored = session.first_seq_in_memory - 1
         last = max(hosted.last_seq, stored)
         notes = (

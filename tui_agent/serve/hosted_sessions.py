@@ -44,22 +44,22 @@ class HostedSession:
         self.last_seq = -1
         self.ready = anyio.Event()
         self.failure: TuiAgentError | None = None
-        self._opened: OpenedNote | None = None
+        self._opened_note: OpenedNote | None = None
         self._pending: list[PendingCommand] = []
 
     @property
-    def opened(self) -> OpenedNote:
+    def opened_note(self) -> OpenedNote:
         """The engine's note about the open session."""
-        assert self._opened is not None
-        return self._opened
+        assert self._opened_note is not None
+        return self._opened_note
 
     async def run(self) -> None:
         """Serve the session and follow its events until it ends."""
         async with anyio.create_task_group() as group:
             group.start_soon(self.session.serve)
             try:
-                self._opened = await self.session.wait_until_open()
-                await self._follow(self._opened.last_seq)
+                self._opened_note = await self.session.wait_until_open()
+                await self._follow(self._opened_note.last_seq)
             except TuiAgentError as error:
                 self.failure = error
             self.failure = self.failure or SESSION_ENDED

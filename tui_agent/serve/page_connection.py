@@ -36,7 +36,7 @@ class PageConnection:
             sys.executable,
             "-P",
             "-m",
-            "tui_agent.serve.app_process",
+            "tui_agent.serve.page_app",
             json.dumps(self._options.to_json()),
             cwd=self._options.cwd,
             env=_environment(width, height),
