@@ -4,13 +4,12 @@ Invariant: Textual reports a worker's end only to the screen or widget that star
 would be lost.
 """
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from textual.message_pump import MessagePump
 from textual.worker import Worker, WorkerState
 
-if TYPE_CHECKING:
-    from tui_agent.tui.main_screen import Frame
+from tui_agent.tui.main_screen import Frame
 
 
 class WorkerErrorReporter(MessagePump):
@@ -21,7 +20,7 @@ class WorkerErrorReporter(MessagePump):
         error = event.worker.error
         if event.state is not WorkerState.ERROR or error is None:
             return
-        notice = cast("Frame", self.app).report_error(event.worker.name, error)
+        notice = cast(Frame, self.app).report_error(event.worker.name, error)
         say, top = getattr(self, "say", None), cast(object, self.app.screen)
         if callable(say) and top is self:
             say(notice, "error")

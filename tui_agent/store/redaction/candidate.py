@@ -60,11 +60,6 @@ class Candidate:
         start = self._match_start
         return self.raw[max(0, start - count) : start].decode("latin-1")
 
-    @property
-    def text_before(self) -> str:
-        """The nearest bytes before the match."""
-        return self.nearest(80)
-
     def line_before(self, count: int) -> str:
         """Return the part of up to `count` bytes before the match that is in the same line."""
         return self.nearest(count).rpartition("\n")[2]

@@ -1,18 +1,15 @@
 """The lower half of the context sheet: the largest tools, files and messages, and the changes per request."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from tui_agent.folds.context.ledger import LedgerRequest, LedgerSum, LedgerView
 from tui_agent.folds.context.meter import SECTION_LABELS
+from tui_agent.protocol.events.context import SectionName
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_cost, format_percent, format_tokens
-
-if TYPE_CHECKING:
-    from tui_agent.folds.context.ledger import LedgerRequest, LedgerSum, LedgerView
-    from tui_agent.protocol.events.context import SectionName
 
 MAX_ROWS = 8
 """Maximum number of rows in each table."""
@@ -21,7 +18,7 @@ _COLUMNS = 28
 """Width in cells of the numbers in a table row: a count, tokens, a price."""
 
 
-def draw_ledger(facts: Facts, view: "LedgerView", price: float | None) -> None:
+def draw_ledger(facts: Facts, view: LedgerView, price: float | None) -> None:
     """Add tables of what fills the context, each sorted by size.
 
     `price` is in USD per million input tokens; None if unknown.
@@ -37,7 +34,7 @@ def draw_ledger(facts: Facts, view: "LedgerView", price: float | None) -> None:
         _draw_requests(facts, view)
 
 
-def _draw_sums(facts: Facts, title: str, sums: "Sequence[LedgerSum]", price: float | None) -> None:
+def _draw_sums(facts: Facts, title: str, sums: Sequence[LedgerSum], price: float | None) -> None:
     if not sums:
         return
     lines = [(entry.name, entry.count, entry.tokens) for entry in sums[:MAX_ROWS]]
@@ -71,7 +68,7 @@ def _draw_table(
         add_row(name, str(number), format_tokens(tokens), format_cost(cost, digits=4), ("t1", "t2"))
 
 
-def _draw_requests(facts: Facts, view: "LedgerView") -> None:
+def _draw_requests(facts: Facts, view: LedgerView) -> None:
     """Add a table of the newest requests, each with its difference from the previous request and its cached share."""
     newest = view.requests[-_REQUESTS:]
     room = max(12, facts.width - _COLUMNS + 8)
@@ -92,13 +89,13 @@ def _draw_requests(facts: Facts, view: "LedgerView") -> None:
         )
 
 
-def _cached_share(request: "LedgerRequest") -> str:
+def _cached_share(request: LedgerRequest) -> str:
     if request.cached_tokens is None or not request.input_tokens:
         return ""
     return format_percent(request.cached_tokens / request.input_tokens)
 
 
-def _describe_change(facts: Facts, changes: "Mapping[SectionName, int]") -> str:
+def _describe_change(facts: Facts, changes: Mapping[SectionName, int]) -> str:
     minus = facts.looks.symbols.minus
     largest = sorted(changes.items(), key=lambda change: -abs(change[1]))[:3]
     texts = [

@@ -7,13 +7,14 @@ cleaned.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
 
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.prompt.attachments import Chips, paths_as_mentions
@@ -23,9 +24,6 @@ from tui_agent.tui.prompt.vim import Vim
 from tui_agent.tui.text import typed
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.keymap import KeyActions, KeyMap
-
-if TYPE_CHECKING:
-    from textual.widgets.text_area import Edit, EditResult
 
 _DEFAULT_KEYS = KeyMap()
 
@@ -72,7 +70,7 @@ class MessageArea(TextArea, inherit_css=False):
         self._erased = ""
         self._returned = ""
 
-    def edit(self, edit: "Edit") -> "EditResult":
+    def edit(self, edit: Edit) -> EditResult:
         edit.text = typed(edit.text)
         return super().edit(edit)
 

@@ -4,10 +4,9 @@ Invariant: in insert mode the editor handles every key except Esc.
 """
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from textual.widgets import TextArea
+from textual.widgets import TextArea
 
 _MOVES = {
     "h": "cursor_left",
@@ -48,7 +47,7 @@ class Vim:
         had_operator, self._pending = bool(self._pending), ""
         return had_operator
 
-    def key(self, area: "TextArea", key: str) -> bool:
+    def key(self, area: TextArea, key: str) -> bool:
         """Handle a key in normal mode; return False in insert mode and for keys that vim does not use."""
         if self.mode == "insert":
             return False
@@ -62,7 +61,7 @@ class Vim:
             return True
         return self._insert(area, key) or self._change(area, key)
 
-    def _insert(self, area: "TextArea", key: str) -> bool:
+    def _insert(self, area: TextArea, key: str) -> bool:
         row, column = area.cursor_location
         line = area.document.get_line(row)
         columns = {
@@ -84,7 +83,7 @@ class Vim:
         self.mode = "insert"
         return True
 
-    def _change(self, area: "TextArea", key: str) -> bool:
+    def _change(self, area: TextArea, key: str) -> bool:
         row, column = area.cursor_location
         line = area.document.get_line(row)
         match key:
@@ -107,7 +106,7 @@ class Vim:
                 return len(key) == 1
         return True
 
-    def _operate(self, area: "TextArea", operator: str, key: str) -> None:
+    def _operate(self, area: TextArea, operator: str, key: str) -> None:
         if operator == "g":
             if key == "g":
                 area.move_cursor((0, 0))
@@ -126,7 +125,7 @@ class Vim:
             if operator == "c":
                 self.mode = "insert"
 
-    def _line(self, area: "TextArea", operator: str, row: int) -> None:
+    def _line(self, area: TextArea, operator: str, row: int) -> None:
         line = area.document.get_line(row)
         self._register, self._whole_lines = line, True
         if operator == "c":
@@ -137,11 +136,11 @@ class Vim:
             start = (row - 1, len(area.document.get_line(row - 1))) if last and row else (row, 0)
             area.delete(start, (row, len(line)) if last else (row + 1, 0))
 
-    def _delete_to_register(self, area: "TextArea", start: tuple[int, int], end: tuple[int, int]) -> None:
+    def _delete_to_register(self, area: TextArea, start: tuple[int, int], end: tuple[int, int]) -> None:
         self._register, self._whole_lines = area.get_text_range(start, end), False
         area.delete(start, end)
 
-    def _paste_register(self, area: "TextArea") -> None:
+    def _paste_register(self, area: TextArea) -> None:
         if not self._register:
             return
         row, column = area.cursor_location
@@ -153,7 +152,7 @@ class Vim:
             area.insert(self._register, (row, min(column + 1, len(line))))
 
 
-def _move(area: "TextArea", key: str) -> bool:
+def _move(area: TextArea, key: str) -> bool:
     if key == "w":
         row, column = area.cursor_location
         line = area.document.get_line(row)

@@ -6,7 +6,7 @@ layout.
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from rich.style import Style
 from textual import events
@@ -15,12 +15,10 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui_agent.tui.layout import Shape
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Pen, blank, intent_of
-
-if TYPE_CHECKING:
-    from tui_agent.tui.layout import Shape
 
 
 class Intent(Message):
@@ -51,8 +49,8 @@ class LinePane(Widget):
         return self._looks()
 
     @property
-    def shape(self) -> "Shape":
-        return cast("Shape", cast(Any, self.app).shape)
+    def shape(self) -> Shape:
+        return cast(Shape, cast(Any, self.app).shape)
 
     @property
     def pen(self) -> Pen:

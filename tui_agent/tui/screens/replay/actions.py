@@ -5,12 +5,13 @@ Invariant: an action that is not available in a replay is neither shown nor ment
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from tui_agent.folds.context.compacted_rows import MessageRow
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.tui.actions import Action, footer
+from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.fork_request import ForkPoint, fork_point_at, make_fork, workplaces_for
@@ -32,9 +33,6 @@ from tui_agent.tui.screens.replay.moment_screen import MomentScreen
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_elapsed, format_line_changes
-
-if TYPE_CHECKING:
-    from tui_agent.tui.main_screen import Frame
 
 MIN_WIDTH_FOR_LONG_WORDS = 140
 """Width in cells from which the footer has room for longer words."""
@@ -127,7 +125,7 @@ class ReplayActions(MomentScreen):
         if self.views is None:
             return
         form = export_to_chosen_place(
-            cast("Frame", self.app),
+            cast(Frame, self.app),
             self.host.ask,
             "Export this session as html",
             Path(self.views.state.view().workspace),

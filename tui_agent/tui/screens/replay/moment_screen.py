@@ -7,7 +7,7 @@ import asyncio
 import time
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -17,6 +17,7 @@ from tui_agent.folds.replay_cursor import ReplayCursor
 from tui_agent.folds.trace.timeline import build_timeline
 from tui_agent.folds.views import Views, describe_error
 from tui_agent.protocol.base import BlobText
+from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.meter import meter_style
@@ -41,9 +42,6 @@ from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Part, with_intent
 from tui_agent.tui.worker_errors import WorkerErrorReporter
 from tui_agent.units import format_cost, format_percent
-
-if TYPE_CHECKING:
-    from tui_agent.tui.main_screen import Frame
 
 NOTE_S = 8.0
 MAX_BLOBS = 200
@@ -215,7 +213,7 @@ class MomentScreen(PlayheadScreen):
 
     def _fit(self) -> None:
         width, height = self.app.size
-        shape = cast("Frame", self.app).shape
+        shape = cast(Frame, self.app).shape
         self.sidebar.display = shape.sidebar > 0 or self._panes_opened
         self.sidebar.styles.width = shape.sidebar or "100%"
         self.chat.display = shape.sidebar > 0 or not self._panes_opened
@@ -226,7 +224,7 @@ class MomentScreen(PlayheadScreen):
 
     def toggle_panes(self) -> None:
         """Switch between the chat and the side panes if there is no room for both."""
-        self._panes_opened = not self._panes_opened and not cast("Frame", self.app).shape.sidebar
+        self._panes_opened = not self._panes_opened and not cast(Frame, self.app).shape.sidebar
         self._fit()
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -265,7 +263,7 @@ class MomentScreen(PlayheadScreen):
         return self.views is not None
 
     def _find_panes(self) -> PanePlaces:
-        frame = cast("Frame", self.app)
+        frame = cast(Frame, self.app)
         workspace = self.views.state.view().workspace if self.views is not None else ""
         return find_panes(frame.options, workspace or str(frame.options.cwd), frame.environ)
 

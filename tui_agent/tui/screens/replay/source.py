@@ -3,14 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.cli_client import Ask
-
-if TYPE_CHECKING:
-    from tui_agent.tui.screens.tree.fork import StartFork
+from tui_agent.tui.screens.tree.fork import StartFork
 
 
 class ReplaySource(Protocol):
@@ -51,8 +49,8 @@ class ReplayHost:
     opens: str
     revert: "Callable[[int, Callable[[], object]], None] | None" = None
     """Reverts the open session to an event, and calls the given function when the replay must close."""
-    fork: "StartFork | None" = None
+    fork: StartFork | None = None
     """Creates a fork at an event and opens it. If None, the replay creates the fork and shows the fork's id."""
-    what_if: "StartFork | None" = None
+    what_if: StartFork | None = None
     leave: Callable[[], None] | None = None
     """Closes the replay. If None, the screen below the replay is shown again."""
