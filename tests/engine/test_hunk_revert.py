@@ -108,6 +108,11 @@ async def test_a_hunk_reverted_after_another_turn_stays_when_that_turn_is_undone
         assert [moved.redone for moved in bench.of(SessionHeadMoved) if isinstance(moved, SessionHeadMoved)] == [
             None, None, "undo", "hunk",
         ]  # fmt: skip
+        assert [
+            moved.restored_turns
+            for moved in bench.of(SessionHeadMoved)
+            if isinstance(moved, SessionHeadMoved)
+        ] == [0, 0, 1, 0]
 
 
 async def test_a_hunk_reverted_after_a_turn_without_changes_stays_when_that_turn_is_undone(

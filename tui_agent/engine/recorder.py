@@ -154,6 +154,10 @@ class Recorder:
         """Return the session's state as of the newest event, as seen by an agent."""
         return self._folds.state.view().view_for_agent(agent)
 
+    def count_turns_back(self, to_seq: int) -> int:
+        """Return the number of turns that a move to `to_seq` brings back."""
+        return self._branches.count_turns_back(to_seq, self.state.seq)
+
     @property
     def branches(self) -> BranchesView:
         """The moves of the head, and the events to which an undo and a redo would move."""

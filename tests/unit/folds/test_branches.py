@@ -120,6 +120,19 @@ def test_nothing_can_be_redone_once_something_else_was_said() -> None:
     assert story.view.redo_to is None
 
 
+def test_turns_that_a_redo_brings_back_are_those_of_its_branch_only() -> None:
+    story = Story()
+    first = story.say("one")
+    story.say("two")
+    newest = story.say("three")
+    story.move(first, "revert")
+    other = story.say("another two")
+    here = len(story.events) - 1
+    counts = [story.fold.count_turns_back(to, here) for to in (newest, first, other)]
+    assert counts == [2, 0, 0]
+    assert story.fold.count_turns_back(here, newest) == 1
+
+
 def test_a_checkpoint_of_a_turns_start_counts_from_the_event_before_the_turn() -> None:
     story, commits = Story(), Commits()
     story.add(CheckpointTaken(part=-1, commit="first"))

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from tests.stubs.rows import rows
 from tests.stubs.story import MODEL, Story, called, decision, delta, requested, responded, started, tool_call
 from tests.unit.folds.test_transcript import Chat
 from tui_agent.folds.context.model_messages import CRASHED, ModelMessages
+from tui_agent.folds.session.branches import MoveReason
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.transcript.entries import NoticeEntry, ToolEntry, TurnEntry
 from tui_agent.protocol.display import DiffBlock, TextBlock
@@ -181,10 +183,7 @@ def test_reverting_and_forking_name_the_turn_by_its_message() -> None:
     chat.tell(UserMessageReceived(text="fix the\nnight shift, and then " + "x" * 40), TurnStarted(turn=1))
     chat.tell(TurnFinished(turn=1, reason="finished"), UserMessageReceived(text="and the docs"))
     chat.tell(
-        *(
-            SessionHeadMoved(from_seq=9, to_seq=2, reason=reason)
-            for reason in ("undo", "revert", "redo", "branch")
-        )
+        *(SessionHeadMoved(from_seq=9, to_seq=2, reason=reason) for reason in ("undo", "revert", "branch"))
     )
     chat.tell(SessionHeadMoved(from_seq=9, to_seq=-1, reason="revert"))
     chat.tell(SessionForked(parent_session=SessionId("ses_a"), parent_crc="0", at_seq=5))
@@ -192,11 +191,31 @@ def test_reverting_and_forking_name_the_turn_by_its_message() -> None:
     assert [entry.lines[0] for entry in chat.only(NoticeEntry)] == [
         "Undid the last turn. /redo restores it.",
         f"Reverted to {turn}. /redo restores the newer state.",
-        f"Redid everything up to {turn}.",
         f"Switched to another branch, at {turn}. /redo switches back.",
         "Reverted to the beginning. /redo restores the newer state.",
         "Forked from ses_a at the turn “and the docs”. /tree shows both sessions.",
     ]
+
+
+@rows(
+    "redone, turns, said",
+    [
+        ("undo", 1, "Put back the turn “two”."),
+        ("revert", 1, "Put back the turn “two”."),
+        ("revert", 2, "Put back 2 turns, from “one” to “two”."),
+        ("revert", 9, "Put back 9 turns, from “one” to “two”."),
+        ("revert", 0, "Put back the rest of the turn “two”."),
+        ("branch", 2, "Switched back to the branch with the turn “two”."),
+    ],
+)
+def test_a_redo_says_what_it_brought_back(redone: MoveReason, turns: int, said: str) -> None:
+    chat = Chat()
+    chat.tell(UserMessageReceived(text="one"), TurnStarted(turn=1), TurnFinished(turn=1, reason="finished"))
+    chat.tell(UserMessageReceived(text="two"), TurnStarted(turn=2), TurnFinished(turn=2, reason="finished"))
+    chat.tell(
+        SessionHeadMoved(from_seq=9, to_seq=5, reason="redo", redone=redone, restored_turns=turns, files=True)
+    )
+    assert chat.only(NoticeEntry)[0].lines == (said,)
 
 
 RESTORED = CheckpointRestored(source="c", commit="d", paths=("helpers.py",))

@@ -264,13 +264,14 @@ class Rewind:
 
     def _move(self, target: Target, *, files: bool, from_seq: int, hunk: RevertedHunk | None = None) -> None:
         recorder = self._recorder
-        before = recorder.state
+        before, is_redo = recorder.state, target.reason == "redo"
         recorder.append(
             SessionHeadMoved(
                 to_seq=target.to_seq,
                 from_seq=from_seq,
                 reason=target.reason,
-                redone=recorder.branches.redo_reason if target.reason == "redo" else None,
+                redone=recorder.branches.redo_reason if is_redo else None,
+                restored_turns=recorder.count_turns_back(target.to_seq) if is_redo else 0,
                 files=files,
                 parts=before.parts,
                 turn=before.turn,

@@ -130,6 +130,11 @@ class Branches:
             self._view = BranchesView(tuple(self.state.moves), self._undo_target(), redo_to)
         return self._view
 
+    def count_turns_back(self, to_seq: int, last: int) -> int:
+        """Return the number of turns on the branch that ends at `to_seq` but not on the one that ends at `last`."""
+        now, then = stretches(self.state.moves, last), stretches(self.state.moves, to_seq)
+        return sum(is_on_branch(seq, then) and not is_on_branch(seq, now) for seq, _ in self.state.prompts)
+
     def _undo_target(self) -> int | None:
         moves, prompts = self.state.moves, self.state.prompts
         last = max(prompts[-1][0] if prompts else -1, moves[-1].seq if moves else -1)

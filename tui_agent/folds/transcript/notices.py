@@ -1,7 +1,8 @@
 """Handlers of events that become notices in the chat: errors, settings, repairs, user commands, hooks, jobs, undo."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from pydantic import JsonValue
@@ -69,7 +70,6 @@ MAX_NAMED_CHARS: Final = 40
 _HEAD_MOVES = {
     "undo": "Undid the last turn. /redo restores it.",
     "revert": "Reverted to {place}. /redo restores the newer state.",
-    "redo": "Redid everything up to {place}.",
     "branch": "Switched to another branch, at {place}. /redo switches back.",
 }
 _FILE_MOVES = {
@@ -284,15 +284,31 @@ def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> None:
     draft.add_notice(ev, "resume", "warning", ("The last run did not end properly.", closed, approval))
 
 
-def _describe_place(draft: Draft, seq: int) -> str:
-    """Return the turn that the event `seq` belongs to, by the beginning of its message: `the turn “fix the report”`."""
+def _messages_until(draft: Draft, seq: int) -> Iterator[str]:
+    """Yield the beginnings of the sent messages up to the event `seq` in quotes, newest first."""
     for index in range(len(draft.entries) - 1, -1, -1):
         entry = draft.entries[index]
         if isinstance(entry, UserEntry) and entry.state == "sent" and entry.seq <= seq:
             text = " ".join(text_preview(entry.text).split()) or "(a picture)"
-            short = text if len(text) <= MAX_NAMED_CHARS else f"{text[:MAX_NAMED_CHARS].rstrip()}…"
-            return f"the turn “{short}”"
-    return "the beginning"
+            yield f"“{text if len(text) <= MAX_NAMED_CHARS else f'{text[:MAX_NAMED_CHARS].rstrip()}…'}”"
+
+
+def _describe_place(draft: Draft, seq: int) -> str:
+    """Return the turn that the event `seq` belongs to, by the beginning of its message: `the turn “fix the report”`."""
+    message = next(_messages_until(draft, seq), "")
+    return f"the turn {message}" if message else "the beginning"
+
+
+def _describe_redo(draft: Draft, move: SessionHeadMoved) -> str:
+    place, turns = _describe_place(draft, move.to_seq), move.restored_turns
+    if move.redone == "branch":
+        return f"Switched back to the branch with {place}."
+    if turns > 1:
+        messages = list(islice(_messages_until(draft, move.to_seq), turns))
+        span = f", from {messages[-1]} to {messages[0]}" if len(messages) > 1 else ""
+        return f"Put back {turns} turns{span}."
+    is_whole = turns or move.redone == "undo"
+    return f"Put back {'' if is_whole else 'the rest of '}{place}."
 
 
 @NOTICE_HANDLERS.on(SessionHeadMoved)
@@ -301,11 +317,10 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
     if payload.files and (reason == "hunk" or reason == "files"):
         draft.file_move = reason, payload.reason == "redo"
         return  # `checkpoint.restored` follows and names the files
-    place = _describe_place(draft, payload.to_seq)
-    if payload.redone == "undo":
-        headline = f"Put back {place}."
+    if payload.reason == "redo":
+        headline = _describe_redo(draft, payload)
     else:
-        headline = _HEAD_MOVES["redo" if payload.reason == "redo" else reason].format(place=place)
+        headline = _HEAD_MOVES[reason].format(place=_describe_place(draft, payload.to_seq))
     files = "" if payload.files else "Files were not changed."
     draft.add_notice(ev, "resume", "info", (headline, files))
 

@@ -96,7 +96,8 @@ class SessionHeadMoved(Payload):
     move can be undone. `parts`, `turn`, `iteration` and `agents` (delegates started) are the session's counts so far,
     so that no number is used twice; `used` stays used. `files` is True if the workspace is restored too (`checkpoint.restored` follows).
     With the reasons `hunk` and `files`, only files changed: `to_seq` is the event just before, and `from_seq` the event
-    before the changes. `hunk` is the reverted hunk. `redone` is the reason of the move that a redo undoes.
+    before the changes. `hunk` is the reverted hunk. `redone` is the reason of the move that a redo undoes, and
+    `restored_turns` the number of turns that it brings back.
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
@@ -104,6 +105,7 @@ class SessionHeadMoved(Payload):
     from_seq: int
     reason: Literal["revert", "undo", "redo", "branch", "hunk", "files"]
     redone: Literal["revert", "undo", "branch", "hunk", "files"] | None = None
+    restored_turns: int = 0
     files: bool = False
     parts: int = 0
     turn: int = 0
