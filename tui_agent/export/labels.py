@@ -86,7 +86,9 @@ def header_rows(story: ExportContent) -> list[tuple[str, str]]:
 
 def turn_end(entry: TurnEntry) -> str:
     """Return the text of the row at a turn's end: why it ended, its duration, model calls, files and cost."""
-    files = f"{format_count(entry.files, 'file')} +{entry.added} −{entry.removed}" if entry.files else ""
+    files = (
+        entry.files_text + ("" if entry.edits else f" +{entry.added} −{entry.removed}") if entry.files else ""
+    )
     phrases = [
         TURN_END_LABELS.get(entry.reason, entry.reason),
         format_milliseconds(entry.duration_ms),

@@ -117,6 +117,21 @@ async def test_the_diff_of_a_turns_row_shows_the_changes_of_that_turn() -> None:
         assert [file.path for file in sheet._files] == ["a.txt", "b.txt", "c.txt"]
 
 
+async def test_strip_turn_row_and_sheet_count_a_file_that_was_changed_twice_alike() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3]), size=(80, 24)) as driven:
+        old, middle, new = b"a\nb\n", b"A\nb\n", b"AA\nb\n"
+        turn(
+            driven,
+            1,
+            change(driven.session, "a.txt", old, middle),
+            change(driven.session, "a.txt", middle, new),
+        )
+        await driven.settle()
+        assert "turn 1 · 5 ms · 0 iterations · 1 file, 2 edits" in driven.text()
+        await driven.until(lambda: "Todo none   1 file +1 −1" in driven.text())
+        assert (await show(driven)).right == "1 file +1 −1"
+
+
 async def test_what_the_user_changed_is_in_no_turns_diff_or_counts() -> None:
     """Neither before the turn's first call nor between two calls, and not a generated folder."""
     async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:

@@ -37,7 +37,7 @@ async def test_it_opens_at_the_last_event_and_at_the_event_that_is_asked_for() -
     async with open_replay(NIGHT, size=(160, 45), to_seq=150) as shown:
         text = shown.text()
         assert "event 150 of 196" in text and "part 41" in text
-        assert "[>] Add tests and run them" in text and "Task 4/5" in text
+        assert "[>] Add tests and run them" in text and "3/5 done" in text
         assert "$0.086 of $0.097" in shown.rows()[0]
         assert "✗ run pytest -q" in text and "FAILED tests/test_report.py" in text
 

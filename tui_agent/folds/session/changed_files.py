@@ -18,7 +18,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that the session changed. Line counts are totals of all changes, without reverted hunks.
+    """A file that the session changed `changes` times. Line counts are totals of all changes, without reverted hunks.
 
     `before` is the stored content before the first change, `after` the stored content after the newest change.
     `disk_sha256_before` and `disk_sha256_after` are the hex SHA-256 of the file's own bytes at those times.
@@ -35,6 +35,7 @@ class ChangedFile:
     disk_sha256_before: str | None = None
     disk_sha256_after: str | None = None
     mode_changed: bool = False
+    changes: int = 0
 
     @property
     def only_mode_changed(self) -> bool:
@@ -64,6 +65,11 @@ class FilesChangedView:
     folders: tuple[FolderFiles, ...] = ()
     unlisted_count: int = 0
     reverted: frozenset[RevertedHunk] = frozenset()
+
+    @property
+    def line_counts(self) -> tuple[int, int] | None:
+        """The added and removed lines, or None if a file changed more than once: its sums are not its change."""
+        return None if any(file.changes > 1 for file in self.files) else (self.added, self.removed)
 
 
 TAKES = (FileChanged, TurnStarted, CheckpointTaken, SessionHeadMoved)
@@ -122,6 +128,7 @@ class FilesChanged:
             authors=authors,
             last_seq=seq,
             mode_changed=known.mode_changed or change.is_mode_only,
+            changes=known.changes + 1,
         )
 
     def _discount_revert(self, path: str) -> None:

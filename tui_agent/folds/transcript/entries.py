@@ -15,6 +15,7 @@ from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent
+from tui_agent.protocol.unicode_text import format_count
 
 ToolState: TypeAlias = Literal[
     "queued", "running", "waiting", "done", "failed", "denied", "interrupted", "lost"
@@ -175,7 +176,11 @@ class QuestionEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class TurnEntry(EntryBase):
-    """The row that the chat shows at the end of a turn."""
+    """The row that the chat shows at the end of a turn.
+
+    `edits` is set instead of `added` and `removed` if a file changed more than once: the sums of its changes would not
+    be its change.
+    """
 
     reason: TurnEnd
     detail: str
@@ -185,8 +190,15 @@ class TurnEntry(EntryBase):
     added: int
     removed: int
     cost_usd: float | None
+    edits: int = 0
     folders: tuple[FolderFiles, ...] = ()
     """Generated folders with changed files, which `files` does not count."""
+
+    @property
+    def files_text(self) -> str:
+        """The number of changed files: `2 files`, or `2 files, 5 edits`."""
+        edits = f", {format_count(self.edits, 'edit')}" if self.edits else ""
+        return f"{format_count(self.files, 'file')}{edits}"
 
 
 Entry: TypeAlias = (

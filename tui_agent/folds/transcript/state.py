@@ -39,6 +39,7 @@ class TurnSums:
     def __init__(self) -> None:
         self.iterations = 0
         self.files: set[str] = set()
+        self.edits = 0
         self.unlisted_count = 0
         self.generated = GeneratedFiles()
         self.results = 0

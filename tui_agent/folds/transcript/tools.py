@@ -203,6 +203,7 @@ def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
     if payload.author == "human":  # belongs to no turn
         return
     draft.sums.files.add(payload.path)
+    draft.sums.edits += 1
     draft.sums.added += payload.added
     draft.sums.removed += payload.removed
 

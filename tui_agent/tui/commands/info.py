@@ -11,7 +11,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.layout import LOW, SIDE, shape
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import show, show_full_note
-from tui_agent.tui.panes.todo import EMPTY, item_row
+from tui_agent.tui.panes.todo import EMPTY, item_row, progress
 from tui_agent.tui.widgets.facts import Facts
 
 FIRST_GROUPS: Final = "Prompt", "Commands", "App", "Transcript", "Menu"
@@ -70,9 +70,7 @@ def show_todo(context: AppContext, argument: str) -> None:
         items = context.views.todo.view().items
         facts.rows += [item_row(item, 0, facts.looks, facts.width, "s3") for item in items]
 
-    view = context.views.todo.view()
-    right = f"{view.done}/{len(view.items)} done" if view.items else ""
-    show(context, "Todo", draw, right=right, empty=EMPTY)
+    show(context, "Todo", draw, right=progress(context.views.todo.view()), empty=EMPTY)
 
 
 def show_tools(context: AppContext, argument: str) -> None:

@@ -14,6 +14,7 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.tui.controller.faults import REPORT
 from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.controller.line_counts import LineCounts
 from tui_agent.tui.controller.offered_commands import offered_actions
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.panes.status_text import status_of
@@ -33,6 +34,7 @@ class PaneUpdater:
         self._host = host
         self._app = host.app
         self._after_frame = after_frame
+        self._line_counts = LineCounts(host)
         self._beats = 0
         self._reported_fault: object = None
         self._branch_folder = ""
@@ -91,7 +93,8 @@ class PaneUpdater:
 
     def show_strip(self, views: Views) -> None:
         """Show todos and changed files in the strip that replaces the side panes on a small screen."""
-        self._app.pane_strip.set_views(views.todo.view(), views.files.view())
+        files = views.files.view()
+        self._app.pane_strip.set_views(views.todo.view(), files, self._line_counts.sum_of(files))
 
     def show_all(self) -> None:
         self.show(ALL_VIEWS)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.tui.panes.todo import progress
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part
@@ -21,28 +22,31 @@ class PaneStrip(LinePane):
     surface = "s1"
     todo: "TodoView | None" = None
     files: "FilesChangedView | None" = None
+    line_counts: tuple[int, int] | None = None
+    """Added and removed lines between the files' first and newest contents; None until they are counted."""
 
-    def set_views(self, todo: "TodoView", files: "FilesChangedView") -> None:
-        """Show the numbers of todos and of changed files."""
-        self.todo, self.files = todo, files
+    def set_views(
+        self, todo: "TodoView", files: "FilesChangedView", line_counts: tuple[int, int] | None
+    ) -> None:
+        """Show the numbers of todos, of changed files and of their lines."""
+        self.todo, self.files, self.line_counts = todo, files, line_counts
         self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
         pen, is_wide = self.pen, self.shape.width >= 70
         todo = pen._replace(intent="todo")
         left = [pen.part("  "), todo.part("Todo", bold=True)]
-        items = self.todo.items if self.todo else ()
-        if self.todo is not None and items:
-            number = self.todo.done if self.todo.current is None else self.todo.current + 1
-            done = " done" if is_wide and self.todo.current is None else ""
-            left.append(todo.part(f" {number}/{len(items)}{done}", "t2"))
+        if self.todo is not None and self.todo.items:
+            done = progress(self.todo)
+            left.append(todo.part(f" {done if is_wide else done.removesuffix(' done')}", "t2"))
         else:
             left.append(pen.part(" none", "t3"))
         files = self.files
         if files and files.files:
             left.append(pen.part("   " if is_wide else "  "))
             left.append(pen.part(format_count(len(files.files), "file"), "t2", intent="diff"))
-            changes = format_line_changes(files.added, files.removed, self.looks.symbols.minus)
+            counts = self.line_counts or (0, 0)
+            changes = format_line_changes(*counts, self.looks.symbols.minus)
             left += [pen.part(f" {words}", role) for words, role in changes]
         right: list[Part] = []
         for pane in ("todo", "trace") if is_wide else ("todo",):

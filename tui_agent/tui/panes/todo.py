@@ -18,13 +18,8 @@ EMPTY = "No tasks yet. The agent writes them for longer work."
 
 
 def progress(view: "TodoView") -> str:
-    """Return `Task 4/5` while a task is in progress, `5/5 done` otherwise, and an empty string without tasks."""
-    total = len(view.items)
-    if not total:
-        return ""
-    if view.current is not None:
-        return f"Task {view.current + 1}/{total}"
-    return f"{view.done}/{total} done"
+    """Return the number of tasks that are done as `4/5 done`, or an empty string without tasks."""
+    return f"{view.done}/{len(view.items)} done" if view.items else ""
 
 
 def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int) -> list[Strip]:

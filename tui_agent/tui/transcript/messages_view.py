@@ -185,8 +185,7 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
         end_role = _END_ROLES.get(entry.reason, "warning")
         left += [Run(TURN_END_LABELS[entry.reason], look.s(end_role)), Run(dot, tone)]
     folders = format_folders(entry.folders, most=1)
-    own = format_count(entry.files, "file")
-    files = [Run(own if entry.files else folders or "no files changed", tone)]
+    files = [Run(entry.files_text if entry.files else folders or "no files changed", tone)]
     if entry.files:
         for words, role in format_line_changes(entry.added, entry.removed, look.symbols.minus):
             files += [Run(" ", tone), Run(words, look.s(role))]

@@ -18,7 +18,7 @@ from tui_agent.tui.modals.fork_request import ForkPoint, fork_point_at, make_for
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.viewer import DrawBody, Viewer
 from tui_agent.tui.panes.plugin_sections import pane_title
-from tui_agent.tui.panes.todo import item_row
+from tui_agent.tui.panes.todo import item_row, progress
 from tui_agent.tui.screens.compacted_items import (
     EMPTY,
     TITLE,
@@ -177,8 +177,7 @@ class ReplayActions(MomentScreen):
         def draw(facts: Facts) -> None:
             facts.rows += [item_row(item, 0, facts.looks, facts.width, "s3") for item in todo.items]
 
-        right = f"{todo.done}/{len(todo.items)} done" if todo.items else ""
-        self._open_sheet("Todo", draw, "No tasks yet.", right)
+        self._open_sheet("Todo", draw, "No tasks yet.", progress(todo))
 
     def _show_jobs(self, views: Views) -> None:
         jobs, now = views.jobs.view().jobs, views.last_event_time

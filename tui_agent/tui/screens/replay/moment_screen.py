@@ -293,7 +293,7 @@ class MomentScreen(PlayheadScreen):
         with self.app.batch_update():
             guard("the header", lambda: self.header.set_views(state, meter))
             guard("the sidebar", lambda: self.sidebar.set_views(todo, trace, meter, now))
-            guard("the pane strip", lambda: self.pane_strip.set_views(todo, files))
+            guard("the pane strip", lambda: self.pane_strip.set_views(todo, files, files.line_counts))
             guard("the chat", lambda: self.chat.show(views))
             guard("the panes of plugins", lambda: self.plugin_panes.update(views.plugins, self.seq))
             self.show_head()
