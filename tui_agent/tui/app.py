@@ -23,7 +23,6 @@ from textual.message import Message
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
-from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint, Scope, footer
 from tui_agent.tui.main_screen import SessionApp, Spawn
 from tui_agent.tui.panes.status import StatusView
@@ -65,7 +64,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         """True if the list of sessions opens at the start."""
         self.controller: SessionController | None = None
         self.waiting_intents = []
-        self._last_stop = self._quit_asked_at = 0.0
+        self._last_stop = 0.0
 
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -80,6 +79,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
         policy = self.options.policy or "ask"
         self.prompt.set_state(policy, "", running=False)
         self.header.policy_hint = policy
+        if self.options.session or self.options.continue_latest:
+            self.header.title_hint = "opening the session"
         self.reshape()
         self.show_keys()
         (self.start or self.editor).focus()
@@ -139,11 +140,11 @@ class AgentApp(SessionApp, inherit_bindings=False):
             if name == "copy_or_stop":
                 self.copy_or_stop()
             elif name == "quit":
-                self.leave()
-            elif name == "quit_empty" and not is_covered:
+                self.request_quit()
+            elif name == "quit_empty" and (not is_covered or self.screen is self.quit_question):
                 if self.editor.text:
                     continue
-                self.quit_if_idle()
+                self.request_quit()
             elif name == "stop" or (
                 is_covered and (self.controller is None or not self.controller.works_over_sheet(name))
             ):
@@ -157,7 +158,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     def do(self, name: str, argument: str = "") -> None:
         if name == "quit":
-            self.leave()
+            self.request_quit()
         elif self.controller is None or self._is_opening:
             self._wait(Intent(name, argument), "your choice takes effect once the session is open")
         else:
@@ -240,16 +241,13 @@ class AgentApp(SessionApp, inherit_bindings=False):
         done = "Interrupted. " if interrupted else ""
         self.say(f"{done}Press {self.key_map.key_of('copy_or_stop')} again to quit. Your session is saved.")
 
-    def quit_if_idle(self) -> None:
-        """Quit; while a turn, a subtask or a background job runs, only on the second press in a row."""
-        now, controller = time.monotonic(), self.controller
-        is_second = now - self._quit_asked_at < TWICE_S
-        self._quit_asked_at = now
-        if controller is None or is_second or not (work := _describe_running_work(controller)):
+    def request_quit(self) -> None:
+        """Quit; while a turn, a subtask or a background job runs, ask first. A second request quits."""
+        is_second = self.quit_question is not None and self.screen is self.quit_question
+        if self.controller is None or self._is_opening or is_second:
             self.leave()
-            return
-        key = self.key_map.key_of("quit_empty")
-        self.say(f"{work} Press {key} again to stop it and quit. Your session is saved.", "warning")
+        else:
+            self.controller.act("quit")
 
     def show_keys(self) -> None:
         """Show in the footer the keys that work now on the main screen; a sheet above it shows its own keys there."""
@@ -354,17 +352,6 @@ class AgentApp(SessionApp, inherit_bindings=False):
         if self.hangup is not None and reason != "signal":
             self.hangup.stop()
         self.exit(self.return_status)
-
-
-def _describe_running_work(controller: "SessionController") -> str:
-    """Return a sentence that says what would end if the user quit now; empty if nothing runs."""
-    state, jobs = controller.state, len(controller.state.jobs)
-    if controller.is_running:
-        return "Your command is running." if state.shell is not None else "A turn is running."
-    if not controller.is_connected or not (state.delegates or jobs):
-        return ""
-    verb = "is" if jobs == 1 else "are"
-    return f"{format_count(jobs, 'background job')} {verb} running." if jobs else "A subtask is running."
 
 
 def session_to_resume(options: SessionOptions, folder: Path | None) -> str:

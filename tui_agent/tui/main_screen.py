@@ -354,6 +354,9 @@ class SessionApp(Frame, inherit_bindings=False):
     waiting_intents: list[Intent | Prompt.Submitted]
     """Actions and messages that wait until a session is open."""
 
+    quit_question: Screen[bool] | None = None
+    """The question whether to quit although something runs, once it was asked."""
+
     @abstractmethod
     def do(self, name: str, argument: str = "") -> None:
         """Run the action `name` of the app; before the session is open, queue it."""

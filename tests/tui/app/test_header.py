@@ -1,14 +1,23 @@
 """The header of the main screen: the folder, the git branch, and that a session is a fork."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from tests.stubs.fake_session import FakeSession
+from tests.stubs.rows import rows
 from tests.tui.app.branching import walk
-from tests.tui.app.driving import golden, open_app
+from tests.tui.app.driving import NOWHERE, golden, open_app
+from tui_agent.config.options import SessionOptions
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.tui.layout import shape
+from tui_agent.tui.panes.header import Header
+from tui_agent.tui.theme.palette import Looks, Palette
+from tui_agent.tui.theme.startup import named_theme
+from tui_agent.tui.theme.symbols import UNICODE
 
 
 def in_folder(workspace: Path) -> FakeSession:
@@ -74,4 +83,31 @@ async def test_the_header_says_that_a_session_is_a_fork(tmp_path: Path) -> None:
         await walked.keys("end", "enter")
         assert "▌ /home/ada/timesheet fork  " in walked.rows()[0]
         await walked.pilot.resize_terminal(80, 24)
-        await walked.until(lambda: "▌ fork  night-shift-hours  " in walked.rows()[0])
+        await walked.until(lambda: "▌ timesheet fork  night-shi…  " in walked.rows()[0])
+
+
+@rows(
+    "branch, shown",
+    [
+        ("main", "▌ timesheet (main) fork  night-…"),
+        ("a-branch-name", "▌ timesheet (a-branch-n…) fork"),
+        ("feature/very-long-name", "▌ timesheet (feature/ve…) fork"),
+    ],
+)
+def test_a_small_header_of_a_fork_prefers_folder_and_branch_to_the_title(branch: str, shown: str) -> None:
+    class SmallHeader(Header):
+        shape = shape(80, 24)  # type: ignore[assignment]
+
+    header = SmallHeader(lambda: Looks(Palette(named_theme("night", {})), UNICODE, motion=False))
+    header.state = SessionStateView(title="night-shift-hours", workspace="/home/ada/timesheet", is_fork=True)
+    header.branch = branch
+    assert "".join(text for text, _ in header.left_parts(36)).strip() == shown
+
+
+async def test_the_header_does_not_call_a_session_new_while_it_is_opened_again() -> None:
+    for options, title in (({"continue_latest": True}, "opening the session"), ({}, "new session")):
+        session = FakeSession(golden("night_shift"))
+        session.gate = asyncio.Event()
+        async with open_app(session=session, options=SessionOptions(cwd=NOWHERE, **options)) as driven:
+            assert title in driven.rows()[0]
+            session.gate.set()

@@ -22,6 +22,7 @@ from tui_agent.protocol.events.turn import (
 )
 from tui_agent.protocol.ids import CallId, JobId, RequestId
 from tui_agent.tui.controller.chat import ChatWidget
+from tui_agent.tui.modals.confirm import QuitQuestion
 
 
 def kinds(driven: Driven) -> list[type]:
@@ -169,18 +170,26 @@ async def test_ctrl_d_quits_only_with_an_empty_message(in_chat: bool) -> None:
         ),
     ],
 )
-async def test_ctrl_d_asks_for_a_second_press_while_something_runs(
-    events: list[Payload], running: str
-) -> None:
-    async with open_app(golden("night_shift")) as driven:
-        driven.session.feed(*events)
-        await driven.settle()
-        await driven.press("ctrl+d")
-        assert not driven.app.has_quit and driven.session.submitted == []
-        asks = f"{running} Press Ctrl+D again to stop it and quit. Your session is saved."
-        assert driven.app.note.text == asks and running in driven.text()
-        await driven.press("ctrl+d")
-        assert driven.app.has_quit
+async def test_quitting_while_something_runs_is_asked_about_once(events: list[Payload], running: str) -> None:
+    async def quit_by(driven: Driven, way: str) -> None:
+        if way == "/quit":
+            await driven.type(way)
+        await driven.press("enter" if way == "/quit" else way)
+
+    for way in ("ctrl+d", "ctrl+q", "/quit"):
+        async with open_app(golden("night_shift")) as driven:
+            driven.session.feed(*events)
+            await driven.settle()
+            await quit_by(driven, way)
+            assert isinstance(driven.app.screen, QuitQuestion) and running in driven.text()
+            assert "Ctrl+Q quit   Enter stay" in driven.text()
+            driven.app.screen.end_grace_period()
+            await driven.press("enter")
+            assert len(driven.app.screen_stack) == 1
+            assert not driven.app.has_quit and driven.session.submitted == []
+            await quit_by(driven, way)
+            await driven.press("ctrl+q" if way == "/quit" else way)
+            assert driven.app.has_quit
 
 
 # -- the queue

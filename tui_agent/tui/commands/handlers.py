@@ -94,6 +94,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
         rename=_needs_argument("/rename needs a name, for example /rename night shift.", session.rename),
     ),
     "open_session": session.switch,
+    "quit": session.quit_app,
     "new": _with_options(session.start_session, summary=session.reset_session),
     "pause": _with_options(session.pause, resume=session.resume),
     "queue": _with_options(session.send_queued, take=session.unqueue, send=session.send_queued),

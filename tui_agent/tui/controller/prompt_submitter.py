@@ -89,7 +89,7 @@ class PromptSubmitter:
             return False
         self._remember(text)
         if action.name == "quit":
-            self._host.app.leave()
+            self._host.app.do(action.name)
         else:
             self._host.act(action.name, f"{given} {text[len(word) :]}")
         return True

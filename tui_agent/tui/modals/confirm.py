@@ -78,6 +78,19 @@ class Confirm(Sheet[bool]):
             self.dismiss(intent == "yes")
 
 
+class QuitQuestion(Confirm):
+    """Asks whether to quit although something runs: Enter stays, and the key that quits does so when pressed again."""
+
+    key_methods = {**Confirm.key_methods, "confirm_go": "close"}
+
+    def __init__(self, looks: Callable[[], Looks], work: str) -> None:
+        kept = "Quitting stops it. Your session is saved; tui-agent --continue opens it again."
+        super().__init__(looks, "Quit now?", (work, kept), yes=("confirm_yes", "quit"), no="stay")
+
+    def key_hints(self) -> Sequence[KeyHint]:
+        return [self.key_map.hint("quit", "quit"), self.key_map.hint("confirm_go", "stay")]
+
+
 def open_link(app: SessionApp, link: str) -> None:
     """Ask before opening a link in the browser, showing its real address, because the agent wrote the link."""
     address = address_of(link)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MIN_TITLE_WIDTH: Final = 12
 """Cells that the folder leaves to the title; twice as many on a wide screen."""
+MIN_PART_WIDTH: Final = 6
+"""Cells below which a shortened title or branch is left out."""
 
 
 class Header(LinePane):
@@ -35,6 +37,8 @@ class Header(LinePane):
     meter: "ContextMeterView | None" = None
     model_hint: str = ""
     policy_hint: str = "ask"
+    title_hint: str = "new session"
+    """The title until the session is open."""
     branch: str = ""
     """The git branch of the session's folder; empty outside a repository."""
     status: StatusView = StatusView()
@@ -68,35 +72,51 @@ class Header(LinePane):
             text = pen.part(fit(status, max(4, room - 6), symbols.ellipsis), bold=True)
             return [pen.line(width, [pen.part(f"{symbol} ", role), text], right)]
         pen = self.pen._replace(margin=2 if width >= 30 else 0)
-        left = [pen.part(" " * pen.margin), pen.part(f"{symbols.bar} ", "accent")]
+        return [pen.line(width, self.left_parts(room - 2), right)]
+
+    def left_parts(self, room: int) -> list[Part]:
+        """Return bar, agent, folder and title in at most `room` cells."""
+        shape, pen = self.shape, self.pen._replace(margin=2 if self.shape.width >= 30 else 0)
+        left = [pen.part(" " * pen.margin), pen.part(f"{self.looks.symbols.bar} ", "accent")]
         agent = self.state.settings.agent if self.state and self.state.settings else "default"
         if shape.width >= 100 and agent != "default":
             left += [pen.part(f"agent {clean_line(agent)}", "t3", intent="agent"), pen.part("  ")]
-        room -= cells(left) + 4
+        room -= cells(left) + 2
         title_room = min(cell_width(self.title), MIN_TITLE_WIDTH * (2 if shape.width >= 100 else 1))
-        place = self._location(room - title_room)
-        left += [*place, pen.part(fit(self.title, max(0, room - cells(place)), symbols.ellipsis), bold=True)]
-        return [pen.line(width, left, right)]
+        place = self._location(room, title_room)
+        title = fit(self.title, max(0, room - cells(place)), self.looks.symbols.ellipsis)
+        return [*left, *place, pen.part(title if cell_width(title) >= MIN_PART_WIDTH else "", bold=True)]
 
-    def _location(self, room: int) -> list[Part]:
-        """Return folder, git branch and `fork`, as much of it as fits into `room` cells."""
+    def _location(self, room: int, title_room: int) -> list[Part]:
+        """Return folder, git branch and `fork`, as much of it as fits into `room` cells beside the title.
+
+        In a fork on a small screen, folder and branch may take the place of the title, which is also its parent's.
+        """
         pen, state = self.pen, self.state
         if state is None or not state.workspace:
             return []
         folder = clean_line(shorten_home(Path(state.workspace)))
         name = folder.rpartition("/")[2] or folder
         branch = f" ({clean_line(self.branch)})" if self.branch else ""
-        for place, git in ((folder, branch), (name, branch), (name, ""), ("", "")):
+        options = [(folder, branch, title_room), (name, branch, title_room)]
+        if state.is_fork and self.shape.width < 100:
+            branch_room = room - cell_width(name) - len(" () fork  ")
+            options.append((name, branch, 0))
+            if branch and branch_room >= MIN_PART_WIDTH:
+                options.append((name, f" ({fit(self.branch, branch_room, self.looks.symbols.ellipsis)})", 0))
+        for place, git, kept in (*options, (name, "", title_room), ("", "", title_room)):
             parts = [pen.part(place, "t2"), pen.part(git, "t3")] if place else []
             if state.is_fork:
                 parts.append(pen.part(" fork" if place else "fork", "accent", intent="tree"))
-            if not parts or cells(parts) + 2 <= room:
+            if not parts or cells(parts) + 2 <= room - kept:
                 return [*parts, pen.part("  ")] if parts else []
         return []
 
     @property
     def title(self) -> str:
-        return clean_line(self.state.title) if self.state and self.state.title else "new session"
+        if self.state is None:
+            return self.title_hint
+        return clean_line(self.state.title) or "new session"
 
     def _right(self, width: int) -> list[Part]:
         pen, state = self.pen, self.state
