@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,12 +19,16 @@ from pathlib import Path
 from termios import TIOCSWINSZ
 
 import pytest
+from textual import events
+from textual.message import Message
 
+from tests.stubs.rows import rows
 from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.turn import QuestionAsked, TurnStarted
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.app import session_to_resume
+from tui_agent.tui.terminal.keyboard import KeyboardDriver
 from tui_agent.tui.terminal.terminal import Terminal, farewell
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -40,6 +45,59 @@ def test_the_title_is_pushed_once_and_popped() -> None:
     speaker.title("day")
     speaker.restore()
     assert written == ["\x1b[22;2t", "\x1b]2;nightshift\x07", "\x1b]2;day\x07", "\x1b[23;2t"]
+
+
+class EarlyDriver(KeyboardDriver):
+    """A driver that reads a pipe until it has read this many keys."""
+
+    def __init__(self, fileno: int, count: int) -> None:
+        self.fileno, self.count, self._debug = fileno, count, False
+        self.exit_event = threading.Event()
+        self.keys: list[str] = []
+
+    def process_message(self, message: Message) -> None:
+        self.keys += [message.key] if isinstance(message, events.Key) else []
+        if len(self.keys) >= self.count:
+            self.exit_event.set()
+
+
+@rows(
+    "typed, keys",
+    [
+        ("hi\n", ["h", "i", "enter"]),
+        ("a\nb\n", ["a", "ctrl+j", "b", "enter"]),
+        ("a\nb", ["a", "ctrl+j", "b"]),
+        ("\n", ["enter"]),
+    ],
+)
+def test_enter_typed_before_the_terminal_is_ready_is_enter(typed: str, keys: list[str]) -> None:
+    """Until then the terminal's driver turns the carriage return of Enter into a line feed."""
+    receiver, sender = os.pipe()
+    try:
+        os.write(sender, typed.encode())
+        driver = EarlyDriver(receiver, len(keys))
+        driver.run_input_thread()
+        assert driver.keys == keys
+    finally:
+        os.close(receiver)
+        os.close(sender)
+
+
+def test_a_line_feed_typed_later_stays_one() -> None:
+    receiver, sender = os.pipe()
+    driver = EarlyDriver(receiver, 2)
+    reader = threading.Thread(target=driver.run_input_thread)
+    try:
+        os.write(sender, b"a")
+        reader.start()
+        while not driver.keys:
+            pass
+        os.write(sender, b"\n")
+        reader.join()
+        assert driver.keys == ["a", "ctrl+j"]
+    finally:
+        os.close(receiver)
+        os.close(sender)
 
 
 def test_a_copy_goes_out_by_osc_52_and_through_tmux_wrapped() -> None:

@@ -169,6 +169,11 @@ class KeyboardDriver(LinuxDriver):
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
+            if selector.select(0):
+                # Typed before the terminal was in raw mode, when it turned the CR of Enter into LF. Line feeds before
+                # the last one may be those of a pasted text.
+                text = decode(read(self.fileno, 4096))
+                self._take(parser.feed(f"{text[:-1]}\r" if text.endswith("\n") else text))
             while not self.exit_event.is_set():
                 if selector.select(POLL_S) and (text := decode(read(self.fileno, 4096))):
                     self.last_input = text
