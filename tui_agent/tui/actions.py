@@ -162,7 +162,7 @@ _COMMANDS: Final[tuple[Action, ...]] = (
     _a("diff", "show the changes to files, of the session or of one turn", "Commands", slash="/diff", args="[PATH|turn N]", aliases=("/review", "/changes")),
     _a("compact", "summarise old turns; `list` shows the summarised messages", "Commands", slash="/compact", args="[FOCUS|list]", aliases=("/summarise", "/summarize")),
     _a("context", "show what fills the context", "Commands", slash="/context", keys=("f4",), synonyms="window tokens"),
-    _a("cost", "show spending; an amount sets the limit", "Commands", slash="/cost", args="[USD]", aliases=("/usage",), synonyms="budget dollars price tokens"),
+    _a("cost", "show spending; an amount sets the limit", "Commands", slash="/cost", args="[USD]", aliases=("/usage",), synonyms="money budget dollars price tokens spent"),
     _a("policy", "show or set what the agent may do without asking", "Commands", slash="/policy", args="[NAME]", aliases=("/permissions", "/plan plan", "/accept-edits accept-edits"), synonyms="approvals allow deny rules bypass mode"),
     _a("sessions", "find, open, compare, rename or delete sessions", "Commands", slash="/sessions", args="[ID|rename TITLE]", aliases=("/history", "/session", "/rename rename"), synonyms="continue open title"),
     _a("status", "show model, policy, sandbox, context, cost and settings", "Commands", slash="/status", args="[tools|plugins|mcp]", aliases=("/tools tools", "/plugins plugins", "/mcp mcp")),

@@ -192,6 +192,23 @@ async def test_quitting_while_something_runs_is_asked_about_once(events: list[Pa
             assert driven.app.has_quit
 
 
+async def test_going_back_to_the_chat_neither_scrolls_nor_uses_a_row_that_is_out_of_sight() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        assert driven.app.controller is not None
+        chat = driven.app.controller.chat.widget
+        assert chat is not None
+        await driven.press("tab", "home", "tab")
+        first = chat.cursor
+        chat.go_to_end(1)
+        chat.cursor = first
+        await driven.pilot.pause()
+        before = driven.rows()
+        await driven.press("tab")
+        assert chat.is_cursor_visible and chat.cursor != first
+        await driven.press("up")
+        assert [row[4:60] for row in driven.rows()[1:18]] == [row[4:60] for row in before[1:18]]
+
+
 # -- the queue
 
 

@@ -64,11 +64,21 @@ async def test_a_stricter_policy_needs_no_whole_word() -> None:
 
 
 async def test_a_theme_is_chosen_by_name_or_by_brightness() -> None:
+    light, dark = "day, the light one. /theme lists all", "night, the dark one. /theme lists all"
     async with open_app(golden("night_shift")) as driven:
-        for word, theme in (("light", "day"), ("Dark", "night"), ("beacon", "beacon")):
+        for word, said in (("light", light), ("Dark", dark), ("beacon", "beacon")):
+            theme = said.partition(",")[0]
             assert driven.app.theme != theme
             await submit(driven, f"/theme {word}")
-            assert driven.app.theme == theme and f"Using theme {theme}." in driven.text()
+            assert driven.app.theme == theme and f"Using theme {said}." in driven.text()
+
+
+async def test_the_palette_finds_spending_by_money() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.press("ctrl+p")
+        await driven.type("money")
+        picker = driven.app.screen
+        assert isinstance(picker, Picker) and picker.matches[0].label == "/cost"
 
 
 async def test_an_unknown_theme_is_answered_with_the_names_that_there_are() -> None:
@@ -152,6 +162,25 @@ async def test_help_finds_the_rows_in_which_all_words_begin_a_word() -> None:
             assert marked <= {query, *query.split()}
             await driven.app.close_screens()
             await driven.pilot.pause()
+
+
+def test_a_typed_text_that_can_be_chosen_is_a_row_that_says_so() -> None:
+    items = [Item("a", "anthropic/opus"), Item("s", "anthropic/sonnet")]
+    picker = Picker(lambda: None, "Model", items, free="Use the model named")  # type: ignore[arg-type, return-value]
+    rows = {}
+    for typed in ("son", "anthropic/", "openai/gpt-9", "opus-x"):
+        picker.field.text = typed
+        rows[typed] = [(item.value, item.label) for item in picker.matches]
+    assert rows == {
+        "son": [("s", "anthropic/sonnet"), ("son", "Use the model named son")],
+        "anthropic/": [
+            ("a", "anthropic/opus"),
+            ("s", "anthropic/sonnet"),
+            ("anthropic/", "Use the model named anthropic/"),
+        ],
+        "openai/gpt-9": [("openai/gpt-9", "Use the model named openai/gpt-9")],
+        "opus-x": [("opus-x", "Use the model named opus-x")],
+    }
 
 
 def test_a_phrase_comes_before_its_words_and_letters_count_only_if_no_word_matches() -> None:

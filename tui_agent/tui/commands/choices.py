@@ -188,7 +188,8 @@ def choose_theme(context: AppContext, argument: str) -> None:
         name = argument if argument in themes else _theme_by_brightness(argument.lower(), themes)
         if name:
             context.app.use_theme(name)
-            _keep_theme(context, name)
+            kind = "dark" if themes[name].dark else "light"
+            _keep_theme(context, name, "" if name == argument else f", the {kind} one. /theme lists all")
         else:
             names = ", ".join(sorted(themes))
             context.app.say(
@@ -225,8 +226,8 @@ def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
     return next(iter(names), "")
 
 
-def _keep_theme(context: AppContext, name: str) -> None:
-    """Remember the theme, and say so if the next start uses another one."""
+def _keep_theme(context: AppContext, name: str, why: str = "") -> None:
+    """Remember the theme, say `why` it was chosen, and say so if the next start uses another one."""
     context.choices.remember(theme=name)
     note = context.config.note_on_choice("theme", name) if context.config is not None else ""
-    context.app.say(f"Using theme {name}.{note}", "done")
+    context.app.say(f"Using theme {name}{why}.{note}", "done")

@@ -118,7 +118,7 @@ def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = 
         else:
             _open_form(context, reopen, model=value)
 
-    free = "use the typed text as the model (vendor/model)"
+    free = "Set up the model named"
     picker = open_picker(context, "Set up a model", items, choose, free=free, back=back)
     picker.chosen = next((index for index, item in enumerate(items) if item.value == chosen), 0)
 

@@ -63,7 +63,7 @@ def _edit(context: AppContext, setting: ConfigEntry) -> None:
             value = None if text == RESET else setting.parse(text.strip())
             save_setting(context, setting.key, value)
 
-    free = "" if setting.choices else f"set {setting.name} to this"
+    free = "" if setting.choices else f"Set {setting.name} to"
     picker = open_picker(
         context,
         setting.name,

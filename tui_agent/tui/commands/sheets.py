@@ -19,7 +19,7 @@ def open_picker(
 ) -> Picker:
     """Open a list, and call `choose` with the value of the chosen item; closing the list calls `back`.
 
-    `empty` is shown instead of an empty list. `free` is the hint that the user may type a value that is not listed.
+    `empty` is shown instead of an empty list. With `free`, a typed text can be chosen, in a row that begins with `free`.
     """
     picker = Picker(lambda: context.app.looks, title, items, empty=empty, free=free)
     context.app.push_screen(picker, lambda value: back() if value is None else choose(value))

@@ -374,7 +374,7 @@ class Chat:
             self.start.focus()
         elif self.widget is not None and self.widget.display:
             self.widget.focus()
-            if not self.widget.cursor:
+            if not self.widget.is_cursor_visible:
                 self.widget.action_cursor(-1)
 
     def to_end(self) -> None:

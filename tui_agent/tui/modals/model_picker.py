@@ -30,7 +30,7 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
         items = model_items(context, loaded)
         return [item for item in items if with_actions or not item.value.startswith(ACT)]
 
-    free = "use the typed text as a model (vendor/model) or a profile"
+    free = "Use the model named"
     picker = Picker(lambda: context.app.looks, "Model", offered_items(()), free=free)
 
     context.app.push_screen(picker, lambda value: then(value) if value is not None else None)

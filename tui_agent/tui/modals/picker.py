@@ -110,7 +110,7 @@ class Picker(ChoiceSheet[str | None]):
         self.field = Field()
         self.empty = empty
         self.free = free
-        """Description of a typed text that is not the label of an item; empty if only items can be chosen."""
+        """Words before a typed text in the row that uses it (`Use the model named`); empty if only items can be chosen."""
         self.is_typed_first = False
         """True if a typed text is listed before the items that it matches."""
         self.total: str | None = None
@@ -153,9 +153,10 @@ class Picker(ChoiceSheet[str | None]):
         items = [self.items[index] for _, index in sorted(scored or self._score_letters(query))]
         if not self.free or any(item.label == query for item in items):
             return items
-        typed = Item(query, query, about=self.free)
-        # A complete name is probably meant literally; a few letters search for a row.
-        return [typed, *items] if self.is_typed_first or "/" in query or ":" in query else [*items, typed]
+        typed = Item(query, f"{self.free} {query}")
+        # A complete name is probably meant literally; a few letters, or the beginning of a name, search for a row.
+        is_name = ("/" in query or ":" in query) and not any(item.label.startswith(query) for item in items)
+        return [typed, *items] if self.is_typed_first or is_name else [*items, typed]
 
     def _score_letters(self, query: str) -> list[tuple[int, int]]:
         """Return (score, index) of the items with the letters of the query in order.

@@ -85,7 +85,8 @@ class Header(LinePane):
         title_room = min(cell_width(self.title), MIN_TITLE_WIDTH * (2 if shape.width >= 100 else 1))
         place = self._location(room, title_room)
         title = fit(self.title, max(0, room - cells(place)), self.looks.symbols.ellipsis)
-        return [*left, *place, pen.part(title if cell_width(title) >= MIN_PART_WIDTH else "", bold=True)]
+        is_legible = title == self.title or cell_width(title) >= MIN_PART_WIDTH
+        return [*left, *place, pen.part(title if is_legible else "", bold=True)]
 
     def _location(self, room: int, title_room: int) -> list[Part]:
         """Return folder, git branch and `fork`, as much of it as fits into `room` cells beside the title.

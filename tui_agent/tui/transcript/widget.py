@@ -59,12 +59,14 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
         return False
 
     def action_cursor(self, direction: int) -> None:
-        """Move the cursor to the next (`direction` 1) or previous (-1) entry that has rows."""
+        """Move the cursor to the next (`direction` 1) or previous (-1) entry that has rows.
+
+        If the cursor's entry is not visible, move it to the last or first visible entry, so that nothing scrolls.
+        """
         layout = self.viewport.layout
         index = layout.index_of(self.cursor) if self.cursor else None
-        if index is None:
-            slots = [line.slot for line in self._frame if line.row is not None]
-            if slots:
+        if index is None or index not in self._visible_slots:
+            if slots := self._visible_slots:
                 self.move_cursor(slots[-1] if direction < 0 else slots[0])
             return
         index += direction
@@ -73,6 +75,15 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
         if 0 <= index < len(layout):
             self.viewport.show(index)
             self.move_cursor(index)
+
+    @property
+    def _visible_slots(self) -> list[int]:
+        return [line.slot for line in self._frame if line.row is not None]
+
+    @property
+    def is_cursor_visible(self) -> bool:
+        """True if a row of the cursor's entry is visible."""
+        return bool(self.cursor) and self.viewport.layout.index_of(self.cursor) in self._visible_slots
 
     def action_page(self, pages: int) -> None:
         self._scroll(pages * max(self.viewport.height - 2, 1))
