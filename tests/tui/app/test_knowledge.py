@@ -104,7 +104,10 @@ async def test_memory_shows_what_is_noted_of_the_task_as_it_changes() -> None:
             await _until(driven, lambda: "only with --context-mode memory" in driven.text())
             driven.session.feed(
                 MemoryUpdated(
-                    blocks={"failing_tests": ["test_[b]a[/]", "test_b"], "patch_summary": {"a.py": [3, 1]}}
+                    blocks={
+                        "failing_tests": ["test_[b]a[/]", "test_b"],
+                        "patch_summary": {"a.py": [["", 0, 0], ["1f", 3, 1]]},
+                    }
                 )
             )
             driven.session.feed(SettingsChanged(key="context_mode", value="memory", previous="pack"))

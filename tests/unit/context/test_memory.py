@@ -1,5 +1,7 @@
 """What a task's working memory takes from tool results, block by block."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,6 +33,9 @@ def read(path: str, text: str = "") -> ToolResult:
     return ToolResult(ok=True, content=(TextContent(text=text),), data={"path": path}, events=(event,))
 
 
+NUMBERS = itertools.count(1000)
+
+
 def changed(
     memory: JsonMap,
     path: str,
@@ -39,11 +44,13 @@ def changed(
     *,
     author: Author = "agent",
     gone: bool = False,
+    before: str | None = "a" * 64,
+    after: str = "",
 ) -> JsonMap:
     event = FileChanged(
         path=path,
-        before="a" * 64,
-        after=None if gone else "b" * 64,
+        before=before,
+        after=None if gone else after or f"{next(NUMBERS):012}{'0' * 52}",
         before_size=1,
         after_size=1,
         mode=None,
@@ -99,13 +106,39 @@ def test_files_that_were_read_and_the_symbols_in_them() -> None:
 
 def test_the_patch_adds_up_by_file_whoever_of_the_agents_changed_it() -> None:
     memory = changed({}, "a.py", 3, 1)
-    memory = changed(memory, "b.py", 10, 0, author="command")
+    memory = changed(memory, "b.py", 10, 0, author="command", before=None)
     memory = changed(memory, "mine.py", 5, 5, author="human")
     memory = changed(memory, "a.py", 2, 2)
     assert block_lines(memory, "patch_summary") == ["b.py +10 -0", "a.py +5 -3"]
     memory = changed(memory, "b.py", 0, 10, gone=True)
     memory = changed(memory, "old.py", 0, 7, gone=True)
     assert block_lines(memory, "patch_summary") == ["a.py +5 -3", "old.py +0 -7"]
+
+
+def test_a_change_that_the_user_takes_back_is_no_longer_listed() -> None:
+    first, second = "1" * 64, "2" * 64
+    memory = changed({}, "new.py", 4, 0, before=None, after=first)
+    memory = changed(memory, "a.py", 3, 1, after=first)
+    memory = changed(memory, "a.py", 2, 2, after=second)
+    assert block_lines(memory, "patch_summary") == ["new.py +4 -0", "a.py +5 -3"]
+    memory = changed(memory, "new.py", 0, 4, author="human", gone=True)
+    assert block_lines(memory, "patch_summary") == ["a.py +5 -3"]
+    memory = changed(memory, "a.py", 2, 2, author="human", after=first)
+    assert block_lines(memory, "patch_summary") == ["a.py +3 -1"]
+    memory = changed(memory, "a.py", 9, 9, author="human", after=second)
+    assert block_lines(memory, "patch_summary") == ["a.py +3 -1"], "the user's own lines"
+    memory = changed(memory, "a.py", 1, 3, author="human", after="a" * 64)
+    assert block_lines(memory, "patch_summary") == []
+
+
+def test_of_many_changes_of_a_file_the_newest_are_kept() -> None:
+    memory: JsonMap = {}
+    for number in range(50):
+        memory = changed(memory, "a.py", 1, 0, after=f"{number:012}{'0' * 52}")
+    summary = memory["patch_summary"]
+    assert isinstance(summary, dict) and len(str(summary["a.py"])) < 300
+    assert block_lines(memory, "patch_summary") == ["a.py +50 -0"]
+    assert block_lines(changed(memory, "a.py", 0, 50, after="a" * 64), "patch_summary") == []
 
 
 def test_a_file_that_is_gone_was_not_looked_at_and_defines_nothing() -> None:

@@ -5,7 +5,7 @@ Invariant: pure; the size is limited. A verified fact is marked if a file that i
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from pydantic import JsonValue
 
@@ -27,6 +27,11 @@ TITLES: Final = {
 MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
 """Maximum number of items in each block that grows. The oldest items are dropped."""
 MAX_CHANGED_FILES: Final = 200
+MAX_FILE_STATES: Final = 7
+"""Number of newest states of a changed file that are kept beside its first one."""
+DIGEST_CHARS: Final = 12
+FileState: TypeAlias = tuple[str, int, int]
+"""The beginning of the digest of a file's content, and the lines that the agent had added and removed by then."""
 _PLACES_SUFFIX = re.compile(r" \[([^\[\]]*)\]$")
 _CHANGED_SUFFIX = " was changed since"
 _NOTE_START = re.compile(r"; (?=\S)")
@@ -61,18 +66,16 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
     """Return the memory after a file changed.
 
-    The agent's own changes are added, and facts that depend on the file are marked as outdated.
+    The agent's own changes are added, until someone restores an earlier content. Facts that depend on the file are
+    marked as outdated.
     """
     updated: JsonMap = {**memory}
-    path = change.path
-    if change.author != "human":
-        summary = memory.get("patch_summary")
-        changes = dict(summary) if isinstance(summary, dict) else {}
-        added, removed = _pair(changes.pop(path, None))
-        added, removed = added + change.added, removed + change.removed
-        # A file that was created and removed again is not a change.
-        if change.disk_sha256_after is not None or added != removed:
-            changes[path] = [added, removed]
+    path, summary = change.path, memory.get("patch_summary")
+    changes = dict(summary) if isinstance(summary, dict) else {}
+    if change.author != "human" or path in changes:
+        states = _add_state(_file_states(changes.pop(path, None)), change)
+        if len(states) > 1:
+            changes[path] = [list(state) for state in states]
         updated["patch_summary"] = dict(list(changes.items())[-MAX_CHANGED_FILES:])
     facts = block_items(memory, "verified_facts")
     if facts:
@@ -107,7 +110,9 @@ def block_lines(memory: JsonMap, block: str) -> list[str]:
         case dict() as value if block == "task":
             return [f"{name}: {detail}" for name, detail in value.items() if detail]
         case dict() as value:
-            return ["{} +{} -{}".format(name, *_pair(change)) for name, change in value.items()]
+            return [
+                "{} +{} -{}".format(name, *_file_states(states)[-1][1:]) for name, states in value.items()
+            ]
         case list() as value:
             return [str(item) for item in value]
         case _:
@@ -138,10 +143,28 @@ def _depends_on(fact: str, path: str) -> bool:
     return any(place.rpartition(":")[0] == path or place == path for place in places[1].split(", "))
 
 
-def _pair(value: JsonValue) -> tuple[int, int]:
-    """Return the numbers of lines added and removed that `apply_file_change` stored; zeros for any other value."""
-    match value:
-        case [int() as added, int() as removed]:
-            return added, removed
-        case _:
-            return 0, 0
+def _file_states(value: JsonValue) -> list[FileState]:
+    """Return the states of a changed file, as `apply_file_change` stored them, oldest first."""
+    items = value if isinstance(value, list) else []
+    states: list[FileState] = []
+    for item in items:
+        match item:
+            case [str() as digest, int() as added, int() as removed]:
+                states.append((digest, added, removed))
+            case _:
+                pass
+    return states or [("", 0, 0)]
+
+
+def _add_state(states: Sequence[FileState], change: FileChanged) -> Sequence[FileState]:
+    """Return the states of a file after a change. A content that the file had before takes it back to that state."""
+    digest = (change.disk_sha256_after or "")[:DIGEST_CHARS]
+    if len(states) == 1:
+        states = [((change.disk_sha256_before or "")[:DIGEST_CHARS], 0, 0)]
+    earlier = next((index for index, state in enumerate(states) if state[0] == digest), None)
+    if earlier is not None:
+        return states[: earlier + 1]
+    _, added, removed = states[-1]
+    if change.author != "human":
+        added, removed = added + change.added, removed + change.removed
+    return [states[0], *[*states[1:], (digest, added, removed)][-MAX_FILE_STATES:]]
