@@ -65,8 +65,9 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
         """
         layout = self.viewport.layout
         index = layout.index_of(self.cursor) if self.cursor else None
-        if index is None or index not in self._visible_slots:
-            if slots := self._visible_slots:
+        if index is None or not self.is_cursor_visible:
+            slots = [line.slot for line in self._frame if line.row is not None]
+            if slots:
                 self.move_cursor(slots[-1] if direction < 0 else slots[0])
             return
         index += direction
@@ -77,13 +78,10 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
             self.move_cursor(index)
 
     @property
-    def _visible_slots(self) -> list[int]:
-        return [line.slot for line in self._frame if line.row is not None]
-
-    @property
     def is_cursor_visible(self) -> bool:
         """True if a row of the cursor's entry is visible."""
-        return bool(self.cursor) and self.viewport.layout.index_of(self.cursor) in self._visible_slots
+        index = self.viewport.layout.index_of(self.cursor) if self.cursor else None
+        return any(line.row is not None and line.slot == index for line in self._frame)
 
     def action_page(self, pages: int) -> None:
         self._scroll(pages * max(self.viewport.height - 2, 1))
