@@ -13,7 +13,7 @@ from .output import DecodedOutput, shorten_for_model
 
 MAX_TIMEOUT = 3600
 MAX_COMMAND = 100_000
-BACKGROUND_NOTE = "Runs in the background until it ends, you stop it in /jobs, or the session ends."
+BACKGROUND_NOTE = "In the background, until it ends or you stop it in /jobs."
 
 
 class RunCommandArgs(api.FrozenModel):

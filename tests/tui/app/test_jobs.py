@@ -35,7 +35,7 @@ async def test_every_job_stands_with_its_state_time_and_last_line() -> None:
         await opened(driven)
         shown = driven.text()
         for words in (
-            "2 running, 5 in all",
+            "2 of 5 running",
             SERVER,
             "exit 0",
             "exit 2",
@@ -68,7 +68,7 @@ async def test_a_job_that_was_chosen_is_ended_and_says_so() -> None:
         assert [one.job_id for one in asked] == ["job-4"]
         driven.session.feed(JobFinished(job_id=JobId("job-4"), end="stopped", stopped_by="user"))
         await grown(driven, page)
-        assert "1 running" in driven.text()
+        assert "1 of 5 running" in driven.text()
         await driven.press("e")
         assert "has already ended" in driven.text()
 
@@ -103,7 +103,7 @@ async def test_no_job_runs_where_the_engine_is_gone() -> None:
             await driven.pilot.pause(0.01)
         assert "2 jobs" not in driven.rows()[0]
         await opened(driven)
-        assert "0 running, 5 in all" in driven.text() and "ended with the program" in driven.text()
+        assert "0 of 5 running" in driven.text() and "ended with the program" in driven.text()
 
 
 async def test_without_a_job_the_page_says_when_there_is_one() -> None:

@@ -1,5 +1,6 @@
 """/skills, /init and /memory in the app."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,7 +114,9 @@ async def test_memory_shows_what_is_noted_of_the_task_as_it_changes() -> None:
             driven.session.feed(SettingsChanged(key="context_mode", value="memory", previous="pack"))
             await _until(driven, lambda: "Sent to the model with each request." in driven.text())
             shown = driven.text()
-            assert "Failing tests" in shown and "test_[b]a[/]" in shown and "a.py +3 -1" in shown
+            assert (
+                "Failing tests" in shown and "test_[b]a[/]" in shown and re.search(r"a\.py +\+3  −1", shown)
+            )
             assert shown.index("Failing tests") < shown.index("Changed so far")
 
 

@@ -296,7 +296,7 @@ async def test_the_cost_of_a_turn_is_summed_over_its_requests() -> None:
         await driven.type("/cost")
         await driven.press("enter")
         names = next(row for row in driven.rows() if "largest request" in row)
-        assert names.split("▌")[1].split()[:5] == ["turn", "cost", "sent", "received", "largest"]
+        assert names.split("▌")[1].split()[:5] == ["turn", "cost", "tokens", "sent", "received"]
         turns = [row.split("▌")[1].split() for row in driven.rows() if "▌  turn " in row and "$" in row]
         sums = [
             span.billed_in for span in driven.app.controller.views.trace.view().spans if span.kind == "turn"

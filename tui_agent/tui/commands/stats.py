@@ -203,29 +203,53 @@ def show_cost(context: AppContext, argument: str) -> None:
     def draw(facts: Facts) -> None:
         metrics, state = context.views.metrics.view(), context.state
         warn_newest_only(context, facts)
-        turn = "this turn" if state.turn_running else "last turn"
-        facts.pair("session", format_cost(metrics.cost_usd) or "not known", names=16)
-        facts.pair(turn, format_cost(state.turn_cost_usd) or "not known", names=16)
+        is_priced = metrics.cost_usd is not None
+        if is_priced:
+            turn = "this turn" if state.turn_running else "last turn"
+            facts.pair("session", format_cost(metrics.cost_usd), names=16)
+            facts.pair(turn, format_cost(state.turn_cost_usd) or "not known", names=16)
         facts.pair("limits", _limits(context), names=16)
         facts.gap()
-        _draw_turns(facts, context.views.trace.view(), metrics)
+        if not metrics.turns:
+            facts.text("Nothing spent yet. The first answer of the model appears here.", "t3")
+        else:
+            _draw_turns(facts, context.views.trace.view(), metrics, is_priced=is_priced)
         facts.gap()
-        facts.text("/cost 2.50 stops the session at $2.50.", "t3")
+        if is_priced or not metrics.turns:
+            facts.text("/cost 2.50 stops the session at $2.50.", "t3")
+        else:
+            facts.text(
+                "The price of this model is not known. input_price and output_price in its profile set it.",
+                "t3",
+            )
 
     show(context, "Cost", draw)
 
 
-def _draw_turns(facts: Facts, trace: TraceView, metrics: MetricsView) -> None:
-    """Add a row for each turn: cost, tokens sent and received, and the largest request. The last row has the totals."""
+def _draw_turns(facts: Facts, trace: TraceView, metrics: MetricsView, *, is_priced: bool) -> None:
+    """Add a row for each turn: cost, tokens sent and received, and the largest request. The last row has the totals.
+
+    Without a price, there is no column for the cost.
+    """
     wide = facts.width >= 62
-    cells = (10, 10, 10, 11, 18) if wide else (9, 9, 8, 10, 9)
+    cells = (10, 10 * is_priced, 13, 11, 18) if wide else (9, 9 * is_priced, 8, 10, 9)
 
     def add_row(texts: Sequence[str], role: Role = "t1", *, bold: bool = False) -> None:
         name = part(texts[0].ljust(cells[0]), facts.style("t2", bold=bold))
-        figures = "".join(f" {text}".rjust(room) for text, room in zip(texts[1:], cells[1:], strict=True))
+        columns = zip(texts[1:], cells[1:], strict=True)
+        figures = "".join(f" {text}".rjust(room) for text, room in columns if room)
         facts.line([name, (figures, facts.style(role, bold=bold))])
 
-    add_row(("turn", "cost", "sent", "received", "largest request" if wide else "largest"), "t3")
+    add_row(
+        (
+            "turn",
+            "cost",
+            "tokens sent" if wide else "sent",
+            "received",
+            "largest request" if wide else "largest",
+        ),
+        "t3",
+    )
     turns = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "turn"]
     if len(turns) > MAX_TURNS:
         facts.text(f"{len(turns) - MAX_TURNS} earlier turns", "t3")

@@ -28,6 +28,8 @@ VERB_WIDTH = 9
 GAP = 3
 NARROW = 36
 """Width in cells below which effects are drawn below their command, and labels above their text."""
+MIN_TARGET_WIDTH = 10
+"""Cells for the object of an effect, e.g. its file, below which effects are drawn below their command."""
 _FILE_VERBS = frozenset({"writes", "deletes", "removes"})
 """The verbs of effects on files; `removes` occurs in logs of older versions."""
 
@@ -168,11 +170,12 @@ def command_table(commands: Sequence[NumberedCommand], pen: Pen, room: int) -> l
     if not commands:
         return []
     number_width = len(str(commands[-1].number)) + 2
-    if room < NARROW:
-        return [row for command in commands for row in _stacked_rows(command, pen, number_width, room)]
     longest = max(cells(command.command) for command in commands)
     name_width = min(longest + GAP, max(12, room * 2 // 5))
     effect_room = room - number_width - name_width
+    verb = max((cells(effect.verb) for command in commands for effect in command.effects), default=0)
+    if room < NARROW or effect_room < verb + MIN_TARGET_WIDTH:
+        return [row for command in commands for row in _stacked_rows(command, pen, number_width, room)]
     # The second effect of a row is aligned after the widest first effect that leaves room for another one.
     firsts = [_width(command.effects[0]) for command in commands if len(command.effects) > 1]
     column = max((first for first in firsts if first + GAP < effect_room // 2), default=0) + GAP
@@ -214,8 +217,8 @@ def _effect_lines(effects: Sequence[CommandEffect], pen: Pen, room: int, column:
             lines[-1] += [pen.part(" " * gap), verb_part, pen.part(effect.target)]
             used += gap + _width(effect)
             continue
-        pieces = wrap(effect.target, max(8, room - VERB_WIDTH)) or [""]
+        pieces = wrap(effect.target, max(8, room - cells(verb))) or [""]
         lines.append([verb_part, pen.part(pieces[0])])
-        lines += [[pen.part(" " * VERB_WIDTH + piece)] for piece in pieces[1:]]
+        lines += [[pen.part(" " * cells(verb) + piece)] for piece in pieces[1:]]
         used = _width(effect) if len(pieces) == 1 else room
     return lines

@@ -260,7 +260,9 @@ class Picker(ChoiceSheet[str | None]):
         about = [item.about]
         if pen.chosen:
             room = cells - label_width - 4 - (width(clean_line(right)) + 2 if right else 0)
-            about = wrap(clean_line(". ".join(filter(None, (item.about, item.more)))), max(room, 12)) or [""]
+            about = [
+                row for text in (item.about, item.more) for row in wrap(clean_line(text), max(room, 12))
+            ] or [""]
         indent = pen.part(" " * (label_width + 4))
         first = pen.line(cells, [*left, *self._marked(pen, about[0], role)], self._marked(pen, right, "t2"))
         return [first, *(pen.line(cells, [indent, *self._marked(pen, text, role)]) for text in about[1:])]

@@ -83,7 +83,7 @@ class JobsScreen(Page[JobView]):
     def show_head(self) -> None:
         jobs = self.listing.items
         running = sum(job.is_running for job in jobs)
-        self.show_title("Background jobs", f"{running} running, {len(jobs)} in all" if jobs else "")
+        self.show_title("Background jobs", f"{running} of {len(jobs)} running" if jobs else "")
 
     def draw_row(self, item: JobView, width: int, chosen: bool) -> Strip:
         return _row(item, width, self.looks_of(), self._now, chosen=chosen)

@@ -191,9 +191,9 @@ class SessionDetail:
                 (f" {words}{', open now' if session.open else ''}", facts.style()),
             ]
         )
-        turns = "" if session.turns is None else format_count(session.turns, "turn")
-        sums = (turns, format_cost(session.cost_usd), format_bytes(session.size_bytes))
-        facts.fact("Spent", ", ".join(filter(None, sums)))
+        facts.fact("Turns", "" if session.turns is None else str(session.turns))
+        facts.fact("Cost", format_cost(session.cost_usd))
+        facts.fact("Log", format_bytes(session.size_bytes))
 
     def _draw_work(self, preview: Preview) -> None:
         if preview.todo:
