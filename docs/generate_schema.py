@@ -1,24 +1,35 @@
-"""Writes the JSON schema of an event, as `run --json` prints it and the log stores it: python -m docs.generate_schema."""
+"""Writes the JSON schemas of an event and of an evaluation case or suite: python -m docs.generate_schema."""
 
 import json
 from pathlib import Path
 
+from pydantic import BaseModel
+
+from tui_agent.evals.case import Case, Suite
 from tui_agent.protocol.envelope import Envelope
 
-PAGE = Path(__file__).parent / "schema" / "event.schema.json"
+FOLDER = Path(__file__).parent / "schema"
+SCHEMAS: dict[str, type[BaseModel]] = {
+    "event.schema.json": Envelope,
+    "case.schema.json": Case,
+    "suite.schema.json": Suite,
+}
+"""The published schemas by file name: an event as `run --json` prints it, a case, a suite."""
 
 
-def schema() -> str:
-    """Return the schema as JSON text."""
-    model = Envelope.model_json_schema(mode="serialization")
+def schema(name: str) -> str:
+    """Return a schema as JSON text."""
+    mode = "serialization" if name == "event.schema.json" else "validation"
+    model = SCHEMAS[name].model_json_schema(mode=mode)
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model}
     return json.dumps(draft, indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
-    """Write the file."""
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(schema(), encoding="utf-8")
+    """Write the files."""
+    FOLDER.mkdir(exist_ok=True)
+    for name in SCHEMAS:
+        (FOLDER / name).write_text(schema(name), encoding="utf-8")
 
 
 if __name__ == "__main__":

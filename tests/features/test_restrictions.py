@@ -46,7 +46,7 @@ async def payloads(options: SessionOptions, result: VerifierFinished | None = No
     """The payloads of a session with one turn. `result` is recorded after the turn."""
     seen: list[Record] = []
 
-    async def record(session: object) -> None:
+    async def record(session: object, _: object) -> None:
         if result is not None:
             session.submit(RecordResult(result=result))  # type: ignore[attr-defined]
 

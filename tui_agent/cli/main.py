@@ -47,7 +47,7 @@ VERBS: dict[str, Verb] = {
     ),
     "compare": Verb("tui_agent.cli.compare", "compare two sessions or branches"),
     "replay": Verb("tui_agent.cli.replay.command", "show a recorded session at any of its events"),
-    "eval": Verb("tui_agent.cli.evals.command", "show the progress of a session by the tests that it ran"),
+    "eval": Verb("tui_agent.cli.evals.command", "run suites of tasks, and compare models and configurations"),
     "map": Verb("tui_agent.cli.map", "rank a repository's files for a question"),
     "policy": Verb("tui_agent.cli.policy.command", "show what the policy decides about a command line"),
     "redact": Verb("tui_agent.cli.redact", "remove secrets from text on standard input"),

@@ -1,4 +1,4 @@
-"""Locations of the bundled plugins, themes and demos, and of a log to try plugins on.
+"""Locations of the bundled plugins, themes, demos and suites, and of a log to try plugins on.
 
 Invariant: an installed copy has them inside the package, a source checkout beside it; no other place is searched.
 """
@@ -6,7 +6,7 @@ Invariant: an installed copy has them inside the package, a source checkout besi
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-Kind: TypeAlias = Literal["plugins", "themes", "demos"]
+Kind: TypeAlias = Literal["plugins", "themes", "demos", "suites"]
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -19,7 +19,7 @@ def golden_log() -> Path:
 
 
 def bundled_folder(kind: Kind) -> Path | None:
-    """Return the folder of the bundled plugins, themes or demos, or None if this copy of tui-agent does not have it."""
+    """Return the folder of the bundled files of a kind, or None if this copy of tui-agent does not have it."""
     for folder in (_PACKAGE / "_bundled" / kind, _PACKAGE.parent / kind):
         if folder.is_dir():
             return folder

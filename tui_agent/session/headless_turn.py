@@ -35,8 +35,6 @@ from tui_agent.protocol.unicode_text import format_count
 Show = Callable[[Record], None]
 TurnStart: TypeAlias = str | ContinueTurn
 """The start of a turn: a prompt, or the command to continue the session without a prompt."""
-AfterTurn: TypeAlias = Callable[[Session], Awaitable[None]]
-"""A function that is called after the turn, before the session is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +57,17 @@ class Outcome:
         return "success" if self.reason == "finished" else self.reason
 
 
+AfterTurn: TypeAlias = Callable[[Session, Outcome], Awaitable[None]]
+"""A function that is called after the turn, before the session is closed."""
+
+
 async def run_turn(
     session: Session, begin: TurnStart, show: Show, after: int = -1, coda: AfterTurn | None = None
 ) -> Outcome:
     """Start a turn in a session, wait for its end, close the session and return the result.
 
     Only events after `after` are read. `show` is called with every record of this run in order, including those written
-    while the session closes. `coda` is called between the end of a finished turn and the closing of the session.
+    while the session closes. `coda` is called between the end of the turn and the closing of the session.
 
     Raises `BudgetExceeded` if the session's turn limit is reached, `UsageError` if the command is rejected for another
     reason, `TuiAgentError` if the session ends before the turn does.
@@ -82,25 +84,15 @@ async def run_turn(
                     hint=f"To see its events: tui-agent trace {session.id}",
                 )
             turn.take(batch)
-        answer = await join_texts(session, turn.words)
-        if coda is not None and turn.ended.reason == "finished":
-            await coda(session)
+        outcome = turn.outcome(turn.ended, session.id, await join_texts(session, turn.words))
+        if coda is not None:
+            await coda(session, outcome)
         await session.aclose()
         while batch := await follower.next_batch():
             turn.take(batch)
     finally:
         follower.close()
-    # If the model stops after denied calls and only explains why, the turn is "finished" in the log, but the task was
-    # not done. A script must see a failure.
-    ended, denials = turn.ended, list(turn.denials.values())
-    if ended.reason != "finished" or not denials:
-        return Outcome(ended.reason, ended.detail, turn.run_id, session.id, answer)
-    if turn.was_denied_at_last:
-        return Outcome("denied", denials[-1], turn.run_id, session.id, answer)
-    warning = (
-        f"{format_count(len(denials), 'call')} {'was' if len(denials) == 1 else 'were'} denied: {denials[-1]}"
-    )
-    return Outcome(ended.reason, ended.detail, turn.run_id, session.id, answer, warning)
+    return outcome
 
 
 class _Turn:
@@ -119,10 +111,21 @@ class _Turn:
         self._last_calls: set[CallId] = set()
         """The tool calls of the model's newest answer that has calls."""
 
-    @property
-    def was_denied_at_last(self) -> bool:
-        """True if every tool call of the newest answer that has calls was denied."""
-        return bool(self._last_calls) and self._last_calls <= set(self.denials)
+    def outcome(self, ended: TurnFinished, session: str, answer: str) -> Outcome:
+        """Return the result of the ended turn.
+
+        If the model stops after denied calls and only explains why, the turn is "finished" in the log, but the task was
+        not done: the result is "denied", so that a script sees a failure.
+        """
+        denials = list(self.denials.values())
+        if ended.reason != "finished" or not denials:
+            return Outcome(ended.reason, ended.detail, self.run_id, session, answer)
+        if self._last_calls and self._last_calls <= set(self.denials):
+            return Outcome("denied", denials[-1], self.run_id, session, answer)
+        count = f"{format_count(len(denials), 'call')} {'was' if len(denials) == 1 else 'were'}"
+        return Outcome(
+            ended.reason, ended.detail, self.run_id, session, answer, f"{count} denied: {denials[-1]}"
+        )
 
     def take(self, batch: Sequence[Record]) -> None:
         """Process records of the session, and show those of this run: all from its `run.started` on."""

@@ -1,9 +1,12 @@
-"""Evaluate sessions: show the progress of one by the tests that it ran."""
+"""Run suites of tasks and compare models and configurations; show a session's progress by the tests that it ran."""
 
-from tui_agent.cli.evals.graph import EXAMPLES, add_graph_verb
+from tui_agent.cli.evals.graph import add_graph_verb
+from tui_agent.cli.evals.suite_run import EXAMPLES, add_suite_verbs
 from tui_agent.cli.options import Parser, Verbs
 
 
 def configure(parser: Parser) -> None:
     """Add the verbs of `eval`."""
-    add_graph_verb(Verbs(parser, EXAMPLES))
+    verbs = Verbs(parser, EXAMPLES)
+    add_suite_verbs(verbs)
+    add_graph_verb(verbs)

@@ -11,14 +11,16 @@ from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import Redo, Revert
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.session.headless_turn import submit_and_wait
+from tui_agent.session.headless_turn import Outcome, submit_and_wait
 
 
-async def undo_and_redo(session: Session) -> None:
-    """Undo and redo the turn that has just ended; do nothing if the turn changed no file.
+async def undo_and_redo(session: Session, outcome: Outcome) -> None:
+    """Undo and redo the turn that has just ended; do nothing if it did not finish or changed no file.
 
     Raises `TuiAgentError` if the engine rejects a command.
     """
+    if outcome.reason != "finished":
+        return
     follower = session.follow()
     try:
         before = await _seq_before_turn(follower)

@@ -1,0 +1,70 @@
+"""The bundled suites by their oracle: known-good actions through the real tools and the real policy, in this process.
+
+A broken action of an oracle makes the suite fail; so does a case whose tests pass before the oracle acts.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tui_agent.evals.case import Case
+from tui_agent.evals.cell import run_cell
+from tui_agent.evals.plan import ORACLE, Arm, CellResult, Plan, RunFolder
+from tui_agent.evals.suites import load_suite
+
+SUITE = load_suite("bench-20", Path())
+CASES = {case.id: case for case in SUITE.cases}
+QUICK = ("fix-off-by-one", "denied-then-allowed")
+"""The cases of `make test`; `make test-all` runs all."""
+
+
+async def run(case: Case, tmp_path: Path) -> CellResult:
+    plan = Plan(
+        suite="bench-20",
+        suite_name="bench-20",
+        here=tmp_path,
+        arms=(Arm(name=ORACLE, model=ORACLE),),
+        cases=(case.id,),
+    )
+    (cell,) = plan.cells()
+    return await run_cell(plan, RunFolder(tmp_path / "run"), case, cell)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def test_the_suite_has_twenty_cases_of_all_categories() -> None:
+    assert len(CASES) == 20
+    assert {case.category for case in SUITE.cases} == {
+        "algorithm",
+        "bugfix",
+        "context",
+        "greenfield",
+        "policy",
+        "recovery",
+        "security",
+    }
+    assert all(case.oracle and case.test_command for case in SUITE.cases)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
+)
+async def test_the_oracle_solves_the_case(name: str, tmp_path: Path) -> None:
+    result = await run(CASES[name], tmp_path)
+    assert (result.passed, result.end, result.failure, result.detail) == (True, "solved", "", "")
+    assert (tmp_path / "run" / "data" / "sessions" / result.session / "events.jsonl").is_file()
+
+
+async def test_a_broken_action_of_an_oracle_makes_the_case_fail(tmp_path: Path) -> None:
+    case = CASES["fix-off-by-one"]
+    answers = list(case.oracle)
+    edit = answers[1].calls[0]
+    answers[1] = answers[1].model_copy(
+        update={"calls": (edit.model_copy(update={"arguments": {**edit.arguments, "old_text": "gone"}}),)}
+    )
+    result = await run(case.model_copy(update={"oracle": tuple(answers)}), tmp_path)
+    assert (result.passed, result.failure, result.end) == (False, "tool", "unsolved")
+    assert result.detail == "oracle action 2 (edit_file) ended as failed"

@@ -1,0 +1,66 @@
+"""Which cause a failed case is attributed to."""
+
+import pytest
+
+from tests.stubs.story import Story, finished, requested, responded, tool_call
+from tui_agent.evals.attribution import Conduct, Verdict, judge
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.model import FaultKind, ModelFailed
+from tui_agent.protocol.events.tool import ToolStatus
+from tui_agent.protocol.ids import RequestId
+from tui_agent.session.headless_turn import Outcome
+
+
+def outcome(reason: str, detail: str = "") -> Outcome:
+    return Outcome(reason, detail, "run", "ses", "")
+
+
+def conduct(*statuses: ToolStatus, fault: FaultKind | None = None, environment: bool = False) -> Conduct:
+    """A session whose last answer with calls had a call for each status; then an answer, or a model's fault."""
+    story, folded = Story(), Conduct()
+    events: list[Payload] = [
+        requested("r1"),
+        responded("r1", *(tool_call(f"c{index}") for index in range(len(statuses)))),
+    ]
+    for index, status in enumerate(statuses):
+        events.append(finished(f"c{index}", status).model_copy(update={"environment": environment}))
+    if fault is None:
+        events.append(responded("r2", "Done.", first_part=9))
+    else:
+        events.append(ModelFailed(request_id=RequestId("r2"), fault=fault, message="no"))
+    for event in events:
+        folded.apply(story(event))
+    return folded
+
+
+@pytest.mark.parametrize(
+    ("reason", "made", "tests", "verdict"),
+    [
+        ("finished", conduct("ok"), True, (True, "", False, "solved")),
+        ("finished", conduct("ok"), False, (False, "model", False, "unsolved")),
+        ("denied", conduct("denied", "denied"), False, (False, "policy", False, "unsolved")),
+        ("finished", conduct("denied", "ok"), False, (False, "model", False, "unsolved")),
+        ("finished", conduct("failed"), False, (False, "tool", False, "unsolved")),
+        ("finished", conduct("failed", environment=True), False, (False, "environment", False, "unsolved")),
+        ("finished", conduct("invalid"), False, (False, "model", False, "unsolved")),
+        ("part_limit", conduct("ok"), False, (False, "budget", False, "part_limit")),
+        ("time_limit", conduct("ok"), True, (True, "", False, "solved")),
+        ("time_limit", conduct("ok"), False, (False, "budget", False, "timeout")),
+        ("model_error", conduct("ok", fault="rate_limit"), False, (False, "", True, "agent_error")),
+        ("model_error", conduct("ok", fault="auth"), True, (False, "model", False, "agent_error")),
+        ("error", conduct("ok"), True, (False, "engine", False, "agent_error")),
+        ("stuck", conduct("ok"), False, (False, "model", False, "agent_error")),
+    ],
+)
+def test_a_failure_is_attributed_to_its_cause(
+    reason: str, made: Conduct, tests: bool, verdict: tuple[object, ...]
+) -> None:
+    found = judge(outcome(reason), made, tests=tests, verifier=None)
+    assert (found.passed, found.failure, found.instability, found.end) == verdict
+
+
+def test_a_check_without_a_result_is_not_the_agents_fault() -> None:
+    found = judge(
+        outcome("finished"), conduct("ok"), tests=True, verifier=False, check_fault=("verifier", "it hung")
+    )
+    assert found == Verdict(False, "verifier", "it hung", end="env_error")

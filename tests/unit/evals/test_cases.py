@@ -1,0 +1,196 @@
+"""Cases, suites and task folders: what they say, and how a broken one is rejected."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.rows import rows
+from tui_agent.errors import ConfigError
+from tui_agent.evals.case import Case
+from tui_agent.evals.checks import count_tests, read_reward
+from tui_agent.evals.suites import load_suite
+from tui_agent.evals.task_folder import load_task_folder
+from tui_agent.evals.workspace import create_workspace
+from tui_agent.protocol.settings import Budgets
+
+GOOD = {"prompt": "Do it.", "test_command": "true"}
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def fault(tmp_path: Path, tree: object) -> str:
+    path = written(tmp_path, "bad.json", json.dumps(tree))
+    with pytest.raises(ConfigError) as caught:
+        load_suite(str(path), tmp_path)
+    return caught.value.message.replace(str(tmp_path), "")
+
+
+@rows(
+    "tree, message",
+    [
+        ({"prompt": "x"}, "/bad.json, at the case: give a test_command or a verifier."),
+        ({**GOOD, "promt": "x"}, "/bad.json, at promt: Extra inputs are not permitted."),
+        ({**GOOD, "prompt": ""}, "/bad.json, at prompt: String should have at least 1 character."),
+        ({**GOOD, "files": {"../a": ""}}, "/bad.json, at files.../a.[key]: the path leaves the workspace."),
+        ({**GOOD, "files": {"/a": ""}}, "/bad.json, at files./a.[key]: the path leaves the workspace."),
+        ({**GOOD, "fixture": "gone"}, "/bad.json, at fixture: the folder /gone was not found."),
+        (
+            {**GOOD, "budgets": {"max_parts": 0}},
+            "/bad.json, at budgets.max_parts: Input should be greater than 0.",
+        ),
+        ({**GOOD, "verifier": {}}, "/bad.json, at verifier: give either command or plugin."),
+        (
+            {"cases": [GOOD, {**GOOD, "id": "b", "policy": "yolo"}]},
+            "/bad.json, at cases.1.policy: Input should be 'plan', 'ask', 'accept-edits', 'bypass' or "
+            "'read-only-delegate'.",
+        ),
+        ({"cases": [GOOD, GOOD]}, "/bad.json: two cases are named 'bad'."),
+        ({"cases": []}, "/bad.json has no cases."),
+        ({"cases": 3}, "/bad.json, at cases: it is not a list."),
+        (3, "/bad.json is neither a suite nor a list of cases."),
+    ],
+)
+def test_a_broken_case_names_file_field_and_reason(tmp_path: Path, tree: object, message: str) -> None:
+    assert fault(tmp_path, tree) == message
+
+
+def test_a_suite_is_a_file_or_a_folder_and_may_extend_another(tmp_path: Path) -> None:
+    written(tmp_path, "base/one.toml", 'prompt = "1"\ntest_command = "true"\nstep_budget = 7\n')
+    written(tmp_path, "more/suite.toml", 'extends = "base"\n')
+    written(tmp_path, "more/two/case.json", json.dumps({**GOOD, "category": "c", "fixture": "repo"}))
+    written(tmp_path, "more/two/repo/a.txt", "a")
+    suite = load_suite("more", tmp_path)
+    assert [(case.id, case.category) for case in suite.cases] == [("one", "general"), ("two", "c")]
+    assert suite.cases[0].budgets == Budgets(max_iterations=7)
+    with pytest.raises(ConfigError, match="There is no suite 'none'"):
+        load_suite("none", tmp_path)
+
+
+def test_a_fixture_is_copied_afresh_and_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    written(tmp_path, "two/repo/a.txt", "a")
+    (tmp_path / "two" / "repo" / "out").symlink_to(tmp_path)
+    case = Case.model_validate({**GOOD, "fixture": "repo", "files": {"b/c.txt": "c"}})
+    case = case.model_copy(update={"folder": tmp_path / "two"})
+    for name in ("x", "y"):
+        create_workspace(case, tmp_path / name)
+        (tmp_path / name / "a.txt").write_text("changed")
+    assert (tmp_path / "two" / "repo" / "a.txt").read_text() == "a"
+    assert (tmp_path / "y" / "b" / "c.txt").read_text() == "c"
+    through = case.model_copy(update={"files": {"out/d.txt": "d"}})
+    with pytest.raises(ConfigError, match="outside the workspace"):
+        create_workspace(through, tmp_path / "z")
+    assert not (tmp_path / "d.txt").exists()
+
+
+def test_the_highest_tier_of_a_task_folder_is_used(tmp_path: Path) -> None:
+    folder = tmp_path / "my-task"
+    written(folder, "environment/tests/test.sh", "exit 1\n")
+    written(folder, "task/en.md", "Write {name} {count} times.\n\n{ not a name }")
+    written(folder, "task/params.py", 'name = "x"\ncount = 1 + 1\ncategory = "c"\n')
+    case = load_task_folder(folder)
+    assert (case.id, case.prompt, case.category) == (
+        "my-task",
+        "Write x 2 times.\n\n{ not a name }",
+        "c",
+    )
+    written(folder, "task/task.py", 'def generate():\n    return "From the program.", {"split": "heldout"}\n')
+    assert (load_task_folder(folder).prompt, load_task_folder(folder).split) == (
+        "From the program.",
+        "heldout",
+    )
+    (folder / "task" / "task.py").unlink()
+    (folder / "task" / "params.py").write_text("name = 1\n")
+    with pytest.raises(ConfigError, match=r"the parameter 'count' is not in params\.py"):
+        load_task_folder(folder)
+    (folder / "task" / "params.py").write_text("1 / 0\n")
+    with pytest.raises(ConfigError, match=r"params.py failed: ZeroDivisionError"):
+        load_task_folder(folder)
+    (folder / "task" / "params.py").unlink()
+    assert load_task_folder(folder).prompt.startswith("Write {name} {count} times.")
+
+
+HARBOR = """\
+version = "1.0"
+[metadata]
+category = "software-engineering"
+[verifier]
+timeout_sec = 240.0
+[agent]
+timeout_sec = 900.0
+[environment]
+memory = "2G"
+"""
+
+
+def test_a_harbor_task_folder_is_taken_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "sum-up"
+    written(folder, "task.toml", HARBOR)
+    written(folder, "instruction.md", "<!-- canary GUID 1 -->\n\nSum up /app/data.\n")
+    written(folder, "tests/test.sh", "exit 0\n")
+    written(
+        folder,
+        "environment/Dockerfile",
+        "FROM ubuntu\nRUN apt-get update && \\\n  apt-get install -y gcc\nWORKDIR /app\nCOPY data /app/data\nCOPY ../x y\n",
+    )
+    written(folder, "environment/data/a.csv", "1\n")
+    written(folder, "x", "outside")
+    case = load_task_folder(folder)
+    assert (case.prompt, case.category, case.test_timeout_seconds) == (
+        "Sum up /app/data.",
+        "software-engineering",
+        240,
+    )
+    assert case.budgets.timeout_seconds == 900
+    assert case.harbor is not None and case.harbor.skipped == (
+        "RUN apt-get update &&    apt-get install -y gcc",
+    )
+    create_workspace(case, tmp_path / "ws")
+    assert [str(path.relative_to(tmp_path / "ws")) for path in sorted((tmp_path / "ws").rglob("*"))] == [
+        "data",
+        "data/a.csv",
+    ]
+    written(folder, "task.toml", HARBOR + "[[steps]]\nname = 'one'\n")
+    with pytest.raises(ConfigError, match=r"task.toml, at steps: tasks in several parts are not supported"):
+        load_task_folder(folder)
+
+
+@rows(
+    "output, counts",
+    [
+        ("Ran 3 tests in 0.1s\n\nOK", (3, 0)),
+        ("Ran 4 tests in 0.1s\n\nFAILED (failures=1, errors=2)", (1, 3)),
+        ("=== 2 failed, 5 passed in 1.0s ===", (5, 2)),
+        ("2 failed", (0, 2)),
+        ("all good", (-1, -1)),
+    ],
+)
+def test_the_counts_of_pytest_and_unittest_are_read(output: str, counts: tuple[int, int]) -> None:
+    assert count_tests(output) == counts
+
+
+@rows(
+    "name, text, reward",
+    [
+        ("reward.txt", "1.0\n", (1.0, "")),
+        ("reward.txt", "0.25", (0.25, "")),
+        ("reward.txt", "yes", (0.0, "wrote 'yes' as its reward, which is not a number")),
+        ("reward.txt", "nan", (0.0, "gave the reward nan, which is not a finite number")),
+        ("reward.json", '{"a": 1, "b": 0.5}', (0.5, "")),
+        ("reward.json", '{"a": "x"}', (0.0, "wrote a reward.json without finite numbers")),
+        ("reward.json", "{", (0.0, "wrote a reward.json that is not valid JSON")),
+        ("other", "1", (0.0, "wrote no reward file")),
+    ],
+)
+def test_an_odd_reward_file_is_a_fault_of_the_verifier(
+    tmp_path: Path, name: str, text: str, reward: tuple[float, str]
+) -> None:
+    for file in tmp_path.iterdir():
+        file.unlink()
+    (tmp_path / name).write_text(text)
+    assert read_reward(tmp_path) == reward

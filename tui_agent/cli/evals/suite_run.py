@@ -1,0 +1,283 @@
+"""The verbs of `tui-agent eval` that run a suite: one configuration, several profiles, or with parts left out."""
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from tui_agent.cli.exit_codes import Exit
+from tui_agent.cli.options import EFFORTS, POLICIES, Verbs, count
+from tui_agent.cli.output import escape_control, say, say_json, table, warn
+from tui_agent.errors import ConfigError, SessionLocked, UsageError
+from tui_agent.evals.arms import ABLATIONS, ablation_arms, matrix_arms, single_arm
+from tui_agent.evals.case import Case, Suite
+from tui_agent.evals.plan import Arm, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.pool import CellFault, run_pool
+from tui_agent.evals.suites import bundled_suites, load_suite
+from tui_agent.evals.summary import category_rows, summary_rows
+from tui_agent.protocol.settings import Budgets
+from tui_agent.protocol.unicode_text import format_count
+from tui_agent.store.writer_lock import WriterLock
+
+EXAMPLES = """\
+examples:
+  tui-agent eval list
+  tui-agent eval run bench-20 -m openai/MODEL
+  tui-agent eval run bench-20 -m oracle --case fix-off-by-one
+  tui-agent eval run --task my-task -m fast
+  tui-agent eval matrix bench-20 --model-profiles fast,strong --repetitions 3
+  tui-agent eval ablate bench-20 -m fast
+  tui-agent eval ablate bench-20 -m fast --without tool:grep --without prompt:planning
+  tui-agent eval run --resume eval-runs/bench-20-1130-1200
+
+A run's folder has a folder for each cell, with the workspace and result.json, which names the commands that open the
+cell's session. The model `oracle` gives each case's own known-good answers.
+
+exit status: 0 every case passed, 1 not every case passed, 2 usage or configuration, 130 interrupted (resume it)
+"""
+
+
+def add_suite_verbs(verbs: Verbs) -> None:
+    """Add `run`, `matrix`, `ablate` and `list`."""
+    run = verbs.add("run", run_suite, "run a suite with one model", groups=("limits",))
+    matrix = verbs.add("matrix", run_matrix, "run a suite with several model profiles", groups=("limits",))
+    ablate = verbs.add("ablate", run_ablation, "run a suite with parts left out", groups=("limits",))
+    for verb in (run, matrix, ablate):
+        _add_common(verb)
+    for verb in (run, ablate):
+        verb.add_argument("-m", "--model", metavar="NAME", default="", help="the model, or oracle")
+        verb.add_argument("--reasoning-effort", dest="effort", choices=EFFORTS, help="how hard it thinks")
+    matrix.add_argument(
+        "--model-profiles", metavar="A,B", type=_names, default=(), help="the models, separated by commas"
+    )
+    matrix.add_argument(
+        "--reasoning-efforts",
+        metavar="A,B",
+        type=_efforts,
+        default=(),
+        help="run each model with each effort",
+    )
+    ablate.add_argument(
+        "--without",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="leave out section:NAME, tool:NAME, skill:NAME, prompt:NAME, context:compaction or policy:retry (default: "
+        f"{', '.join(name for name in ABLATIONS if name != 'full')})",
+    )
+    verbs.add("list", list_suites, "list the suites that come with tui-agent", groups=())
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "suite", metavar="SUITE", nargs="?", default="", help="a suite's name, file or folder"
+    )
+    parser.add_argument("--task", metavar="DIR", help="a task folder instead of a suite")
+    parser.add_argument("--example", metavar="NAME", help="one case of the bundled suites instead of a suite")
+    parser.add_argument("--case", metavar="NAME", action="append", default=[], help="only this case")
+    parser.add_argument("--category", metavar="NAME", help="only cases of this category")
+    parser.add_argument("--split", metavar="NAME", help="only cases of this split")
+    parser.add_argument("--repetitions", metavar="N", type=count, default=1, help="run each case N times")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help="the run's folder (default: eval-runs/SUITE-TIME)"
+    )
+    parser.add_argument("--resume", metavar="DIR", type=Path, help="run what is left of an earlier run")
+    parser.add_argument(
+        "-j", "--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="cases at the same time"
+    )
+    parser.add_argument("--policy", choices=POLICIES, help="the policy (default: the case's)")
+    parser.add_argument(
+        "--test-timeout-seconds",
+        metavar="N",
+        type=float,
+        help="the time limit of tests (default: the case's)",
+    )
+    parser.add_argument(
+        "--plugin-dir", dest="plugin_dirs", metavar="DIR", type=Path, action="append", default=[]
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _efforts(text: str) -> tuple[str, ...]:
+    names = _names(text)
+    unknown = next((name for name in names if name not in EFFORTS), None)
+    if unknown is not None:
+        raise argparse.ArgumentTypeError(f"{unknown!r} is none of {', '.join(EFFORTS)}")
+    return names
+
+
+def list_suites(arguments: argparse.Namespace) -> int:
+    """Print the bundled suites, with their cases if JSON is wanted."""
+    suites = list(bundled_suites())
+    if arguments.json:
+        for suite in suites:
+            say_json(
+                suite.model_dump(mode="json", include={"name", "description"}) | {"cases": _case_ids(suite)}
+            )
+        return Exit.DONE
+    table(
+        [(suite.name, str(len(suite.cases)), suite.description) for suite in suites], ("suite", "cases", "")
+    )
+    return Exit.DONE
+
+
+def _case_ids(suite: Suite) -> list[str]:
+    return [case.id for case in suite.cases]
+
+
+def run_suite(arguments: argparse.Namespace) -> int:
+    """Run a suite with one configuration."""
+    return _run(arguments, lambda: (single_arm(arguments.model, arguments.effort),))
+
+
+def run_matrix(arguments: argparse.Namespace) -> int:
+    """Run a suite with each model profile and effort."""
+    if not (arguments.model_profiles or arguments.resume):
+        raise UsageError("No model profiles given.", hint="Name them: --model-profiles fast,strong")
+    return _run(arguments, lambda: matrix_arms(arguments.model_profiles, arguments.reasoning_efforts))
+
+
+def run_ablation(arguments: argparse.Namespace) -> int:
+    """Run a suite in full and with parts left out."""
+    return _run(arguments, lambda: ablation_arms(arguments.model, arguments.effort, arguments.without))
+
+
+def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) -> int:
+    if arguments.resume is not None:
+        folder = RunFolder(arguments.resume)
+        plan = folder.load_plan()
+    else:
+        plan = _make_plan(arguments, make_arms())
+        folder = RunFolder(arguments.out or _default_folder(plan.suite_name))
+    folder.path.mkdir(parents=True, exist_ok=True)
+    try:
+        lock = WriterLock(folder.path / "lock", wait_s=0.0)
+    except SessionLocked:
+        raise ConfigError(
+            f"Another evaluation writes to {folder.path}.", hint="Wait for it, or choose another --out."
+        ) from None
+    try:
+        folder.save_plan(plan)
+        return _run_cells(folder, plan, arguments.jobs, as_json=arguments.json)
+    finally:
+        lock.release()
+
+
+def _make_plan(arguments: argparse.Namespace, arms: Sequence[Arm]) -> Plan:
+    suite_name = _suite_name(arguments)
+    suite = load_suite(suite_name, Path.cwd())
+    cases = [case for case in suite.cases if _is_wanted(case, arguments)]
+    unknown = sorted(set(arguments.case) - {case.id for case in suite.cases})
+    if unknown:
+        raise UsageError(
+            f"{suite.name} has no case {unknown[0]!r}.", hint=f"Cases: {', '.join(_case_ids(suite))}."
+        )
+    if not cases:
+        raise UsageError(f"No case of {suite.name} is left.", hint="Check --category and --split.")
+    values = vars(arguments)
+    return Plan(
+        suite=suite_name,
+        suite_name=suite.name,
+        here=Path.cwd(),
+        arms=tuple(arms),
+        cases=tuple(case.id for case in cases),
+        repetitions=arguments.repetitions,
+        budgets=Budgets(**{name: values[name] for name in Budgets.model_fields}),
+        policy=arguments.policy,
+        test_timeout_seconds=arguments.test_timeout_seconds,
+        plugin_dirs=tuple(path.resolve() for path in arguments.plugin_dirs),
+    )
+
+
+def _suite_name(arguments: argparse.Namespace) -> str:
+    given = [name for name in (arguments.suite, arguments.task, arguments.example) if name]
+    if len(given) != 1:
+        raise UsageError(
+            "Name one suite, --task or --example.", hint="List the suites with: tui-agent eval list"
+        )
+    if not arguments.example:
+        return str(given[0])
+    arguments.case = [arguments.example]
+    for suite in bundled_suites():
+        if arguments.example in _case_ids(suite):
+            return suite.name
+    raise UsageError(
+        f"There is no example {arguments.example!r}.", hint="tui-agent eval list --json names them."
+    )
+
+
+def _is_wanted(case: Case, arguments: argparse.Namespace) -> bool:
+    return (
+        (not arguments.case or case.id in arguments.case)
+        and arguments.category in (None, case.category)
+        and arguments.split in (None, case.split)
+    )
+
+
+def _default_folder(name: str) -> Path:
+    return Path("eval-runs") / f"{name}-{time.strftime('%m%d-%H%M%S')}"
+
+
+def _run_cells(folder: RunFolder, plan: Plan, jobs: int, *, as_json: bool) -> int:
+    cells = list(plan.cells())
+    left = [cell for cell in cells if folder.load_result(cell) is None]
+    progress = _Progress(len(cells), len(cells) - len(left), as_json=as_json)
+    if not as_json:
+        done = f", {progress.done} done already" if progress.done else ""
+        say(f"{plan.suite_name}: {format_count(len(cells), 'cell')}{done}; {folder.path}")
+    try:
+        anyio.run(partial(run_pool, folder, plan, left, jobs, progress.report, progress.start))
+    except KeyboardInterrupt:
+        warn(f"Interrupted. Continue with: tui-agent eval run --resume {folder.path}")
+        return Exit.INTERRUPTED
+    results = [result for cell in cells if (result := folder.load_result(cell)) is not None]
+    if not as_json:
+        _print_summary(results)
+    return (
+        Exit.DONE if len(results) == len(cells) and all(result.passed for result in results) else Exit.FAILED
+    )
+
+
+class _Progress:
+    """Prints a line for each cell that ends."""
+
+    def __init__(self, total: int, done: int, *, as_json: bool) -> None:
+        self.done = done
+        self._total = total
+        self._as_json = as_json
+
+    def start(self, cell: Cell) -> None:
+        """Do nothing: only ends are printed."""
+
+    def report(self, cell: Cell, ended: CellResult | CellFault) -> None:
+        """Print how a cell ended."""
+        self.done += 1
+        if isinstance(ended, CellFault):
+            warn(f"{cell.name} gave no result: {escape_control(ended.reason)}")
+            return
+        if self._as_json:
+            say_json(ended.model_dump(mode="json"))
+            return
+        verdict = (
+            "passed"
+            if ended.passed
+            else "provider failed"
+            if ended.instability
+            else f"failed ({ended.failure})"
+        )
+        detail = "" if ended.passed else f": {' '.join(escape_control(ended.detail).split())[:200]}"
+        say(f"[{self.done}/{self._total}] {cell.name}  {verdict}  {ended.seconds:.1f} s{detail}")
+
+
+def _print_summary(results: Sequence[CellResult]) -> None:
+    say("")
+    table(category_rows(results), ("category", "arm", "passed", "failures"))
+    say("")
+    table(summary_rows(results), ("arm", "passed", "failures", "tool calls"))

@@ -1,0 +1,61 @@
+"""The arms of a run: model profiles of a matrix, and configurations of an ablation."""
+
+import re
+from collections.abc import Sequence
+
+from tui_agent.errors import UsageError
+from tui_agent.evals.plan import Arm
+from tui_agent.protocol.settings import Effort
+
+ABLATIONS: dict[str, tuple[str, ...]] = {
+    "full": (),
+    "no_repomap": ("section:repo_map",),
+    "no_memory": ("section:memory",),
+    "no_context_compaction": ("context:compaction",),
+    "no_policy_retry": ("policy:retry",),
+}
+"""The arms of `eval ablate`, each with what it leaves out. All run in the context mode `memory`, which sends the
+working memory.
+"""
+
+
+def single_arm(model: str, effort: Effort | None) -> Arm:
+    """Return the only arm of a run with one configuration."""
+    return Arm(name=_arm_name(model or "default", effort), model=model, effort=effort)
+
+
+def matrix_arms(profiles: Sequence[str], efforts: Sequence[Effort]) -> tuple[Arm, ...]:
+    """Return an arm for each profile and effort."""
+    levels: Sequence[Effort | None] = efforts or (None,)
+    arms = [
+        Arm(name=_arm_name(name, level), model=name, effort=level) for name in profiles for level in levels
+    ]
+    return _require_unique(arms)
+
+
+def ablation_arms(model: str, effort: Effort | None, without: Sequence[str]) -> tuple[Arm, ...]:
+    """Return the arms of an ablation: the usual ones, or `full` and one for each name in `without`."""
+    chosen = {"full": (), **{f"no_{name}": (name,) for name in without}} if without else ABLATIONS
+    return _require_unique(
+        [
+            Arm(name=_safe(name), model=model, effort=effort, without=left_out, context_mode="memory")
+            for name, left_out in chosen.items()
+        ]
+    )
+
+
+def _arm_name(model: str, effort: Effort | None) -> str:
+    base = model.rsplit("/", 1)[-1] if ":" in model and "/" in model else model
+    return _safe(f"{base}@{effort}" if effort else base)
+
+
+def _safe(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9@._-]+", "-", name).strip("-.")[:80]
+
+
+def _require_unique(arms: Sequence[Arm]) -> tuple[Arm, ...]:
+    names = [arm.name for arm in arms]
+    double = next((name for name in names if names.count(name) > 1), "")
+    if double:
+        raise UsageError(f"Two arms are named {double!r}.", hint="Name each profile once.")
+    return tuple(arms)

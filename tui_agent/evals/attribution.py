@@ -1,0 +1,139 @@
+"""Attribution of a failed case to its cause, from the session's events and the results of its checks. Pure.
+
+Invariant: a failure of the provider is never attributed to the agent.
+"""
+
+from dataclasses import dataclass, field
+
+from tui_agent.evals.case import Case
+from tui_agent.models.faults import TRANSIENT
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.model import ModelFailed, ModelResponded
+from tui_agent.protocol.events.session import TrajectoryEnd
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
+from tui_agent.protocol.parts import tool_calls
+from tui_agent.session.headless_turn import Outcome
+
+_LIMITS: dict[str, TrajectoryEnd] = {
+    "part_limit": "part_limit",
+    "iteration_limit": "iteration_limit",
+    "turn_limit": "turn_limit",
+    "cost_limit": "cost_limit",
+    "time_limit": "timeout",
+    "interrupted": "interrupted",
+}
+_AGENT_FAULTS = frozenset(("model_error", "error", "stuck", "rejected"))
+"""Ends of a turn after which a case is not passed, whatever its tests say."""
+
+
+@dataclass(slots=True)
+class Conduct:
+    """Results of the main agent's calls, and the newest fault of its model."""
+
+    model_fault: str = ""
+    statuses: dict[CallId, str] = field(default_factory=dict)
+    """The status of each finished call."""
+    environment: set[CallId] = field(default_factory=set)
+    """The calls that failed because of files or processes."""
+    answers: list[list[CallId]] = field(default_factory=list)
+    """The calls of each answer."""
+
+    def apply(self, event: Envelope) -> None:
+        """Add one event of the session."""
+        if event.agent != MAIN_AGENT:
+            return
+        match event.payload:
+            case ModelResponded(parts=parts, author="model"):
+                self.model_fault = ""
+                self.answers.append([call.call_id for call in tool_calls(parts)])
+            case ModelFailed(fault=fault) if fault != "cancelled":
+                self.model_fault = fault
+            case ToolFinished(call_id=call_id, status=status, environment=environment):
+                self.statuses[call_id] = status
+                if environment:
+                    self.environment.add(call_id)
+
+    @property
+    def last_statuses(self) -> dict[CallId, str]:
+        """The status of each call of the newest answer that has calls."""
+        calls = next((calls for calls in reversed(self.answers) if calls), [])
+        return {call: self.statuses.get(call, "") for call in calls}
+
+    def broken_oracle_action(self, case: Case) -> str:
+        """Return the first action of the case's oracle that ended differently than its script says; empty if none.
+
+        A call must succeed, unless the script's next answer expects a result with `ok: false`.
+        """
+        for index, answer in enumerate(case.oracle):
+            after = case.oracle[index + 1] if index + 1 < len(case.oracle) else None
+            expected = after.expect.tool_result if after is not None and after.expect is not None else None
+            may_fail = expected is not None and expected.ok is False
+            calls = self.answers[index] if index < len(self.answers) else []
+            for call, scripted in zip(calls, answer.calls, strict=False):
+                status = self.statuses.get(call, "not run")
+                if status != "ok" and not may_fail:
+                    return f"oracle action {index + 1} ({scripted.name}) ended as {status}"
+            if len(calls) != len(answer.calls):
+                return f"oracle action {index + 1} was not reached"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The result of a case. The fields are those of `EvalScored` and `SessionEnded`."""
+
+    passed: bool
+    failure: str = ""
+    detail: str = ""
+    instability: bool = False
+    end: TrajectoryEnd = "solved"
+
+
+def judge(
+    outcome: Outcome,
+    conduct: Conduct,
+    *,
+    tests: bool | None,
+    verifier: bool | None,
+    check_fault: tuple[str, str] = ("", ""),
+    oracle_fault: str = "",
+) -> Verdict:
+    """Return the verdict. `check_fault` is the category and the reason if a check gave no result."""
+    instability = outcome.reason == "model_error" and conduct.model_fault in TRANSIENT
+    if instability:
+        return Verdict(False, "", f"provider: {outcome.detail}", True, "agent_error")
+    if outcome.reason in _AGENT_FAULTS:
+        category = "engine" if outcome.reason == "error" else "model"
+        return Verdict(
+            False, category, outcome.detail or f"the turn ended as {outcome.reason}", end="agent_error"
+        )
+    if check_fault[0]:
+        return Verdict(False, check_fault[0], check_fault[1], end="env_error")
+    if oracle_fault:
+        return Verdict(False, "tool", oracle_fault, end="unsolved")
+    if tests is not False and verifier is not False:
+        return Verdict(True, end="solved")
+    end = _LIMITS.get(outcome.reason, "unsolved")
+    if outcome.reason in _LIMITS:
+        return Verdict(False, "budget", outcome.detail or f"the turn ended as {outcome.reason}", end=end)
+    missed = " and ".join(
+        name for name, result in (("tests", tests), ("verifier", verifier)) if result is False
+    )
+    category, why = _cause(conduct)
+    return Verdict(False, category, f"the {missed} failed{why}", end=end)
+
+
+def _cause(conduct: Conduct) -> tuple[str, str]:
+    """Return the category of an agent's wrong result, from what its last calls came to."""
+    statuses = conduct.last_statuses
+    ends = set(statuses.values())
+    if ends == {"denied"}:
+        return "policy", "; the agent gave up after denied calls"
+    if ends and ends <= {"failed", "lost"}:
+        if set(statuses) <= conduct.environment:
+            return "environment", "; the last calls failed because of files or processes"
+        return "tool", "; the agent gave up after failed calls"
+    if ends == {"invalid"}:
+        return "model", "; the last calls were invalid"
+    return "model", ""

@@ -1,0 +1,178 @@
+"""Cases and suites of evaluations: their format, and reading them from TOML or JSON.
+
+Invariant: a broken case is rejected with its file, the field and the reason.
+"""
+
+import json
+import tomllib
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tui_agent.config.small_files import read_small
+from tui_agent.errors import ConfigError
+from tui_agent.models.script_format import ScriptedAnswer
+from tui_agent.protocol.settings import Budgets, PolicyName
+
+FORMAT_HINT = "The format is described in docs/evaluations.md."
+CASE_FILES = ("case.toml", "case.json")
+SUITE_FILES = ("suite.toml", "suite.json")
+
+
+def _check_relative(path: str) -> str:
+    pure = PurePosixPath(path)
+    if not path or pure.is_absolute() or ".." in pure.parts or "\0" in path:
+        raise ValueError("the path leaves the workspace")
+    return path
+
+
+RelativePath: TypeAlias = Annotated[str, AfterValidator(_check_relative)]
+"""A path inside the workspace."""
+Name: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class VerifierSpec(_Entry):
+    """A verifier: a shell command, or the name of one that a plugin registered.
+
+    The command runs in a copy of the workspace after the agent, with `EVAL_LOG` (the session's events), `EVAL_FIXTURE`
+    (the files at the start) and `EVAL_REWARD` (a file to which it may write a number). Without that file, exit status 0
+    is the reward 1, any other the reward 0.
+    """
+
+    command: str = ""
+    plugin: str = ""
+    timeout_seconds: float = Field(120.0, gt=0)
+
+    @model_validator(mode="after")
+    def _check_one(self) -> "VerifierSpec":
+        if bool(self.command) == bool(self.plugin):
+            raise ValueError("give either command or plugin")
+        return self
+
+
+class Case(_Entry):
+    """One task: the agent gets `prompt` in a new copy of the fixture; then the tests and the verifier run.
+
+    The fixture is the folder `fixture` (a path relative to the case's file) with `files` added. `test_files` are added
+    only after the agent has ended. `oracle` are the answers of a model that solves the case.
+    """
+
+    id: Name = ""
+    prompt: str = Field(min_length=1)
+    fixture: str = ""
+    files: dict[RelativePath, str] = Field(default_factory=dict)
+    test_files: dict[RelativePath, str] = Field(default_factory=dict)
+    test_command: str = ""
+    test_timeout_seconds: float = Field(120.0, gt=0)
+    verifier: VerifierSpec | None = None
+    allowed_tools: tuple[str, ...] | None = None
+    policy: PolicyName = "accept-edits"
+    budgets: Budgets = Budgets()
+    category: str = "general"
+    split: str = "dev"
+    source: str = ""
+    oracle: tuple[ScriptedAnswer, ...] = ()
+    folder: Path = Field(Path(), exclude=True)
+    """The folder of the case's file; set when the file is read."""
+    harbor: "HarborTask | None" = None
+    """Set for a task folder of Harbor or Terminal-Bench."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _map_iteration_budget(cls, given: Any) -> Any:
+        """Accept `step_budget`, a usual name for a limit of iterations."""
+        if isinstance(given, dict) and "step_budget" in given:
+            given = dict(given)
+            budgets = {"max_iterations": given.pop("step_budget"), **given.get("budgets", {})}
+            return {**given, "budgets": budgets}
+        return given
+
+    @model_validator(mode="after")
+    def _check_result(self) -> "Case":
+        if not (self.test_command or self.verifier or self.harbor):
+            raise ValueError("give a test_command or a verifier")
+        return self
+
+    @property
+    def fixture_folder(self) -> Path | None:
+        """The folder that is copied for each run; None if there are only `files`."""
+        return self.folder / self.fixture if self.fixture else None
+
+
+class HarborTask(_Entry):
+    """The container of a Harbor task folder: working directory, copied files and tests."""
+
+    work_dir: str = "/app"
+    copies: tuple[tuple[str, str], ...] = ()
+    """Pairs of a path in `environment/` and its place, relative to the working directory."""
+    tests: str = "tests"
+    skipped: tuple[str, ...] = ()
+    """Lines of the Dockerfile that the local environment does not carry out."""
+
+
+class Suite(_Entry):
+    """A named list of cases. `extends` names another suite whose cases come first."""
+
+    name: Name = ""
+    description: str = ""
+    extends: str = ""
+    split: Literal["", "dev", "heldout", "train"] = ""
+    cases: tuple[Case, ...] = ()
+
+
+def parse_case(tree: object, path: Path, place: str = "") -> Case:
+    """Return the case from plain data. Raises `ConfigError` naming the file, the field and the reason."""
+    try:
+        case = Case.model_validate(tree)
+    except ValidationError as error:
+        raise _format_error(path, error, place) from error
+    case = case.model_copy(update={"folder": path.parent, "id": case.id or _name_of(path)})
+    if case.fixture_folder is not None and not case.fixture_folder.is_dir():
+        raise ConfigError(
+            f"{path}, at fixture: the folder {case.fixture_folder} was not found.", hint=FORMAT_HINT
+        )
+    return case
+
+
+def parse_suite(tree: object, path: Path) -> Suite:
+    """Return a suite whose cases are in its own file. Raises `ConfigError`."""
+    tree = {"cases": tree} if isinstance(tree, list) else tree
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path} is neither a suite nor a list of cases.", hint=FORMAT_HINT)
+    items = tree.get("cases", [])
+    if not isinstance(items, list):
+        raise ConfigError(f"{path}, at cases: it is not a list.", hint=FORMAT_HINT)
+    cases = tuple(parse_case(item, path, f"cases.{index}") for index, item in enumerate(items))
+    try:
+        suite = Suite.model_validate({**tree, "cases": []})
+    except ValidationError as error:
+        raise _format_error(path, error) from error
+    return suite.model_copy(update={"cases": cases, "name": suite.name or _name_of(path)})
+
+
+def read_tree(path: Path) -> Any:
+    """Return the content of a TOML or JSON file. Raises `ConfigError` if it cannot be read."""
+    text = read_small(path)
+    if text is None:
+        raise ConfigError(f"{path} was not found.", hint="List the suites with: tui-agent eval list")
+    try:
+        return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except ValueError as error:
+        kind = "JSON" if path.suffix == ".json" else "TOML"
+        raise ConfigError(f"{path} is not valid {kind}: {error}.", hint=FORMAT_HINT) from error
+
+
+def _name_of(path: Path) -> str:
+    return path.parent.name if path.name in CASE_FILES + SUITE_FILES else path.stem
+
+
+def _format_error(path: Path, error: ValidationError, place: str = "") -> ConfigError:
+    first = error.errors()[0]
+    field = ".".join([*([place] if place else []), *map(str, first["loc"])]) or "the case"
+    reason = first["msg"].removeprefix("Value error, ")
+    return ConfigError(f"{path}, at {field}: {reason}.", hint=FORMAT_HINT)

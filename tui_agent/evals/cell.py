@@ -1,0 +1,283 @@
+"""One cell of a run: a fresh workspace, one session of the agent, tests and verifier, and the result.
+
+Invariant: tests and verifier run on copies, so the workspace stays as the agent left it; their results are in the
+session's log before the session closes.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.trust import current_trust_keys
+from tui_agent.errors import ConfigError, StoreError, TuiAgentError
+from tui_agent.evals.attribution import Conduct, Verdict, judge
+from tui_agent.evals.case import Case
+from tui_agent.evals.checks import Checked, VerifierFunction, run_harbor_tests, run_tests, run_verifier
+from tui_agent.evals.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.workspace import create_check_copy, create_workspace
+from tui_agent.folds.trace.metrics import Metrics
+from tui_agent.ports.session import Session
+from tui_agent.protocol.commands import RecordResult
+from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
+from tui_agent.protocol.events.session import SessionEnded
+from tui_agent.session.headless_turn import Outcome, run_turn
+from tui_agent.wiring.sandbox import build_confinement
+from tui_agent.wiring.session import open_session
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+from tui_agent.workspace.local.environment import LocalEnvironment
+
+DEFAULT_SECONDS = 1_800.0
+"""Time limit of a case that has none."""
+MAX_TEST_OUTPUT_CHARS = 20_000
+NOT_IN_RESULT = ("kinds", "events", "final_answer")
+"""Metrics that a result leaves out; the session has them."""
+
+
+async def run_cell(
+    plan: Plan,
+    run: RunFolder,
+    case: Case,
+    cell: Cell,
+    functions: Mapping[str, VerifierFunction] | None = None,
+) -> CellResult:
+    """Run a case once, and return its result without storing it. `functions` are verifiers of plugins, by name.
+
+    Raises `ConfigError` if the case cannot run at all, such as one whose tests pass before the agent acts.
+    """
+    started = time.monotonic()
+    arm = next(arm for arm in plan.arms if arm.name == cell.arm)
+    folder = run.cell_folder(cell)
+    shutil.rmtree(folder, ignore_errors=True)
+    if plan.test_timeout_seconds is not None:
+        case = case.model_copy(update={"test_timeout_seconds": plan.test_timeout_seconds})
+    create_workspace(case, folder / "repo")
+    trial = _Trial(plan, run, case, arm, cell, folder, functions or {})
+    await trial.require_failing_tests()
+    result = await trial.run()
+    shutil.rmtree(folder / "checked", ignore_errors=True)
+    return result.model_copy(update={"seconds": round(time.monotonic() - started, 2)})
+
+
+class _Trial:
+    """The state of one cell while it runs."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        run: RunFolder,
+        case: Case,
+        arm: Arm,
+        cell: Cell,
+        folder: Path,
+        functions: Mapping[str, VerifierFunction],
+    ) -> None:
+        self._plan, self._run, self._case, self._arm = plan, run, case, arm
+        self._cell, self._folder, self._functions = cell, folder, functions
+        self._base = load_startup_context(self._options())
+        self._metrics, self._conduct = Metrics(), Conduct()
+        self._tests: TestFinished | None = None
+        self._verifier: VerifierFinished | None = None
+        self._verdict = Verdict(False)
+        self._outcome: Outcome | None = None
+
+    @property
+    def _is_oracle(self) -> bool:
+        return self._arm.model == ORACLE
+
+    def _options(self) -> SessionOptions:
+        plan, case, arm = self._plan, self._case, self._arm
+        limits: dict[str, Any] = {"timeout_seconds": DEFAULT_SECONDS}
+        limits |= case.budgets.model_dump(exclude_none=True) | plan.budgets.model_dump(exclude_none=True)
+        workspace = self._folder / "repo"
+        return SessionOptions(
+            cwd=workspace,
+            client="eval",
+            model=self._write_oracle() if self._is_oracle else arm.model or None,
+            effort=arm.effort,
+            policy=plan.policy or case.policy,
+            allowed_tools=case.allowed_tools,
+            without=arm.without,
+            context_mode=arm.context_mode,
+            data_dir=self._run.data,
+            plugin_dirs=plan.plugin_dirs,
+            interactive=False,
+            trusted_once=current_trust_keys(workspace),
+            **limits,
+        )
+
+    def _write_oracle(self) -> str:
+        if not self._case.oracle:
+            raise ConfigError(f"{self._case.id} has no oracle.", hint="Add [[oracle]], or choose a model.")
+        answers = [answer.model_dump(mode="json", exclude_defaults=True) for answer in self._case.oracle]
+        path = self._folder / "oracle.yaml"  # JSON is valid YAML
+        path.write_text(
+            json.dumps({"name": ORACLE, "answers": answers}, ensure_ascii=False), encoding="utf-8"
+        )
+        return f"scripted:{path}"
+
+    async def require_failing_tests(self) -> None:
+        """Raise `ConfigError` if the case's tests pass in the untouched fixture."""
+        if not self._case.test_command:
+            return
+        async with _CheckCopy(self._base, self._case, self._folder) as env:
+            test = await run_tests(self._case, env)
+        if test.exit_code == 0:
+            raise ConfigError(
+                f"{self._case.id}: its tests pass before the agent acts, so they say nothing.",
+                hint="Correct the case's fixture or its test_command.",
+            )
+
+    async def run(self) -> CellResult:
+        """Run the session and the checks; return the result."""
+        errors: list[TuiAgentError] = []
+        session_id, model = "", self._arm.model
+        try:
+            async with open_session(self._options(), self._base, errors.append) as session:
+                session_id = session.id
+                model = session.settings.model.model if session.settings is not None else model
+                started = EvalCaseStarted(suite=self._plan.suite_name, case=self._case.id, arm=self._arm.name)
+                session.submit(RecordResult(result=started))
+                await run_turn(session, self._case.prompt, self._show, coda=self._evaluate)
+        except ConfigError:
+            raise
+        except TuiAgentError as error:
+            category = "environment" if isinstance(error, StoreError) else "engine"
+            self._verdict = Verdict(False, category, error.message, end="env_error")
+        if errors and self._outcome is None:
+            self._verdict = Verdict(False, "environment", errors[0].message, end="env_error")
+        return self._result(session_id, model)
+
+    def _show(self, record: Record) -> None:
+        if isinstance(record, Envelope):
+            self._metrics.apply(record)
+            self._conduct.apply(record)
+
+    async def _evaluate(self, session: Session, outcome: Outcome) -> None:
+        """Run tests and verifier after the turn, and record their results in the session."""
+        self._outcome = outcome
+        check_fault = await self._run_checks(session)
+        tests, verifier = self._test_result(), self._verifier_result()
+        oracle_fault = self._conduct.broken_oracle_action(self._case) if self._is_oracle else ""
+        verdict = self._verdict = judge(
+            outcome,
+            self._conduct,
+            tests=tests,
+            verifier=verifier,
+            check_fault=check_fault,
+            oracle_fault=oracle_fault,
+        )
+        for result in (self._tests, self._verifier, self._score(verdict), SessionEnded(reason=verdict.end)):
+            if result is not None:
+                session.submit(RecordResult(result=result))
+
+    async def _run_checks(self, session: Session) -> tuple[str, str]:
+        """Run tests and verifier; return the category and the reason if one gave no result."""
+        case, log = self._case, self._run.data / "sessions" / session.id / "events.jsonl"
+        try:
+            if case.harbor is not None:
+                async with _CheckCopy(self._base, case, self._folder) as env:
+                    self._tests, self._verifier = await run_harbor_tests(case, env, self._folder / "logs")
+            elif case.test_command:
+                async with _CheckCopy(self._base, case, self._folder) as env:
+                    self._tests = await run_tests(case, env)
+            if case.verifier is not None:
+                create_workspace(case, self._new_folder("fixture"))
+                async with _CheckCopy(self._base, case, self._folder) as env:
+                    checked = Checked(Path(env.root), self._folder / "fixture", log)
+                    self._verifier = await run_verifier(case, checked, env, self._functions)
+                shutil.rmtree(self._folder / "fixture", ignore_errors=True)
+        except OSError as error:
+            return "environment", f"the workspace cannot be checked: {error}"
+        if self._tests is not None and self._tests.exit_code is None and case.harbor is None:
+            return "environment", f"the tests: {self._tests.failures[0]}"
+        if self._verifier is not None and self._verifier.fault:
+            return "verifier", f"{self._verifier.verifier}: {self._verifier.fault}"
+        return "", ""
+
+    def _new_folder(self, name: str) -> Path:
+        shutil.rmtree(self._folder / name, ignore_errors=True)
+        return self._folder / name
+
+    def _test_result(self) -> bool | None:
+        if self._tests is None or self._case.harbor is not None:
+            return None
+        return self._tests.exit_code == 0
+
+    def _verifier_result(self) -> bool | None:
+        return None if self._verifier is None else self._verifier.reward >= 1 and not self._verifier.fault
+
+    def _score(self, verdict: Verdict) -> EvalScored:
+        reward = self._verifier.reward if self._verifier is not None else float(verdict.passed)
+        return EvalScored(
+            case=self._case.id,
+            passed=verdict.passed,
+            score=reward if verdict.passed or self._case.harbor is not None else 0.0,
+            failure=verdict.failure,
+            detail=verdict.detail,
+            agent=self._outcome is not None and self._outcome.reason in ("finished", "denied"),
+            patch=bool(self._metrics.view().files_changed),
+            tests=self._test_result(),
+            verifier=self._verifier_result(),
+            instability=verdict.instability,
+        )
+
+    def _result(self, session_id: str, model: str) -> CellResult:
+        verdict, test, verifier, case = self._verdict, self._tests, self._verifier, self._case
+        scored = self._score(verdict).model_dump(exclude={"kind", "case"})
+        output = "".join(test.failures) if test is not None else ""
+        if verifier is not None and isinstance(verifier.output, str) and not output:
+            output = verifier.output
+        metrics = {
+            key: value for key, value in asdict(self._metrics.view()).items() if key not in NOT_IN_RESULT
+        }
+        verify: dict[str, Any] = (
+            {} if verifier is None else {"reward": verifier.reward, "fault": verifier.fault}
+        )
+        data = self._run.data
+        return CellResult(
+            **scored,
+            case=case.id,
+            arm=self._arm.name,
+            repetition=self._cell.repetition,
+            category=case.category,
+            split=case.split,
+            model=model,
+            effort=self._arm.effort,
+            end=verdict.end,
+            session=session_id,
+            open_with=(
+                f"tui-agent --data-dir {data} --resume {session_id}",
+                f"tui-agent replay --data-dir {data} {session_id}",
+            ),
+            success=int(verdict.passed),
+            test_output=output[-MAX_TEST_OUTPUT_CHARS:],
+            returncode=None if test is None else test.exit_code,
+            verify=verify,
+            metrics=metrics,
+            notes=() if case.harbor is None else case.harbor.skipped,
+        )
+
+
+class _CheckCopy:
+    """A copy of the workspace with the hidden tests, as an environment to run commands in."""
+
+    def __init__(self, base: StartupContext, case: Case, folder: Path) -> None:
+        self._base, self._case, self._folder = base, case, folder
+        self._env: LocalEnvironment | None = None
+
+    async def __aenter__(self) -> LocalEnvironment:
+        copy = self._folder / "checked" / "repo"
+        copy.parent.mkdir(exist_ok=True)
+        create_check_copy(self._case, self._folder / "repo", copy)
+        self._env = LocalEnvironment(copy, confinement=build_confinement(self._base, copy))
+        return self._env
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._env is not None:
+            await self._env.aclose()

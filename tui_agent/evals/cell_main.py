@@ -1,0 +1,36 @@
+"""The process of one cell: `python -m tui_agent.evals.cell_main RUN_FOLDER CELL_JSON`.
+
+Invariant: the result is stored before the process ends with status 0.
+"""
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from tui_agent.errors import TuiAgentError
+from tui_agent.evals.cell import run_cell
+from tui_agent.evals.plan import Cell, RunFolder
+from tui_agent.evals.pool import FAULT_STATUS
+from tui_agent.evals.suites import load_suite
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the cell and return the process's exit status."""
+    run, cell = RunFolder(Path(argv[0])), Cell.model_validate_json(argv[1])
+    try:
+        plan = run.load_plan()
+        case = next(case for case in load_suite(plan.suite, plan.here).cases if case.id == cell.case)
+        run.save_result(cell, anyio.run(partial(run_cell, plan, run, case, cell)))
+    except TuiAgentError as error:
+        sys.stderr.write(f"{error}\n")
+        return FAULT_STATUS
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,186 @@
+"""Tests and verifiers of a case, run on a copy of the workspace after the agent has ended.
+
+Invariant: whatever hangs is stopped with all its processes at its time limit, and named.
+"""
+
+import json
+import math
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from tui_agent.errors import ConfigError
+from tui_agent.evals.case import Case
+from tui_agent.evals.container import container_command
+from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
+from tui_agent.workspace.local.environment import LocalEnvironment
+
+MAX_OUTPUT_BYTES = 200_000
+MAX_FAULT_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Input of a verifier: the workspace after the agent, the fixture, and the session's log."""
+
+    workspace: Path
+    fixture: Path
+    log: Path
+
+
+VerifierFunction: TypeAlias = Callable[[Checked], Awaitable[tuple[float, str]]]
+"""A plugin's verifier: returns the reward and a text."""
+
+
+_PASSED = (r"(\d+) passed", r"Ran (\d+) tests?")
+_FAILED = (r"(\d+) failed", r"(?:failures|errors)=(\d+)")
+
+
+def count_tests(output: str) -> tuple[int, int]:
+    """Return how many tests passed and failed, from the output of pytest or unittest; -1 for both if unknown."""
+    passed = [int(match[1]) for pattern in _PASSED for match in re.finditer(pattern, output)]
+    failed = sum(int(match[1]) for pattern in _FAILED for match in re.finditer(pattern, output))
+    if not passed:
+        return (-1, -1) if not failed else (0, failed)
+    return (passed[-1] - failed if "Ran " in output else passed[-1]), failed
+
+
+async def run_tests(case: Case, env: LocalEnvironment) -> TestFinished:
+    """Run the case's test command in the environment's folder."""
+    result = await _run(env, case.test_command, case.test_timeout_seconds, {}, unsandboxed=False)
+    output = _text(result)
+    failures = (
+        () if result.exit_code == 0 else (_describe(result, case.test_timeout_seconds) or output[-2_000:],)
+    )
+    passed, failed = count_tests(output)
+    return TestFinished(
+        framework="",
+        command=case.test_command,
+        passed=passed,
+        failed=failed,
+        skipped=-1,
+        exit_code=result.exit_code,
+        failures=failures,
+    )
+
+
+async def run_harbor_tests(
+    case: Case, env: LocalEnvironment, logs: Path
+) -> tuple[TestFinished, VerifierFinished]:
+    """Run `bash /tests/test.sh` of a task folder in its working directory, and read the reward file in `logs`."""
+    assert case.harbor is not None
+    rewards = logs / "verifier"
+    rewards.mkdir(parents=True, exist_ok=True)
+    tests = case.folder / case.harbor.tests
+    script = container_command(Path(env.root), tests, logs, case.harbor.work_dir)
+    result = await _run(env, script, case.test_timeout_seconds, {"VERIFIER_LOGS_DIR": str(rewards)})
+    fault = _describe(result, case.test_timeout_seconds)
+    reward, reason = read_reward(rewards)
+    test = TestFinished(
+        framework="",
+        command="bash /tests/test.sh",
+        passed=-1,
+        failed=-1,
+        skipped=-1,
+        exit_code=result.exit_code,
+        failures=() if reward >= 1 else (_text(result)[-2_000:],),
+    )
+    return test, VerifierFinished(
+        verifier="/tests/test.sh", reward=reward, output=_text(result), fault=fault or reason
+    )
+
+
+async def run_verifier(
+    case: Case, checked: Checked, env: LocalEnvironment, functions: Mapping[str, VerifierFunction]
+) -> VerifierFinished:
+    """Run the case's verifier on a copy of the workspace. `functions` are those of plugins, by name."""
+    spec = case.verifier
+    assert spec is not None
+    if spec.plugin:
+        function = functions.get(spec.plugin)
+        if function is None:
+            raise ConfigError(f"{case.id}: no plugin offers the verifier {spec.plugin!r}.")
+        reward, text = await function(checked)
+        return VerifierFinished(verifier=spec.plugin, reward=reward, output=text, fault=_check_reward(reward))
+    reward_file = checked.workspace.parent / "reward.txt"
+    reward_file.unlink(missing_ok=True)
+    variables = {
+        "EVAL_LOG": str(checked.log),
+        "EVAL_FIXTURE": str(checked.fixture),
+        "EVAL_REWARD": str(reward_file),
+        "EVAL_CASE": str(case.folder),
+    }
+    result = await _run(env, spec.command, spec.timeout_seconds, variables)
+    fault = _describe(result, spec.timeout_seconds)
+    reward = float(result.exit_code == 0)
+    if reward_file.exists() and not fault:
+        reward, fault = _parse_reward(reward_file)
+    return VerifierFinished(
+        verifier=spec.command,
+        reward=reward,
+        output=_text(result),
+        fault=f"the verifier {fault}" if fault else "",
+    )
+
+
+def read_reward(folder: Path) -> tuple[float, str]:
+    """Return the reward in `reward.json` (every number of it must be 1 for success) or `reward.txt`, and a fault."""
+    file = folder / "reward.json"
+    if file.is_file():
+        try:
+            values = json.loads(file.read_text("utf-8"))
+        except ValueError:
+            return 0.0, "wrote a reward.json that is not valid JSON"
+        numbers = list(values.values()) if isinstance(values, dict) else [values]
+        if not numbers or not all(
+            isinstance(value, int | float) and math.isfinite(value) for value in numbers
+        ):
+            return 0.0, "wrote a reward.json without finite numbers"
+        return float(min(numbers)), ""
+    return _parse_reward(folder / "reward.txt")
+
+
+def _parse_reward(file: Path) -> tuple[float, str]:
+    try:
+        text = file.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return 0.0, "wrote no reward file"
+    try:
+        reward = float(text)
+    except ValueError:
+        return 0.0, f"wrote {text[:40]!r} as its reward, which is not a number"
+    return (0.0, _check_reward(reward)) if _check_reward(reward) else (reward, "")
+
+
+def _check_reward(reward: float) -> str:
+    return "" if math.isfinite(reward) else f"gave the reward {reward}, which is not a finite number"
+
+
+async def _run(
+    env: LocalEnvironment,
+    script: str,
+    timeout: float,
+    variables: Mapping[str, str],
+    *,
+    unsandboxed: bool = True,
+) -> ExecResult:
+    spec = ExecSpec(
+        script=script, timeout=timeout, env=variables, max_output=MAX_OUTPUT_BYTES, unsandboxed=unsandboxed
+    )
+    return await env.exec(spec, lambda piece: None)
+
+
+def _describe(result: ExecResult, timeout: float) -> str:
+    """Return why the command gave no result; empty if it exited."""
+    if result.outcome == "exited":
+        return ""
+    if result.outcome == "timeout":
+        return f"was stopped after {timeout:g} s"
+    return f"did not run: {result.message}"[:MAX_FAULT_CHARS]
+
+
+def _text(result: ExecResult) -> str:
+    return result.output.decode("utf-8", "replace")

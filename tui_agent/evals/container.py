@@ -1,0 +1,52 @@
+"""A command that runs a task's tests at the paths of its container, by means of bubblewrap."""
+
+import shlex
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from tui_agent.errors import ConfigError
+
+OWN_PLACES = ("/dev", "/proc", "/tmp", "/tests", "/logs")
+
+
+def container_command(workspace: Path, tests: Path, logs: Path, work_dir: str) -> str:
+    """Return the shell command that runs `bash /tests/test.sh` in `work_dir`.
+
+    The folders `workspace`, `tests` and `logs` are seen as `work_dir`, `/tests` and `/logs`; the rest of the machine is
+    read-only. Raises `ConfigError` if bubblewrap is not installed.
+    """
+    if shutil.which("bwrap") is None:
+        raise ConfigError(
+            "Tests of Harbor tasks need bubblewrap here.", hint="Install it, e.g. apt-get install bubblewrap."
+        )
+    words = ["bwrap", "--die-with-parent", "--unshare-pid"]
+    words += _mounts(entry for entry in Path("/").iterdir() if not _is_covered(entry, work_dir))
+    words += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    words += [
+        "--bind",
+        str(workspace),
+        work_dir,
+        "--ro-bind",
+        str(tests),
+        "/tests",
+        "--bind",
+        str(logs),
+        "/logs",
+    ]
+    words += ["--chdir", work_dir, "--setenv", "VERIFIER_LOGS_DIR", "/logs/verifier"]
+    return shlex.join([*words, "bash", "/tests/test.sh"])
+
+
+def _is_covered(entry: Path, work_dir: str) -> bool:
+    return str(entry) in OWN_PLACES or Path(work_dir).parts[1:2] == entry.parts[1:2]
+
+
+def _mounts(entries: Iterable[Path]) -> list[str]:
+    words: list[str] = []
+    for entry in sorted(entries):
+        if entry.is_symlink():
+            words += ["--symlink", str(entry.readlink()), str(entry)]
+        elif entry.exists():
+            words += ["--ro-bind", str(entry), str(entry)]
+    return words

@@ -1,0 +1,168 @@
+"""The plan of an evaluation run: its arms and cells, stored in the run's folder so that it can be resumed.
+
+Invariant: a cell is done exactly if its `result.json` exists; it is written in one piece, after everything else.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tui_agent.errors import ConfigError, StoreUnusable
+from tui_agent.protocol.events.session import TrajectoryEnd
+from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
+
+PLAN_FILE = "run.json"
+RESULT_FILE = "result.json"
+ORACLE = "oracle"
+"""The name of the model that gives each case's own known-good answers."""
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Arm(_Stored):
+    """One configuration under which all cases run."""
+
+    name: str
+    model: str = ""
+    effort: Effort | None = None
+    without: tuple[str, ...] = ()
+    context_mode: ContextMode | None = None
+
+
+class Cell(_Stored):
+    """One run of one case under one arm. `repetition` counts from 1."""
+
+    case: str
+    arm: str
+    repetition: int = 1
+
+    @property
+    def name(self) -> str:
+        """The cell's path below `cells`."""
+        return f"{self.case}/{self.arm}-{self.repetition}"
+
+
+class Plan(_Stored):
+    """Everything that a run needs besides its suite's files. Paths are absolute."""
+
+    suite: str
+    suite_name: str
+    here: Path
+    arms: tuple[Arm, ...]
+    cases: tuple[str, ...]
+    repetitions: int = 1
+    budgets: Budgets = Budgets()
+    """Limits that replace those of the cases."""
+    policy: PolicyName | None = None
+    test_timeout_seconds: float | None = None
+    plugin_dirs: tuple[Path, ...] = ()
+    max_attempts: int = 3
+    """How often a cell runs if the provider fails for a while, or if its process is lost."""
+
+    def cells(self) -> Iterator[Cell]:
+        """Yield all cells, those of one case together."""
+        for case in self.cases:
+            for repetition in range(1, self.repetitions + 1):
+                for arm in self.arms:
+                    yield Cell(case=case, arm=arm.name, repetition=repetition)
+
+
+class CellResult(_Stored):
+    """The result of one cell.
+
+    `success`, `test_output`, `returncode` and `verify` have the meaning that Harbor's tools give them. `session` can be
+    opened with the commands in `open_with`. `metrics` are the fields of `folds.trace.metrics.MetricsView`.
+    """
+
+    case: str
+    arm: str
+    repetition: int
+    category: str
+    split: str
+    model: str
+    effort: str | None = None
+    passed: bool
+    score: float
+    end: TrajectoryEnd
+    failure: str = ""
+    detail: str = ""
+    agent: bool = True
+    patch: bool = True
+    tests: bool | None = None
+    verifier: bool | None = None
+    instability: bool = False
+    attempts: int = 1
+    seconds: float = 0.0
+    session: str = ""
+    open_with: tuple[str, ...] = ()
+    success: int = 0
+    test_output: str = ""
+    returncode: int | None = None
+    verify: dict[str, Any] = Field(default_factory=dict)
+    metrics: dict[str, Any] = Field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class RunFolder:
+    """The folder of a run: its plan, its sessions (`data`) and its cells."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        self.data = self.path / "data"
+
+    def cell_folder(self, cell: Cell) -> Path:
+        """Return the folder of a cell."""
+        return self.path / "cells" / cell.case / f"{cell.arm}-{cell.repetition}"
+
+    def load_plan(self) -> Plan:
+        """Return the stored plan. Raises `ConfigError`."""
+        file = self.path / PLAN_FILE
+        try:
+            return Plan.model_validate_json(file.read_bytes())
+        except FileNotFoundError:
+            raise ConfigError(
+                f"{self.path} is not the folder of an evaluation run: it has no {PLAN_FILE}."
+            ) from None
+        except (OSError, ValidationError) as error:
+            raise ConfigError(f"{file} cannot be read: {error}.") from error
+
+    def save_plan(self, plan: Plan) -> None:
+        """Store the plan in a new folder. Raises `ConfigError` if the folder has another plan."""
+        if (self.path / PLAN_FILE).exists():
+            if self.load_plan() != plan:
+                raise ConfigError(
+                    f"{self.path} holds another evaluation run.",
+                    hint="Choose another --out, or resume that run: tui-agent eval run --resume DIR",
+                )
+            return
+        write_file(self.path / PLAN_FILE, plan.model_dump_json(indent=1))
+
+    def load_result(self, cell: Cell) -> CellResult | None:
+        """Return a cell's result, or None if the cell is not done. A damaged result counts as not done."""
+        try:
+            return CellResult.model_validate_json((self.cell_folder(cell) / RESULT_FILE).read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def save_result(self, cell: Cell, result: CellResult) -> None:
+        """Store a cell's result. Raises `StoreUnusable` if it cannot be written."""
+        write_file(self.cell_folder(cell) / RESULT_FILE, result.model_dump_json(indent=1))
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file in one piece. Raises `StoreUnusable` if the disk is full or the folder cannot be written."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text + "\n", encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise StoreUnusable(
+            f"{path} cannot be written: {error.strerror}.", hint="Free some space, then resume the run."
+        ) from error

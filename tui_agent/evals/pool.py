@@ -1,0 +1,117 @@
+"""Runs the cells of a plan in a bounded number of child processes, and starts again what was lost.
+
+Invariant: a child stores its own result; whatever kills a child or this process, the cells that are done stay done.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import DEVNULL
+
+import anyio
+from anyio.abc import Process
+
+from tui_agent.evals.plan import Cell, CellResult, Plan, RunFolder
+
+LOG_FILE = "log.txt"
+FIRST_PAUSE_S = 2.0
+"""Seconds before a cell that the provider failed runs again; twice as long each further time."""
+GRACE_PERIOD_S = 10.0
+"""Seconds that a child may take to close its session when the run is stopped."""
+FAULT_STATUS = 2
+"""Exit status of a child whose case cannot run at all; its last line says why."""
+MAX_ATTEMPT_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class CellFault:
+    """A cell that gave no result, with the reason."""
+
+    cell: Cell
+    reason: str
+
+
+Report = Callable[[Cell, CellResult | CellFault], None]
+"""Called with each cell that has ended."""
+
+
+async def run_pool(
+    run: RunFolder,
+    plan: Plan,
+    cells: Sequence[Cell],
+    jobs: int,
+    report: Report,
+    starts: Callable[[Cell], None],
+) -> None:
+    """Run the cells, at most `jobs` at a time. `starts` is called when a cell starts. Cancel to stop all children."""
+    limiter = anyio.CapacityLimiter(jobs)
+
+    async def work(cell: Cell) -> None:
+        async with limiter:
+            starts(cell)
+            report(cell, await _run_with_attempts(run, plan, cell))
+
+    async with anyio.create_task_group() as group:
+        for cell in cells:
+            group.start_soon(work, cell)
+
+
+async def _run_with_attempts(run: RunFolder, plan: Plan, cell: Cell) -> CellResult | CellFault:
+    pause = FIRST_PAUSE_S
+    for attempt in range(1, plan.max_attempts + 1):
+        status, reason = await _run_child(run, cell)
+        result = run.load_result(cell)
+        is_last = attempt == plan.max_attempts
+        if result is not None and result.instability and not is_last:
+            await anyio.sleep(pause)
+            pause *= 2
+        elif result is not None:
+            if attempt > 1:
+                result = result.model_copy(update={"attempts": attempt})
+                run.save_result(cell, result)
+            return result
+        elif status == FAULT_STATUS or is_last:
+            return CellFault(cell, reason)
+    raise AssertionError("unreachable: the last attempt returns")
+
+
+async def _run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
+    """Run one attempt in a process of its own; return its exit status and the last line of its messages."""
+    log = run.path / "logs" / f"{cell.case}-{cell.arm}-{cell.repetition}.txt"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    argv = [sys.executable, "-m", "tui_agent.evals.cell_main", str(run.path), cell.model_dump_json()]
+    with log.open("wb") as output:
+        process = await anyio.open_process(
+            argv, stdin=DEVNULL, stdout=output, stderr=output, start_new_session=True, env=_environment()
+        )
+        try:
+            status = await process.wait()
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await _stop(process)
+            raise
+    return status, _last_line(log) or f"its process ended with status {status}"
+
+
+async def _stop(process: Process) -> None:
+    """Ask a child to close its session; after the grace period, kill it and all its processes."""
+    for signal_number in (signal.SIGINT, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, signal_number)
+        except ProcessLookupError:
+            return
+        with anyio.move_on_after(GRACE_PERIOD_S):
+            await process.wait()
+            return
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONUNBUFFERED": "1"}
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_bytes()[-4_000:].decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:MAX_ATTEMPT_CHARS] if lines else ""

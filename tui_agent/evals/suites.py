@@ -1,0 +1,75 @@
+"""Suites by name or path: a file, a folder of cases, one task folder, or a bundled suite."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tui_agent.errors import ConfigError
+from tui_agent.evals.case import CASE_FILES, SUITE_FILES, Case, Suite, parse_case, parse_suite, read_tree
+from tui_agent.evals.task_folder import is_task_folder, load_task_folder
+from tui_agent.plugin_host.bundled import bundled_folder
+
+_ENDINGS = (".toml", ".json")
+
+
+def load_suite(name: str, here: Path) -> Suite:
+    """Return the suite at a path relative to `here`, or the bundled suite of this name.
+
+    Raises `ConfigError` if there is none, if a case is broken, or if two cases have the same id.
+    """
+    path = here / name
+    bundled = bundled_folder("suites")
+    if not path.exists() and bundled is not None and (bundled / name).is_dir():
+        path = bundled / name
+    if not path.exists():
+        known = ", ".join(suite.name for suite in bundled_suites())
+        raise ConfigError(f"There is no suite {name!r}.", hint=f"Give a path, or one of: {known}.")
+    suite = _load_folder(path) if path.is_dir() else _load_file(path)
+    if not suite.cases:
+        raise ConfigError(f"{path} has no cases.", hint="A case is a .toml or .json file, or a task folder.")
+    seen: set[str] = set()
+    for case in suite.cases:
+        if case.id.lower() in seen:
+            raise ConfigError(f"{path}: two cases are named {case.id!r}.", hint="Give each case its own id.")
+        seen.add(case.id.lower())
+    return suite
+
+
+def bundled_suites() -> Iterator[Suite]:
+    """Yield the suites that come with tui-agent."""
+    folder = bundled_folder("suites")
+    for path in sorted(folder.iterdir()) if folder is not None else ():
+        if path.is_dir():
+            yield _load_folder(path)
+
+
+def _load_file(path: Path) -> Suite:
+    tree = read_tree(path)
+    if isinstance(tree, dict) and "prompt" in tree:
+        case = parse_case(tree, path)
+        return Suite(name=case.id, cases=(case,))
+    return parse_suite(tree, path)
+
+
+def _load_folder(path: Path) -> Suite:
+    if is_task_folder(path):
+        case = load_task_folder(path)
+        return Suite(name=case.id, cases=(case,))
+    own = next((path / name for name in CASE_FILES if (path / name).is_file()), None)
+    if own is not None:
+        return _load_file(own)
+    head = next((path / name for name in SUITE_FILES if (path / name).is_file()), None)
+    suite = parse_suite(read_tree(head), head) if head is not None else Suite(name=path.name)
+    first = load_suite(suite.extends, path.parent).cases if suite.extends else ()
+    return suite.model_copy(update={"cases": (*first, *suite.cases, *_cases_below(path))})
+
+
+def _cases_below(folder: Path) -> Iterator[Case]:
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and is_task_folder(path):
+            yield load_task_folder(path)
+        elif path.is_dir():
+            inner = next((path / name for name in CASE_FILES if (path / name).is_file()), None)
+            if inner is not None:
+                yield parse_case(read_tree(inner), inner)
+        elif path.suffix in _ENDINGS and path.name not in SUITE_FILES:
+            yield parse_case(read_tree(path), path)

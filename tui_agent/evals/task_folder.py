@@ -1,0 +1,158 @@
+"""Task folders: those of Harbor and Terminal-Bench as they are, and folders with a prompt and parameters in three tiers.
+
+The tiers, the highest first: `task.py` with `generate()`, which returns a prompt and parameters; a prompt file with
+`params.py`, whose names replace `{name}` in the prompt; a prompt file only. The prompt file is `prompt.md` or `en.md`,
+in the folder or in its subfolder `task`; beside `task` stand `environment` (the fixture) and `tests` in it.
+
+Invariant: loading a folder runs code only of its own `task.py` and `params.py`; no file outside it is read.
+"""
+
+import re
+import runpy
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tui_agent.config.small_files import read_small
+from tui_agent.errors import ConfigError
+from tui_agent.evals.case import Case, HarborTask, parse_case, read_tree
+
+PROMPT_FILES = ("prompt.md", "en.md")
+HARBOR_FILES = ("task.toml", "instruction.md")
+TEST_SCRIPT = "test.sh"
+_CANARY = re.compile(r"(#|<!--).*canary", re.IGNORECASE)
+_NOT_SUPPORTED = {"steps": "tasks in several parts", "mcp_servers": "tasks with MCP servers"}
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+
+
+def is_task_folder(folder: Path) -> bool:
+    """Return True if the folder has the files of a task."""
+    if (folder / HARBOR_FILES[0]).is_file() or (folder / "task.py").is_file():
+        return True
+    return _prompt_file(folder) is not None or (folder / "task" / "task.py").is_file()
+
+
+def load_task_folder(folder: Path) -> Case:
+    """Return the case of a task folder. Raises `ConfigError`."""
+    folder = folder.resolve()
+    if (folder / HARBOR_FILES[0]).is_file():
+        return _load_harbor(folder)
+    prompt, params = _load_prompt(folder)
+    environment = "environment" if (folder / "environment").is_dir() else ""
+    tests = next(
+        (name for name in ("environment/tests", "tests") if (folder / name / TEST_SCRIPT).is_file()), ""
+    )
+    fields = {key: params[key] for key in ("test_command", "verifier", "category", "split") if key in params}
+    tree: dict[str, Any] = {
+        "id": folder.name,
+        "prompt": prompt,
+        "fixture": environment,
+        "source": str(folder),
+        **fields,
+    }
+    if tests:
+        tree["harbor"] = {"tests": tests}
+    return parse_case(tree, folder / "task")
+
+
+def _load_prompt(folder: Path) -> tuple[str, Mapping[str, Any]]:
+    program = next(
+        (path for path in (folder / "task.py", folder / "task" / "task.py") if path.is_file()), None
+    )
+    if program is not None:
+        names = _run(program)
+        generate = names.get("generate")
+        if not callable(generate):
+            raise ConfigError(f"{program} has no function generate().", hint="It returns (prompt, params).")
+        try:
+            prompt, params = generate()
+        except Exception as error:
+            raise ConfigError(f"{program}: generate() failed: {type(error).__name__}: {error}.") from error
+        return _require_prompt(str(prompt), program), dict(params)
+    path = _prompt_file(folder)
+    if path is None:
+        raise ConfigError(f"{folder} has no prompt.", hint=f"Write {PROMPT_FILES[0]} or task.py.")
+    text = _require_prompt(read_small(path) or "", path)
+    params_file = path.parent / "params.py"
+    if not params_file.is_file():
+        return text, {}
+    params = {key: value for key, value in _run(params_file).items() if not key.startswith("_")}
+
+    def replace(match: re.Match[str]) -> str:
+        if match[1] not in params:
+            raise ConfigError(f"{path}: the parameter {match[1]!r} is not in {params_file.name}.")
+        return str(params[match[1]])
+
+    return _PLACEHOLDER.sub(replace, text), params
+
+
+def _run(path: Path) -> Mapping[str, Any]:
+    try:
+        return runpy.run_path(str(path))
+    except Exception as error:
+        raise ConfigError(f"{path} failed: {type(error).__name__}: {error}.") from error
+
+
+def _prompt_file(folder: Path) -> Path | None:
+    places = (folder / place / name for place in ("", "task") for name in PROMPT_FILES)
+    return next((path for path in places if path.is_file()), None)
+
+
+def _require_prompt(text: str, path: Path) -> str:
+    if not text.strip():
+        raise ConfigError(f"{path} has no text.", hint="It is the prompt of the task.")
+    return text.strip()
+
+
+def _load_harbor(folder: Path) -> Case:
+    config_file, prompt_file = (folder / name for name in HARBOR_FILES)
+    config = read_tree(config_file)
+    environment = config.get("environment", {})
+    for name, kind in _NOT_SUPPORTED.items():
+        if config.get(name) or environment.get(name):
+            raise ConfigError(f"{config_file}, at {name}: {kind} are not supported.")
+    if not (folder / "tests" / TEST_SCRIPT).is_file():
+        raise ConfigError(f"{folder / 'tests' / TEST_SCRIPT} was not found.", hint="It tests the result.")
+    lines = _require_prompt(read_small(prompt_file) or "", prompt_file).splitlines()
+    while lines and (_CANARY.match(lines[0]) or not lines[0].strip()):
+        del lines[0]
+    metadata = config.get("metadata", {})
+    docker = read_small(folder / "environment" / "Dockerfile") or ""
+    task = _read_dockerfile(docker)
+    tree = {
+        "id": folder.name,
+        "prompt": "\n".join(lines),
+        "fixture": "environment" if (folder / "environment").is_dir() else "",
+        "test_timeout_seconds": config.get("verifier", {}).get("timeout_sec", 600.0),
+        "budgets": {"timeout_seconds": config.get("agent", {}).get("timeout_sec")},
+        "category": metadata.get("category", "harbor"),
+        "source": str(config.get("task", {}).get("name", folder.name)),
+        "harbor": task.model_dump(),
+    }
+    return parse_case(tree, config_file)
+
+
+def _read_dockerfile(text: str) -> HarborTask:
+    work_dir, copies, skipped = "/app", list[tuple[str, str]](), []
+    for instruction, rest in _docker_lines(text):
+        match instruction:
+            case "WORKDIR":
+                work_dir = str(Path("/", work_dir, rest.strip()))
+            case "COPY" | "ADD":
+                words = [word for word in shlex.split(rest) if not word.startswith("--")]
+                target = str(Path("/", work_dir, words[-1])) if words else ""
+                copies += [(source, target) for source in words[:-1]]
+            case "FROM" | "CMD" | "ENTRYPOINT" | "LABEL" | "EXPOSE":
+                pass
+            case _:
+                skipped.append(f"{instruction} {rest}"[:200])
+    return HarborTask(work_dir=work_dir, copies=tuple(copies), skipped=tuple(skipped))
+
+
+def _docker_lines(text: str) -> Iterator[tuple[str, str]]:
+    joined = re.sub(r"\\\s*\n", " ", text)
+    for line in joined.splitlines():
+        word, _, rest = line.strip().partition(" ")
+        if word and not word.startswith("#"):
+            yield word.upper(), rest

@@ -1,0 +1,76 @@
+"""Workspaces of evaluation cases: fresh copies of fixtures, and copies in which tests run.
+
+Invariant: a fixture and an agent's workspace are never changed here; nothing is written outside the target folder.
+"""
+
+import shutil
+from pathlib import Path
+
+from tui_agent.errors import ConfigError
+from tui_agent.evals.case import Case
+
+NOT_COPIED = ("Dockerfile", "docker-compose.yaml", ".dockerignore")
+
+
+def create_workspace(case: Case, target: Path) -> None:
+    """Create the folder `target` with the case's fixture. Raises `ConfigError` if it cannot be copied."""
+    target.mkdir(parents=True)
+    fixture = case.fixture_folder
+    try:
+        if fixture is not None and case.harbor is not None:
+            _copy_as_container(case, fixture, target)
+        elif fixture is not None:
+            shutil.copytree(fixture, target, symlinks=True, dirs_exist_ok=True)
+    except (OSError, shutil.Error) as error:
+        raise ConfigError(f"The fixture {fixture} cannot be copied: {error}.") from error
+    _write_files(case.files, target)
+
+
+def create_check_copy(case: Case, workspace: Path, target: Path) -> None:
+    """Copy the workspace to `target` and add the case's hidden tests. Raises `OSError`."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(workspace, target, symlinks=True)
+    _write_files(case.test_files, target)
+
+
+def _write_files(files: dict[str, str], target: Path) -> None:
+    for name, text in files.items():
+        path = target / name
+        if not path.parent.resolve().is_relative_to(target.resolve()) or path.is_symlink():
+            raise ConfigError(f"The file {name} would be written outside the workspace, through a link.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def _copy_as_container(case: Case, fixture: Path, target: Path) -> None:
+    """Copy what the Dockerfile copies to the working directory; without such lines, the whole folder."""
+    assert case.harbor is not None
+    root = fixture.resolve()
+    for source, place in case.harbor.copies:
+        inside = _place_in_workspace(place, case.harbor.work_dir)
+        path = (root / source.lstrip("/")).resolve()
+        if inside is None or not path.is_relative_to(root) or not path.exists():
+            continue
+        if path.is_dir():
+            shutil.copytree(
+                path, target / inside, symlinks=True, dirs_exist_ok=True, ignore=_ignore_build_files
+            )
+        else:
+            whole = target / inside
+            whole = whole / path.name if place.endswith(("/", ".")) or whole.is_dir() else whole
+            whole.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, whole, follow_symlinks=False)
+    if not case.harbor.copies:
+        shutil.copytree(root, target, symlinks=True, dirs_exist_ok=True, ignore=_ignore_build_files)
+
+
+def _ignore_build_files(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if name in NOT_COPIED]
+
+
+def _place_in_workspace(place: str, work_dir: str) -> str | None:
+    """Return a place in the container relative to the workspace; None if it is elsewhere."""
+    path = Path(place)
+    return (
+        str(path.relative_to(work_dir)) if path.is_relative_to(work_dir) and ".." not in path.parts else None
+    )
