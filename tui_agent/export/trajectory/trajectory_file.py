@@ -9,7 +9,7 @@ from shutil import rmtree
 from time import time
 from typing import Any, Final
 
-from tui_agent.errors import CheckpointError
+from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.export.bundle import export_bundle
 from tui_agent.export.export_content import Texts
 from tui_agent.export.trajectory.builder import TraceBuilder
@@ -67,6 +67,11 @@ class TrajectoryFile:
         """The number of rows in the file that will not change any more."""
         self._moves = 0
 
+    @property
+    def has_parts(self) -> bool:
+        """True if the session has parts; a file without any is not written."""
+        return len(self._builder) > 0
+
     def apply(self, records: Iterable[Record]) -> None:
         """Apply the next records of the log."""
         for record in records:
@@ -74,8 +79,10 @@ class TrajectoryFile:
                 self._builder.apply(record)
 
     def write(self, **run_fields: Any) -> None:
-        """Write all parts so far. `run_fields` are kept for later writes. Raises `StoreFull`."""
+        """Write all parts so far; nothing before the first. `run_fields` are kept for later writes. Raises `StoreFull`."""
         self._run_fields |= run_fields
+        if not self.has_parts:
+            return
         if self._builder.is_stale or (self._written and not self.path.is_file()):
             self._read_again()
         try:
@@ -129,7 +136,7 @@ def update_trajectory(session: Path, dest: Path, redactor: Redactor, **run_field
     """Bring `trace.parquet` in `dest` up to the end of the session's log; change the run's fields if any are given.
 
     Other fields of the run that the log does not have stay as they are in the file. Return a sentence if the file was
-    damaged, else an empty string. Raises `StoreFull`, `SessionNotFound`.
+    damaged, else an empty string. Raises `StoreFull`, `SessionNotFound`, and `UsageError` if there are no parts.
     """
     path, note = dest / TRACE, ""
     remove_left_behind(dest)
@@ -143,6 +150,10 @@ def update_trajectory(session: Path, dest: Path, redactor: Redactor, **run_field
             note = f"{fault.message}. It was made again from the session's log."
     file = TrajectoryFile(session, dest, redactor, **run_fields)
     file.apply(iterate_records(session))
+    if not file.has_parts:
+        raise UsageError(
+            f"The session {session.name} has no parts yet.", hint="Wait until the agent has answered."
+        )
     file.write()
     return note
 

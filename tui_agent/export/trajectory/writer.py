@@ -3,6 +3,7 @@
 Invariant: the session never waits for the file. A failed write is reported and tried again; it harms nothing.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from tui_agent.errors import StoreError
+from tui_agent.export.optional_package import load_package
 from tui_agent.export.trajectory.trajectory_file import (
     BUNDLE,
     TrajectoryFile,
@@ -26,19 +28,20 @@ from tui_agent.store.redaction.redactor import Redactor
 MIN_PAUSE_S: Final = 0.5
 """Minimum seconds between two writes during a turn."""
 PAUSE_FACTOR: Final = 19
-"""Pause after a write, as a multiple of its duration, so that at most 5 % of the time is spent on writing."""
+"""Pause after a write, as a multiple of its processor time, so that at most 5 % of the time is spent on writing."""
 Report = Callable[[StoreError], None]
 
 
 class TraceWriter:
     """Keeps `trace.parquet` and `repo.bundle` in `dest` up to date while a session runs.
 
-    Start it in a task group, with a follower from the session's first event:
+    Start it in a task group that is outside of the session, with a follower from the session's first event:
 
         writer = TraceWriter(folder, dest, redactor, report=print)
-        group.start_soon(writer.follow, session.follow())
+        async with anyio.create_task_group() as group, open_session(options) as session:
+            group.start_soon(writer.follow, session.follow())
 
-    It ends when the session is closed. `run_fields` are fields of `RunRecord` that the log does not have.
+    It ends with a last write after the session is closed. `run_fields` are fields of `RunRecord` that the log does not have.
     """
 
     def __init__(
@@ -51,11 +54,12 @@ class TraceWriter:
         self._is_behind = False
         """True if the file lacks records."""
         self._next_write = 0.0
+        self._write_time = 0.0
         self._is_reported = False
 
     async def follow(self, follower: Follower) -> None:
         """Write at each turn's end, and within a turn at intervals that grow with the duration of a write."""
-        await run_sync(remove_left_behind, self._file.path.parent)
+        await run_sync(self._prepare)
         while True:
             wait = max(0.0, self._next_write - anyio.current_time()) if self._is_behind else None
             batch: Sequence[Record] | None = None
@@ -71,18 +75,24 @@ class TraceWriter:
 
     async def _write(self, **run_fields: Any) -> None:
         records, self._pending = self._pending, []
-        start = anyio.current_time()
         try:
             await run_sync(partial(self._apply_and_write, records, **run_fields))
             self._is_behind = self._is_reported = False
         except StoreError as fault:
             self._tell(fault)
-        end = anyio.current_time()
-        self._next_write = end + max(MIN_PAUSE_S, PAUSE_FACTOR * (end - start))
+        self._next_write = anyio.current_time() + max(MIN_PAUSE_S, PAUSE_FACTOR * self._write_time)
+
+    def _prepare(self) -> None:
+        load_package("duckdb")  # now, because it takes as long as many writes
+        remove_left_behind(self._file.path.parent)
 
     def _apply_and_write(self, records: list[Record], **run_fields: Any) -> None:
-        self._file.apply(records)
-        self._file.write(**run_fields)
+        start = time.thread_time()
+        try:
+            self._file.apply(records)
+            self._file.write(**run_fields)
+        finally:
+            self._write_time = time.thread_time() - start
 
     async def _finish(self) -> None:
         has_bundle = False

@@ -15,7 +15,7 @@ from tests.stubs.golden import GOLDEN, golden_session
 from tests.stubs.small_disk import small_disk
 from tests.stubs.store import said, store
 from tests.stubs.story import called, finished, responded, tool_call
-from tui_agent.errors import StoreError, StoreFull
+from tui_agent.errors import StoreError, StoreFull, UsageError
 from tui_agent.export.trajectory.parquet import TEMPORARY_PREFIX, DamagedParquet, read_rows, read_trace
 from tui_agent.export.trajectory.records import AgentTrace
 from tui_agent.export.trajectory.trajectory_file import (
@@ -193,6 +193,13 @@ def test_an_update_keeps_the_fields_of_the_run_that_only_the_file_has(tmp_path: 
     update_trajectory(log.folder, tmp_path / "t", Redactor())
     trace = read_trace(tmp_path / "t" / PARQUET)
     assert (trace.run.trajectory_id, trace.run.suites, len(trace.parts)) == ("cell-7", {"a": 1}, 3)
+
+
+def test_a_session_without_parts_has_no_file(tmp_path: Path) -> None:
+    log = session(tmp_path, said("go"), TurnStarted(turn=1))
+    with pytest.raises(UsageError, match="The session ses_a has no parts yet"):
+        update_trajectory(log.folder, tmp_path / "t", Redactor())
+    assert not list(tmp_path.glob("t/*"))
 
 
 def test_a_full_disk_is_reported_once_and_the_file_is_complete_when_there_is_room(tmp_path: Path) -> None:
