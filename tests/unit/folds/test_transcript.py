@@ -312,15 +312,17 @@ def test_the_end_row_sums_its_own_turn_only() -> None:
         first,
         inner,
         change,
-        change,
+        change.model_copy(update={"path": "b.py"}),
         responded("r1", "x"),
         TurnFinished(turn=1, reason="finished"),
     )
     chat.tell(TurnStarted(turn=2), TurnFinished(turn=2, reason="interrupted", detail="by you"))
+    chat.tell(TurnStarted(turn=3), change, change, TurnFinished(turn=3, reason="finished"))
     rows = chat.only(TurnEntry)
-    assert [(row.iterations, row.files, row.added, row.removed, row.cost_usd) for row in rows] == [
-        (1, 1, 6, 2, 0.5),
-        (0, 0, 0, 0, None),
+    assert [(row.iterations, row.files_text, row.added, row.removed, row.cost_usd) for row in rows] == [
+        (1, "2 files", 6, 2, 0.5),
+        (0, "0 files", 0, 0, None),
+        (0, "1 file, 2 edits", 0, 0, None),
     ]
     assert (rows[1].reason, rows[1].detail) == ("interrupted", "by you")
 
