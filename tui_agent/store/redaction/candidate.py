@@ -4,11 +4,12 @@ Invariant: at most `BEFORE` and `AFTER` bytes around the match are examined, how
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     import re2
 
+CandidatePart: TypeAlias = Literal["value", "name", "lead", "before", "behind"]
 BEFORE, AFTER = 3_000, 700
 """Maximum bytes before and after a match that a check may examine."""
 
@@ -36,7 +37,7 @@ class Candidate:
         while 0 < start < end and self.raw[start] & 0xC0 == 0x80:
             start -= 1
         self.start, self.end = start, end
-        self.value = self.raw[start:end].decode("utf-8", "replace")
+        self.value: str = self.raw[start:end].decode("utf-8", "replace")
 
     def span_of(self, name: str) -> tuple[int, int]:
         """Return the offsets of a group in the text: its first byte, and the byte after its last.
@@ -73,3 +74,17 @@ class Candidate:
     def text_after(self) -> str:
         """Up to `AFTER` bytes after the secret."""
         return self.raw[self.end : self.end + AFTER].decode("latin-1")
+
+    def part(self, part: CandidatePart) -> str:
+        """Return the part of the text that a rule's `unless` examines; `before` are the 80 bytes before the match."""
+        match part:
+            case "value":
+                return self.value
+            case "name":
+                return self.name
+            case "lead":
+                return self.lead
+            case "before":
+                return self.nearest(80)
+            case "behind":
+                return self.text_after

@@ -6,13 +6,13 @@ Invariant: patterns are compiled by RE2, which takes time linear in the text, so
 import math
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
-from typing import Annotated, Literal
+from typing import Annotated
 
 import re2
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from tui_agent.protocol.secret_names import SECRET_NAME
-from tui_agent.store.redaction.candidate import Candidate
+from tui_agent.store.redaction.candidate import Candidate, CandidatePart
 from tui_agent.store.redaction.checks import CHECKS
 from tui_agent.store.redaction.fragments import expand, rules_table
 from tui_agent.store.redaction.shapes import has_shape
@@ -23,7 +23,6 @@ MAX_SKIPPED = 200
 """Limit for the characters of a rejected value that is searched again, because it may contain another secret."""
 Keyword = Annotated[str, StringConstraints(pattern=r"^\^?[^A-Z^]{1,40}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
-_Part = Literal["value", "name", "lead", "before", "behind"]
 OPTIONS = re2.Options()
 OPTIONS.encoding = re2.Options.Encoding.LATIN1
 OPTIONS.log_errors = False
@@ -57,7 +56,7 @@ class Rule(BaseModel):
     pattern: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PATTERN)]
     keywords: Annotated[tuple[Keyword, ...], Field(min_length=1, max_length=60)]
     checks: tuple[Annotated[str, AfterValidator(_known_check)], ...] = ()
-    unless: tuple[tuple[_Part, Annotated[str, AfterValidator(_known_shape)]], ...] = ()
+    unless: tuple[tuple[CandidatePart, Annotated[str, AfterValidator(_known_shape)]], ...] = ()
     """Maps parts of a candidate (such as `secret`) to shapes. A candidate is rejected if a part has the given shape."""
     entropy: Annotated[float, Field(ge=0, le=8)] | None = None
     """The minimum entropy of the secret, in bits per character."""
@@ -94,7 +93,7 @@ class Rule(BaseModel):
         if self.entropy is not None and (bits := entropy(candidate.value)) < self.entropy:
             return f"the entropy is {bits:.1f}; at least {self.entropy:g} is required"
         for part, shape in self.unless:
-            if has_shape(text := getattr(candidate, part), shape):
+            if has_shape(text := candidate.part(part), shape):
                 return f"{part} {text[:60]!r} has the shape '{shape}'"
         failed = next((check for check in self.checks if not CHECKS[check](candidate)), None)
         return f"the check '{failed}' refuses {candidate.value[:60]!r}" if failed else ""
