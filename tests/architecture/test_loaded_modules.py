@@ -127,7 +127,7 @@ def test_the_engine_knows_no_screen_and_nothing_of_what_few_models_need(module: 
     ],
 )
 def test_the_apps_process_loads_no_engine(code: str) -> None:
-    assert not loaded(code) & {"litellm", "tiktoken", "httpx", "jinja2", "acp"}
+    assert not loaded(code) & {"litellm", "tiktoken", "httpx", "jinja2", "acp", "aiohttp"}
     program = f"import sys\n{code}\nprint(*sorted(sys.modules), sep='\\n')"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60

@@ -8,6 +8,7 @@ import signal
 import sys
 from functools import partial
 from importlib import import_module
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -69,5 +70,7 @@ async def _serve_until_signal(serve: "partial[object]") -> None:
 
 def _announce(address: str) -> None:
     say(f"Open {address}")
+    if urlsplit(address).hostname not in ("127.0.0.1", "localhost", "::1"):
+        say("Other machines can reach it, and the traffic is not encrypted. Put a proxy with TLS before it.")
     say("Ctrl+C stops the server and closes its sessions.")
     sys.stdout.flush()

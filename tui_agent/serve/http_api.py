@@ -20,7 +20,7 @@ from tui_agent.protocol.commands import (
     SetModel,
     SubmitPrompt,
 )
-from tui_agent.serve.event_stream import EventStream
+from tui_agent.serve.event_stream import STALL_S, EventStream
 from tui_agent.serve.hosted_sessions import HostedSession, HostedSessions
 from tui_agent.serve.stream_events import StreamEvent, todo_event
 from tui_agent.session.fork_workspace import load_state
@@ -61,8 +61,9 @@ BodyT = TypeVar("BodyT", bound=RequestBody)
 class HttpApi:
     """Handles the requests below `/api`."""
 
-    def __init__(self, sessions: HostedSessions) -> None:
+    def __init__(self, sessions: HostedSessions, *, stall_s: float = STALL_S) -> None:
         self._sessions = sessions
+        self._stall_s = stall_s
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes of the interface."""
@@ -104,13 +105,17 @@ class HttpApi:
         prompt = RunningPrompt(hosted.session.submit(command), is_begun=is_begun)
         session: StreamEvent = ("session", {"sessionId": hosted.session.id})
         todos = todo_event(hosted.state.view().todo)
-        return await EventStream(hosted, after, prompt).serve(request, (session, todos))
+        return await EventStream(hosted, after, prompt, stall_s=self._stall_s).serve(
+            request, (session, todos)
+        )
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         async with self._open(request.match_info["session"]) as hosted:
             last = request.headers.get("Last-Event-ID", "").strip()
             after = int(last) if last.isascii() and last.isdecimal() else hosted.last_seq
-            return await EventStream(hosted, min(after, hosted.last_seq)).serve(request)
+            return await EventStream(hosted, min(after, hosted.last_seq), stall_s=self._stall_s).serve(
+                request
+            )
 
     async def _approve(self, request: web.Request) -> web.StreamResponse:
         """Approve what the agent waits for: a plan or a permission request. If it waits for nothing, continue."""

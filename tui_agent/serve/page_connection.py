@@ -7,7 +7,9 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
@@ -21,24 +23,32 @@ MAX_CELLS: Final = 1_000
 MAX_INPUT_BYTES: Final = 1 << 22
 _START: Final = b"__GANGLION__\n"
 """The line with which Textual's web driver begins."""
+_DRAWING_ENDS: Final = (
+    asyncio.IncompleteReadError,
+    asyncio.LimitOverrunError,
+    ConnectionError,
+    TimeoutError,
+    ValueError,
+)
+"""Errors after which a page is closed: the app or the page is gone, the page does not read, or the app prints text."""
 
 
 class PageConnection:
-    """Passes what the app draws to the page, and keys, mouse and size to the app."""
+    """Passes what the app draws to the page, and keys, mouse and size to the app. `command` starts the app in `cwd`."""
 
-    def __init__(self, socket: web.WebSocketResponse, options: SessionOptions) -> None:
+    def __init__(
+        self, socket: web.WebSocketResponse, command: Sequence[str], cwd: Path, *, stall_s: float = STALL_S
+    ) -> None:
         self._socket = socket
-        self._options = options
+        self._command = command
+        self._cwd = cwd
+        self._stall_s = stall_s
 
     async def serve(self, width: int, height: int) -> None:
         """Run the app until the page or the app is closed."""
         app = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            "-m",
-            "tui_agent.serve.page_app",
-            json.dumps(self._options.to_json()),
-            cwd=self._options.cwd,
+            *self._command,
+            cwd=self._cwd,
             env=_environment(width, height),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -54,12 +64,12 @@ class PageConnection:
                 await _end(app)
 
     async def _draw(self, output: asyncio.StreamReader, scope: anyio.CancelScope) -> None:
-        with suppress(asyncio.IncompleteReadError, ConnectionError, ValueError):
+        with suppress(*_DRAWING_ENDS):
             await output.readuntil(_START)
             while True:
                 head = await output.readexactly(5)
                 payload = await output.readexactly(int.from_bytes(head[1:], "big"))
-                with anyio.fail_after(STALL_S):
+                with anyio.fail_after(self._stall_s):
                     if head[:1] == b"D":
                         await self._socket.send_bytes(payload)
                     elif head[:1] == b"M" and not await self._take_meta(json.loads(payload)):
@@ -88,6 +98,11 @@ class PageConnection:
                         await self._socket.send_str(json.dumps(["pong", data]))
                     case _:
                         pass  # not a message of our page
+
+
+def app_command(options: SessionOptions) -> tuple[str, ...]:
+    """Return the command that runs the app for a page."""
+    return sys.executable, "-P", "-m", "tui_agent.serve.page_app", json.dumps(options.to_json())
 
 
 def bound(cells: int) -> int:
@@ -122,11 +137,19 @@ def _environment(width: int, height: int) -> dict[str, str]:
 
 
 async def _end(app: asyncio.subprocess.Process) -> None:
-    assert app.stdin is not None
-    with suppress(ConnectionError, RuntimeError):
-        await _send(app.stdin, b"M", b'{"type":"quit"}')
-    with anyio.move_on_after(QUIT_S):
-        await app.wait()
-    if app.returncode is None:
-        app.kill()
-        await app.wait()
+    """Ask the app to quit, and kill it after `QUIT_S`. What it still draws is read, so that it cannot block."""
+    assert app.stdin is not None and app.stdout is not None
+    async with anyio.create_task_group() as group:
+        group.start_soon(_discard, app.stdout)
+        with suppress(ConnectionError, RuntimeError):
+            await _send(app.stdin, b"M", b'{"type":"quit"}')
+        with anyio.move_on_after(QUIT_S):
+            await app.wait()
+        if app.returncode is None:
+            app.kill()
+            await app.wait()
+
+
+async def _discard(output: asyncio.StreamReader) -> None:
+    while await output.read(1 << 16):
+        pass

@@ -21,7 +21,7 @@ from tui_agent.serve.access import AccessControl
 from tui_agent.serve.engine_socket import EngineSocket
 from tui_agent.serve.hosted_sessions import HostedSessions
 from tui_agent.serve.http_api import HttpApi
-from tui_agent.serve.page_connection import MAX_INPUT_BYTES, PageConnection, bound
+from tui_agent.serve.page_connection import MAX_INPUT_BYTES, PageConnection, app_command, bound
 from tui_agent.wiring.startup_context import load_startup_context, require_trust_decision
 
 MAX_BODY_BYTES = 1 << 20
@@ -81,7 +81,8 @@ class WebServer:
         messages = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MAX_INPUT_BYTES)
         await messages.prepare(request)
         width, height = (_cells(request.query.get(name, "")) for name in ("width", "height"))
-        page = PageConnection(messages, replace(self._options, session=session_id))
+        command = app_command(replace(self._options, session=session_id))
+        page = PageConnection(messages, command, self._options.cwd)
         await page.serve(width or 80, height or 24)
         await messages.close()
         return messages

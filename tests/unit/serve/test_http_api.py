@@ -1,6 +1,7 @@
 """Sessions by HTTP: chat and its stream, approval, task lists, checkpoints, revert and fork."""
 
 import json
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -127,6 +128,7 @@ async def serving(
     *history: Payload,
     react: Callable[[FakeSession, Command, CommandId], None] | None = None,
     failure: SessionLocked | None = None,
+    stall_s: float = 30.0,
 ) -> AsyncIterator[Server]:
     fakes: list[FakeSession] = []
 
@@ -142,7 +144,7 @@ async def serving(
     async with anyio.create_task_group() as group:
         sessions = HostedSessions(options, group, spawn)
         app = web.Application()
-        app.add_routes(HttpApi(sessions).routes())
+        app.add_routes(HttpApi(sessions, stall_s=stall_s).routes())
         async with TestServer(app) as server, ClientSession(timeout=ClientTimeout(20)) as client:
             yield Server(client, server, fakes)
         await sessions.aclose()
@@ -314,3 +316,29 @@ async def test_bad_requests_are_named_and_open_nothing(tmp_path: Path) -> None:
 async def test_a_session_that_another_program_has_is_a_conflict(tmp_path: Path) -> None:
     async with serving(tmp_path, failure=SessionLocked("Open elsewhere.")) as api:
         assert await api.post("/api/chat", {"message": "x"}) == (409, {"error": "Open elsewhere."})
+
+
+async def test_a_client_that_stops_reading_is_dropped_and_nobody_waits_for_it(tmp_path: Path) -> None:
+    async with serving(tmp_path, react=answer_prompts, stall_s=0.05) as api:
+        session_id = (await api.stream("/api/chat", {"message": "refuse me"}))[0][2]["sessionId"]
+        (fake,) = api.fakes
+        followers = len(fake.followers)
+        stalled = socket.create_connection(("127.0.0.1", api.server.port or 0))
+        stalled.sendall(f"GET /api/events/{session_id} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        await until(lambda: len(fake.followers) > followers)
+        flood = ModelDelta(request_id=ANSWER, part_kind="text", part_index=0, text="x" * 500_000)
+        fake.feed(*[flood] * 40)
+        await until(lambda: fake.followers[-1].closed)
+        events = await api.stream("/api/chat", {"message": "go"})
+        assert events[-1][1] == "done"
+        received = 0
+        with stalled:
+            while data := stalled.recv(1 << 20):
+                received += len(data)
+        assert received < 40 * len(flood.text)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(20):
+        while not condition():  # noqa: ASYNC110 - what the server does has no event here
+            await anyio.sleep(0.01)
