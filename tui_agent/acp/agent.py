@@ -19,6 +19,7 @@ from acp.schema import (
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
+    McpCapabilities,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
@@ -40,6 +41,7 @@ from anyio.abc import TaskGroup
 
 from tui_agent import __version__
 from tui_agent.acp.editor_session import EditorSession
+from tui_agent.acp.mcp_servers import EditorServer, server_entries
 from tui_agent.acp.prompt_blocks import PromptBlock, build_prompt
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionNotFound, TuiAgentError, UsageError
@@ -88,6 +90,7 @@ class EditorAgent:
             agent_info=Implementation(name="tui-agent", title="tui-agent", version=__version__),
             agent_capabilities=AgentCapabilities(
                 load_session=True,
+                mcp_capabilities=McpCapabilities(http=True, sse=False),
                 prompt_capabilities=PromptCapabilities(image=True, embedded_context=True, audio=False),
                 session_capabilities=SessionCapabilities(
                     list=SessionListCapabilities(),
@@ -98,25 +101,31 @@ class EditorAgent:
             auth_methods=[],
         )
 
-    async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
+    async def new_session(
+        self, cwd: str, mcp_servers: list[EditorServer] | None = None, **_: Any
+    ) -> NewSessionResponse:
         """Create a session in the folder `cwd`."""
         with _answering_errors():
-            session = await self._open(cwd)
+            session = await self._open(cwd, mcp_servers)
             self._group.start_soon(session.run, self._group)
             return NewSessionResponse(session_id=session.id, **self._offers(session))
 
-    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: list[EditorServer] | None = None, **_: Any
+    ) -> LoadSessionResponse:
         """Open an earlier session, and send its history as updates before the answer."""
         with _answering_errors():
-            session = await self._open(cwd, session_id)
+            session = await self._open(cwd, mcp_servers, session_id)
             await session.replay()
             self._group.start_soon(session.run, self._group)
             return LoadSessionResponse(**self._offers(session))
 
-    async def resume_session(self, cwd: str, session_id: str, **_: Any) -> ResumeSessionResponse:
+    async def resume_session(
+        self, cwd: str, session_id: str, mcp_servers: list[EditorServer] | None = None, **_: Any
+    ) -> ResumeSessionResponse:
         """Open an earlier session without sending its history."""
         with _answering_errors():
-            session = await self._open(cwd, session_id)
+            session = await self._open(cwd, mcp_servers, session_id)
             self._group.start_soon(session.run, self._group)
             return ResumeSessionResponse(**self._offers(session))
 
@@ -192,10 +201,13 @@ class EditorAgent:
             raise UsageError(f"The session {session_id} is not open.", hint="Load it first.")
         return session
 
-    async def _open(self, cwd: str, session_id: str | None = None) -> EditorSession:
+    async def _open(
+        self, cwd: str, servers: list[EditorServer] | None, session_id: str | None = None
+    ) -> EditorSession:
         """Open a session. A session that the editor names must exist."""
         assert self._client is not None
-        base = await to_thread.run_sync(self._startup_context, cwd, session_id)
+        entries = server_entries(servers or ())
+        base = await to_thread.run_sync(self._startup_context, cwd, session_id, entries)
         if session_id in self._sessions:
             await self._sessions.pop(session_id).aclose()
         session = EditorSession(
@@ -206,11 +218,19 @@ class EditorAgent:
         self._models[session.id] = await to_thread.run_sync(_model_choices, base)
         return session
 
-    def _startup_context(self, cwd: str, session_id: str | None) -> StartupContext:
+    def _startup_context(
+        self, cwd: str, session_id: str | None, servers: tuple[tuple[str, str], ...]
+    ) -> StartupContext:
         workspace = Path(cwd)
         if not workspace.is_absolute() or not workspace.is_dir():
             raise UsageError(f"Folder not found: {cwd}.")
-        options = replace(self._options, cwd=workspace.resolve(), session=session_id, cwd_given=True)
+        options = replace(
+            self._options,
+            cwd=workspace.resolve(),
+            session=session_id,
+            cwd_given=True,
+            mcp_servers=servers,
+        )
         if session_id is not None:  # it keeps the model and the mode that were chosen in it
             options = replace(options, model=None, base_url=None, effort=None, policy=None)
         base = load_startup_context(options)

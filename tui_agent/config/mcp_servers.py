@@ -5,7 +5,7 @@ Invariant: a project's server is known only while the project is trusted, and ne
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
@@ -31,12 +31,20 @@ class McpServer:
     fault: str = ""
 
 
-def load_mcp_servers(config: Config, variables: Mapping[str, str]) -> tuple[McpServer, ...]:
-    """Return all servers, the user's first, with `${VARIABLE}` replaced. Servers that are not enabled are among them."""
+def load_mcp_servers(
+    config: Config, variables: Mapping[str, str], of_client: Iterable[tuple[str, str]] = ()
+) -> tuple[McpServer, ...]:
+    """Return all servers, with `${VARIABLE}` replaced. Servers that are not enabled are among them.
+
+    Of servers with the same name, the user's own comes first, then that of the client (`SessionOptions.mcp_servers`),
+    then the project's.
+    """
     mine = [McpServer(name, config.origin(f"mcp.{name}"), table) for name, table in config.mcp.items()]
-    names = set(config.mcp)
-    theirs = [server for server in _of_project(config) if server.name not in names]
-    return tuple(_checked(server, variables) for server in [*mine, *theirs][:MAX_SERVERS])
+    known = {server.name: server for server in mine}
+    clients = (_read_entry(name, "the editor", json.loads(settings)) for name, settings in of_client)
+    for server in (*clients, *_of_project(config)):
+        known.setdefault(server.name, server)
+    return tuple(_checked(server, variables) for server in list(known.values())[:MAX_SERVERS])
 
 
 def _of_project(config: Config) -> Iterator[McpServer]:

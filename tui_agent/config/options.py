@@ -62,6 +62,8 @@ class SessionOptions:
     """Hashes (`ProjectFiles.key`) of the project files that are trusted for this run only."""
     ignore_project: bool = False
     """True to run without project files that the user has not decided about, instead of asking."""
+    mcp_servers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """MCP servers of the client: the name of each, and its settings as a JSON object like those in `.mcp.json`."""
     engine_socket: Path | None = None
     """The Unix socket of a server that has the engines of all sessions. If None, a session starts an engine itself."""
     cwd_given: bool = False
@@ -95,5 +97,6 @@ class SessionOptions:
                 "without": tuple(plain["without"]),
                 "trusted_once": tuple(plain["trusted_once"]),
                 "typed_keys": tuple((name, key) for name, key in plain["typed_keys"]),
+                "mcp_servers": tuple((name, settings) for name, settings in plain["mcp_servers"]),
             }
         )

@@ -12,9 +12,10 @@ from tui_agent.wiring.startup_context import StartupContext
 
 
 def configured_servers(base: StartupContext) -> tuple[McpServer, ...]:
-    """Return the servers of the configuration and of a trusted project, with the keys that are stored here."""
+    """Return the servers of the configuration, the client and a trusted project, with the keys that are stored here."""
     variables = merge_environment(base.options, os.environ)
-    return load_mcp_servers(base.config, {**base.keys.collect_secrets(), **variables})
+    secrets = base.keys.collect_secrets()
+    return load_mcp_servers(base.config, {**secrets, **variables}, base.options.mcp_servers)
 
 
 def server_settings(server: McpServer) -> ServerSettings | None:

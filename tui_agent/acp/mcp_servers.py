@@ -1,0 +1,34 @@
+"""MCP servers that an editor names for a session, in the form of the configuration."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
+
+EditorServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
+MAX_NAME_CHARS: Final = 40
+_NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+def server_entries(servers: Iterable[EditorServer]) -> tuple[tuple[str, str], ...]:
+    """Return the name and the settings of each server, as in `.mcp.json`; not of those that this agent cannot reach.
+
+    A name may contain anything in an editor; here it becomes part of the names of tools.
+    """
+    entries: dict[str, str] = {}
+    for server in servers:
+        settings: dict[str, object]
+        match server:
+            case McpServerStdio():
+                variables = {variable.name: variable.value for variable in server.env}
+                settings = {"command": server.command, "args": server.args, "env": variables}
+            case HttpMcpServer():
+                headers = {header.name: header.value for header in server.headers}
+                settings = {"url": server.url, "headers": headers}
+            case _:
+                continue  # the protocol lets agents leave these kinds out
+        name = _NOT_IN_NAME.sub("-", server.name).strip("-_")[:MAX_NAME_CHARS] or "server"
+        entries[name] = json.dumps(settings)
+    return tuple(entries.items())
