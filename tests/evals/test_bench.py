@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.evals.case import Case
+from tui_agent.errors import ConfigError
+from tui_agent.evals.case import Case, VerifierSpec
 from tui_agent.evals.cell import run_cell
 from tui_agent.evals.plan import ORACLE, Arm, CellResult, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
@@ -68,3 +69,17 @@ async def test_a_broken_action_of_an_oracle_makes_the_case_fail(tmp_path: Path) 
     result = await run(case.model_copy(update={"oracle": tuple(answers)}), tmp_path)
     assert (result.passed, result.failure, result.end) == (False, "tool", "unsolved")
     assert result.detail == "oracle action 2 (edit_file) ended as failed"
+
+
+async def test_a_case_whose_tests_pass_before_the_agent_acts_is_refused(tmp_path: Path) -> None:
+    case = CASES["fix-off-by-one"].model_copy(update={"test_command": "true"})
+    with pytest.raises(ConfigError, match="fix-off-by-one: its tests pass before the agent acts"):
+        await run(case, tmp_path)
+
+
+async def test_tests_and_verifiers_that_hang_are_stopped_and_named(tmp_path: Path) -> None:
+    case = CASES["fix-off-by-one"]
+    verifier = VerifierSpec(command="sleep 600", timeout_seconds=0.2)
+    result = await run(case.model_copy(update={"verifier": verifier}), tmp_path)
+    assert (result.passed, result.failure, result.end) == (False, "verifier", "env_error")
+    assert (result.tests, result.detail) == (True, "sleep 600: the verifier was stopped after 0.2 s")

@@ -127,7 +127,7 @@ async def run_verifier(
 
 
 def read_reward(folder: Path) -> tuple[float, str]:
-    """Return the reward in `reward.json` (every number of it must be 1 for success) or `reward.txt`, and a fault."""
+    """Return the reward in `reward.json` (its `reward`, or else its lowest number) or `reward.txt`, and a fault."""
     file = folder / "reward.json"
     if file.is_file():
         try:
@@ -139,7 +139,9 @@ def read_reward(folder: Path) -> tuple[float, str]:
             isinstance(value, int | float) and math.isfinite(value) for value in numbers
         ):
             return 0.0, "wrote a reward.json without finite numbers"
-        return float(min(numbers)), ""
+        return float(
+            values["reward"] if isinstance(values, dict) and "reward" in values else min(numbers)
+        ), ""
     return _parse_reward(folder / "reward.txt")
 
 

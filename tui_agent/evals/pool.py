@@ -6,7 +6,7 @@ Invariant: a child stores its own result; whatever kills a child or this process
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL
@@ -34,6 +34,8 @@ class CellFault:
     reason: str
 
 
+RunAttempt = Callable[[RunFolder, Cell], Awaitable[tuple[int, str]]]
+"""Runs one attempt of a cell; returns the exit status and the reason if there is no result."""
 Report = Callable[[Cell, CellResult | CellFault], None]
 """Called with each cell that has ended."""
 
@@ -44,25 +46,29 @@ async def run_pool(
     cells: Sequence[Cell],
     jobs: int,
     report: Report,
-    starts: Callable[[Cell], None],
+    run_attempt: RunAttempt | None = None,
+    first_pause_s: float = FIRST_PAUSE_S,
 ) -> None:
-    """Run the cells, at most `jobs` at a time. `starts` is called when a cell starts. Cancel to stop all children."""
+    """Run the cells, at most `jobs` at a time. Cancel to stop all children.
+
+    Raises `StoreUnusable` if a result cannot be stored.
+    """
     limiter = anyio.CapacityLimiter(jobs)
 
     async def work(cell: Cell) -> None:
         async with limiter:
-            starts(cell)
-            report(cell, await _run_with_attempts(run, plan, cell))
+            report(cell, await _run_with_attempts(run, plan, cell, run_attempt or run_child, first_pause_s))
 
     async with anyio.create_task_group() as group:
         for cell in cells:
             group.start_soon(work, cell)
 
 
-async def _run_with_attempts(run: RunFolder, plan: Plan, cell: Cell) -> CellResult | CellFault:
-    pause = FIRST_PAUSE_S
+async def _run_with_attempts(
+    run: RunFolder, plan: Plan, cell: Cell, run_attempt: RunAttempt, pause: float
+) -> CellResult | CellFault:
     for attempt in range(1, plan.max_attempts + 1):
-        status, reason = await _run_child(run, cell)
+        status, reason = await run_attempt(run, cell)
         result = run.load_result(cell)
         is_last = attempt == plan.max_attempts
         if result is not None and result.instability and not is_last:
@@ -78,7 +84,7 @@ async def _run_with_attempts(run: RunFolder, plan: Plan, cell: Cell) -> CellResu
     raise AssertionError("unreachable: the last attempt returns")
 
 
-async def _run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
+async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
     """Run one attempt in a process of its own; return its exit status and the last line of its messages."""
     log = run.path / "logs" / f"{cell.case}-{cell.arm}-{cell.repetition}.txt"
     log.parent.mkdir(parents=True, exist_ok=True)

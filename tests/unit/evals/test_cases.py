@@ -182,6 +182,7 @@ def test_the_counts_of_pytest_and_unittest_are_read(output: str, counts: tuple[i
         ("reward.txt", "yes", (0.0, "wrote 'yes' as its reward, which is not a number")),
         ("reward.txt", "nan", (0.0, "gave the reward nan, which is not a finite number")),
         ("reward.json", '{"a": 1, "b": 0.5}', (0.5, "")),
+        ("reward.json", '{"reward": 1, "style": 0}', (1.0, "")),
         ("reward.json", '{"a": "x"}', (0.0, "wrote a reward.json without finite numbers")),
         ("reward.json", "{", (0.0, "wrote a reward.json that is not valid JSON")),
         ("other", "1", (0.0, "wrote no reward file")),

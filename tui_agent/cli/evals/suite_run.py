@@ -233,7 +233,7 @@ def _run_cells(folder: RunFolder, plan: Plan, jobs: int, *, as_json: bool) -> in
         done = f", {progress.done} done already" if progress.done else ""
         say(f"{plan.suite_name}: {format_count(len(cells), 'cell')}{done}; {folder.path}")
     try:
-        anyio.run(partial(run_pool, folder, plan, left, jobs, progress.report, progress.start))
+        anyio.run(partial(run_pool, folder, plan, left, jobs, progress.report))
     except KeyboardInterrupt:
         warn(f"Interrupted. Continue with: tui-agent eval run --resume {folder.path}")
         return Exit.INTERRUPTED
@@ -252,9 +252,6 @@ class _Progress:
         self.done = done
         self._total = total
         self._as_json = as_json
-
-    def start(self, cell: Cell) -> None:
-        """Do nothing: only ends are printed."""
 
     def report(self, cell: Cell, ended: CellResult | CellFault) -> None:
         """Print how a cell ended."""

@@ -1,0 +1,82 @@
+"""A matrix of two scripted profiles in child processes: progress, results, sessions, and resuming."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Program
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+CASE = """\
+prompt = "Fix sum_to in series.py so that n is included."
+category = "bugfix"
+test_command = "python3 -m unittest -q"
+[files]
+"series.py" = "def sum_to(n):\\n    return sum(range(1, n))\\n"
+[test_files]
+"test_series.py" = '''
+import unittest
+from series import sum_to
+class Sum(unittest.TestCase):
+    def test_last(self):
+        self.assertEqual(sum_to(4), 10)
+'''
+"""
+STRONG = """\
+answers:
+  - calls: [{edit_file: {path: series.py, old_text: "range(1, n)", new_text: "range(1, n + 1)"}}]
+  - text: Done.
+"""
+LAZY = 'answers: [{text: "It looks right to me."}]\n'
+
+
+def call(program: Program, *words: str) -> subprocess.CompletedProcess[str]:
+    """Call the program without the data folder of its other sessions."""
+    return subprocess.run(
+        [*program.command, *words],
+        capture_output=True,
+        text=True,
+        env=program.environment,
+        cwd=program.workspace,
+        timeout=110,
+        check=False,
+    )
+
+
+def test_a_matrix_says_what_each_profile_can_and_goes_on_where_it_stopped(program: Program) -> None:
+    work = program.home / "evaluations"
+    work.mkdir()
+    for name, text in (("case.toml", CASE), ("strong.yaml", STRONG), ("lazy.yaml", LAZY)):
+        (work / name).write_text(text)
+    profiles = f"scripted:{work / 'strong.yaml'},scripted:{work / 'lazy.yaml'}"
+    out = work / "out"
+    words = (
+        "eval",
+        "matrix",
+        str(work / "case.toml"),
+        "--model-profiles",
+        profiles,
+        "--out",
+        str(out),
+        "-j",
+        "2",
+    )
+    done = call(program, *words)
+    assert done.returncode == 1, done.stderr
+    assert "strong.yaml-1  passed" in done.stdout
+    assert "lazy.yaml-1  failed (model)" in done.stdout
+    results = {path.parent.name: json.loads(path.read_text()) for path in out.glob("cells/*/*/result.json")}
+    strong = results["strong.yaml-1"]
+    assert (strong["success"], strong["returncode"], strong["end"]) == (1, 0, "solved")
+    assert (
+        Path(out, "cells", "evaluations", "strong.yaml-1", "repo", "series.py").read_text().count("n + 1")
+        == 1
+    )
+    opened = call(program, *strong["open_with"][1].split()[1:], "--headless")
+    assert json.loads(opened.stdout)["kind"] == "run.finished"
+    (out / "cells" / "evaluations" / "lazy.yaml-1" / "result.json").unlink()
+    again = call(program, "eval", "run", "--resume", str(out), "--json")
+    assert [json.loads(line)["arm"] for line in again.stdout.splitlines()] == ["lazy.yaml"]

@@ -1,0 +1,125 @@
+"""The pool of cells: attempts after a lost process or a provider's failure, and what is done stays done."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tui_agent.errors import ConfigError
+from tui_agent.evals.arms import ablation_arms, matrix_arms
+from tui_agent.evals.plan import Arm, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.pool import FAULT_STATUS, CellFault, run_pool
+from tui_agent.evals.summary import category_rows, summary_rows
+
+
+def plan(*arms: str, cases: Sequence[str] = ("one",), repetitions: int = 1) -> Plan:
+    made = tuple(Arm(name=name) for name in arms)
+    return Plan(
+        suite="s", suite_name="s", here=Path("/"), arms=made, cases=tuple(cases), repetitions=repetitions
+    )
+
+
+def result(cell: Cell, **changes: object) -> CellResult:
+    fields: dict[str, object] = {
+        "category": "c",
+        "split": "dev",
+        "model": "m",
+        "passed": True,
+        "score": 1.0,
+        "end": "solved",
+        **cell.model_dump(),
+    }
+    return CellResult.model_validate({**fields, **changes})
+
+
+class Attempts:
+    """Plays the attempts of cells: each is an exit status, or the changes of a stored result."""
+
+    def __init__(self, *played: int | dict[str, object]) -> None:
+        self._played = list(played)
+        self.ended: list[CellResult | CellFault] = []
+
+    async def run(self, run: RunFolder, cell: Cell) -> tuple[int, str]:
+        played = self._played.pop(0)
+        if isinstance(played, int):
+            return played, f"status {played}"
+        run.save_result(cell, result(cell, **played))
+        return 0, ""
+
+    def report(self, cell: Cell, ended: CellResult | CellFault) -> None:
+        self.ended.append(ended)
+
+
+async def end_of(tmp_path: Path, *played: int | dict[str, object]) -> CellResult | CellFault:
+    made, attempts = plan("a"), Attempts(*played)
+    await run_pool(RunFolder(tmp_path), made, list(made.cells()), 1, attempts.report, attempts.run, 0.0)
+    (ended,) = attempts.ended
+    return ended
+
+
+SPOILED: dict[str, object] = {"passed": False, "instability": True}
+
+
+async def test_what_is_lost_or_spoiled_by_the_provider_runs_again(tmp_path: Path) -> None:
+    rows: list[tuple[tuple[int | dict[str, object], ...], tuple[object, ...]]] = [
+        (({},), (True, 1, False)),
+        ((-9, {}), (True, 2, False)),
+        ((SPOILED, {}), (True, 2, False)),
+        ((SPOILED, SPOILED, SPOILED), (False, 3, True)),
+    ]
+    for number, (played, wanted) in enumerate(rows):
+        ended = await end_of(tmp_path / str(number), *played)
+        assert isinstance(ended, CellResult)
+        assert (ended.passed, ended.attempts, ended.instability) == wanted
+
+
+async def test_a_cell_without_a_result_is_named_with_the_reason(tmp_path: Path) -> None:
+    for number, (played, reason) in enumerate([((FAULT_STATUS,), "status 2"), ((-9, -9, -11), "status -11")]):
+        ended = await end_of(tmp_path / str(number), *played)
+        assert isinstance(ended, CellFault) and ended.reason == reason
+
+
+def test_a_damaged_result_counts_as_not_done_and_another_plan_is_refused(tmp_path: Path) -> None:
+    run, made = RunFolder(tmp_path), plan("a", "b", repetitions=2)
+    run.save_plan(made)
+    run.save_plan(made)
+    cells = list(made.cells())
+    assert [cell.name for cell in cells] == ["one/a-1", "one/b-1", "one/a-2", "one/b-2"]
+    run.save_result(cells[0], result(cells[0]))
+    assert run.load_result(cells[0]) == result(cells[0])
+    file = run.cell_folder(cells[0]) / "result.json"
+    file.write_bytes(file.read_bytes()[:40])
+    assert run.load_result(cells[0]) is None
+    with pytest.raises(ConfigError, match="holds another evaluation run"):
+        run.save_plan(plan("a"))
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(ConfigError, match=r"run\.json cannot be read"):
+        run.load_plan()
+
+
+def test_a_failure_of_the_provider_is_counted_apart() -> None:
+    cell = Cell(case="one", arm="a")
+    results = [
+        result(cell),
+        result(cell, passed=False, failure="model"),
+        result(cell, **SPOILED),
+        result(cell, passed=False, failure="policy", category="d"),
+    ]
+    assert summary_rows(results) == [("a", "1/3", "model 1, policy 1, provider 1", "0")]
+    assert category_rows(results) == [("c", "a", "1/2", "model 1, provider 1"), ("d", "a", "0/1", "policy 1")]
+
+
+def test_arms_have_names_that_a_folder_may_have() -> None:
+    arms = matrix_arms(("scripted:/tmp/x/a.yaml", "openai/m 1"), ("low", "high"))
+    assert [arm.name for arm in arms] == ["a.yaml@low", "a.yaml@high", "openai-m-1@low", "openai-m-1@high"]
+    assert [(arm.name, arm.without) for arm in ablation_arms("m", None, ("tool:grep",))] == [
+        ("full", ()),
+        ("no_tool-grep", ("tool:grep",)),
+    ]
+    assert {arm.name for arm in ablation_arms("m", None, ())} == {
+        "full",
+        "no_repomap",
+        "no_memory",
+        "no_context_compaction",
+        "no_policy_retry",
+    }
