@@ -21,6 +21,8 @@ from tui_agent.evals.case import Case, HarborTask, parse_case, read_tree
 PROMPT_FILES = ("prompt.md", "en.md")
 HARBOR_FILES = ("task.toml", "instruction.md")
 TEST_SCRIPT = "test.sh"
+LOCAL_NOTE = "Your workspace is the folder {folder} of this task. Use paths relative to it, not {folder}/…."
+"""Added to the prompt, because an agent that runs on this machine does not see the container's paths."""
 _CANARY = re.compile(r"(#|<!--).*canary", re.IGNORECASE)
 _NOT_SUPPORTED = {"steps": "tasks in several parts", "mcp_servers": "tasks with MCP servers"}
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
@@ -122,7 +124,7 @@ def _load_harbor(folder: Path) -> Case:
     task = _read_dockerfile(docker)
     tree = {
         "id": folder.name,
-        "prompt": "\n".join(lines),
+        "prompt": "\n".join([*lines, "", LOCAL_NOTE.format(folder=task.work_dir)]),
         "fixture": "environment" if (folder / "environment").is_dir() else "",
         "test_timeout_seconds": config.get("verifier", {}).get("timeout_sec", 600.0),
         "budgets": {"timeout_seconds": config.get("agent", {}).get("timeout_sec")},

@@ -142,7 +142,7 @@ def test_a_harbor_task_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     written(folder, "x", "outside")
     case = load_task_folder(folder)
     assert (case.prompt, case.category, case.test_timeout_seconds) == (
-        "Sum up /app/data.",
+        "Sum up /app/data.\n\nYour workspace is the folder /app of this task. Use paths relative to it, not /app/….",
         "software-engineering",
         240,
     )
