@@ -20,6 +20,7 @@ QUICK = ("fix-off-by-one", "denied-then-allowed")
 
 
 async def run(case: Case, tmp_path: Path) -> CellResult:
+    """Run a case by its oracle."""
     plan = Plan(
         suite="bench-20",
         suite_name="bench-20",
@@ -48,6 +49,14 @@ def test_the_suite_has_twenty_cases_of_all_categories() -> None:
         "security",
     }
     assert all(case.oracle and case.test_command for case in SUITE.cases)
+
+
+def test_forty_cases_are_the_twenty_and_twenty_held_out_ones() -> None:
+    cases = load_suite("bench-40", Path()).cases
+    assert len({case.id for case in cases}) == 40
+    assert [case.id for case in cases[:20]] == list(CASES)
+    assert {(case.split, case.source) for case in cases[20:]} == {("heldout", "synthetic-microbenchmark")}
+    assert all(case.oracle and case.test_command for case in cases)
 
 
 @pytest.mark.parametrize(
