@@ -235,6 +235,8 @@ def _run(scenario: str, end: Callable[["subprocess.Popen[str]"], None]) -> Calla
 
 def _close(terminal: Terminal) -> None:
     terminal.send("/quit\r")
+    terminal.until_text("Quit now?")
+    terminal.send("\x11")  # Ctrl+Q
 
 
 ENDS: dict[str, Callable[[Leaving], None]] = {
