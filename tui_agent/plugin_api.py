@@ -23,7 +23,7 @@ from tui_agent.folds.text.glob import compile_path_pattern
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
 from tui_agent.folds.text.word_forms import split_text as word_forms
 from tui_agent.folds.text.word_forms import strip_accents
-from tui_agent.plugin_functions import FunctionTool, command, hook, pane, tool
+from tui_agent.plugin_functions import FunctionTool, command, hook, oracle, pane, tool, verifier
 from tui_agent.ports.agent import (
     Action,
     Agent,
@@ -56,6 +56,7 @@ from tui_agent.ports.model import (
 )
 from tui_agent.ports.repomap import MapRequest, RenderedMap
 from tui_agent.ports.tool import Answer, Preview, Service, Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.ports.verdict import Verdict
 from tui_agent.protocol.artifacts import Artifact, left_out_note
 from tui_agent.protocol.base import BlobText, FrozenModel, JsonMap, LongText, text_preview
 from tui_agent.protocol.display import (
@@ -94,6 +95,7 @@ from tui_agent.units import format_bytes
 API_VERSION = 1
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
+SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
 class PluginApi(Protocol):
@@ -173,6 +175,25 @@ class PluginApi(Protocol):
         sent to the agent as the user's message, a display block, which is shown to the user, or a `CommandAnswer`.
         `arguments` is a hint for the user, such as `[DATE]`.
         """
+        ...
+
+    def setting(self, model: type[SettingsT]) -> SettingsT:
+        """Return the plugin's settings: a pydantic model whose fields are the keys of `[plugins.NAME]` in config.toml.
+
+        Raises `ConfigError`, which names file and line, if a value there does not fit.
+        """
+        ...
+
+    def key(self, name: str, help: str = "") -> str:
+        """Return a secret, such as `ACME_API_KEY`, from the environment or the user's stored keys; empty if there is none."""
+        ...
+
+    def oracle(self, name: str, function: Callable[..., Awaitable[object]]) -> None:
+        """Register an oracle for evaluations: `await function(workspace)` brings the solution into the workspace."""
+        ...
+
+    def verifier(self, name: str, function: Callable[..., Awaitable[object]]) -> None:
+        """Register a verifier for evaluations: `await function(workspace, records)` returns a `Verdict`."""
         ...
 
 
@@ -379,6 +400,7 @@ __all__ = [
     "TurnContext",
     "Usage",
     "UsageChunk",
+    "Verdict",
     "WriteEffect",
     "act",
     "actions",
@@ -394,6 +416,7 @@ __all__ = [
     "left_out_note",
     "list_note_locations",
     "load_spec",
+    "oracle",
     "pane",
     "read_artifact",
     "read_note",
@@ -402,5 +425,6 @@ __all__ = [
     "text_result",
     "title_of_note",
     "tool",
+    "verifier",
     "word_forms",
 ]

@@ -6,7 +6,7 @@ Invariant: the function itself is unchanged; its signature and docstring say eve
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol, TypeAlias, get_type_hints
+from typing import Any, Literal, Protocol, TypeAlias, get_type_hints
 
 from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -40,6 +40,10 @@ class Registry(Protocol):
     def command(
         self, name: str, function: Callable[..., Awaitable[object]], *, help: str, arguments: str
     ) -> None: ...
+
+    def oracle(self, name: str, function: Callable[..., Awaitable[object]]) -> None: ...
+
+    def verifier(self, name: str, function: Callable[..., Awaitable[object]]) -> None: ...
 
 
 class FunctionTool:
@@ -125,6 +129,21 @@ class FunctionCommand:
         api.command(self._name, self.function, help=self._help, arguments=self._arguments)
 
 
+class FunctionOffer:
+    """An oracle or a verifier for evaluations, made of a function by `@oracle` or `@verifier`."""
+
+    def __init__(self, function: Callable[..., Awaitable[Any]], kind: Literal["oracle", "verifier"]) -> None:
+        self.function, self._kind = function, kind
+
+    def __call__(self, *args: Any) -> Awaitable[Any]:
+        return self.function(*args)
+
+    def register(self, api: Registry) -> None:
+        """Register the function under its name."""
+        register = api.oracle if self._kind == "oracle" else api.verifier
+        register(self.function.__name__, self.function)
+
+
 class Fold(Protocol):
     """A fold of the log: `apply` gets each event once, in order; `view` returns what panes show."""
 
@@ -144,7 +163,7 @@ class FunctionPane:
         return self.function(view)
 
 
-DECORATED = (FunctionTool, FunctionHook, FunctionCommand)
+DECORATED = (FunctionTool, FunctionHook, FunctionCommand, FunctionOffer)
 """The classes of the objects that the decorators make."""
 
 
@@ -230,6 +249,16 @@ def command(
         return FunctionCommand(function, name, said, arguments)
 
     return decorate
+
+
+def oracle(function: Callable[..., Awaitable[object]]) -> FunctionOffer:
+    """Offer `await function(workspace)` to evaluations: it brings the solution of a case into the workspace."""
+    return FunctionOffer(function, "oracle")
+
+
+def verifier(function: Callable[..., Awaitable[object]]) -> FunctionOffer:
+    """Offer `await function(workspace, records)` to evaluations: it returns a `Verdict` on the workspace."""
+    return FunctionOffer(function, "verifier")
 
 
 def pane(fold: Callable[[], Fold]) -> Callable[[Callable[[Any], object]], FunctionPane]:

@@ -226,7 +226,7 @@ def parse_config(text: str, path: Path) -> Tree:
         Config.model_validate(_fill_model_names(tree))
     except ValidationError as error:
         key, problem = _explain(error, tree)
-        line = _find_line(text, key)
+        line = find_line(text, key)
         raise ConfigError(f"{path}, line {line}: {problem}" if line else f"{path}: {problem}") from error
     return tree
 
@@ -295,7 +295,7 @@ def _as_written(loc: Sequence[int | str], tree: object) -> list[str]:
     return parts
 
 
-def _find_line(text: str, loc: list[str]) -> int | None:
+def find_line(text: str, loc: list[str]) -> int | None:
     """Return the number of the line that sets a key; if none does, of the nearest line in or after its table."""
     if not loc:
         return None

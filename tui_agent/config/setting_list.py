@@ -3,23 +3,22 @@
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
 from tui_agent.config.settings import Config
 from tui_agent.config.user_choices import FILE_NAME
 from tui_agent.config.user_file import Value
-
-Kind: TypeAlias = Literal["switch", "choice", "number", "text", "table"]
+from tui_agent.protocol.events.plugin import PluginLoaded, SettingKind
 
 
 class ConfigEntry(NamedTuple):
-    """One setting. A setting of the kind `table` holds several values, and is edited in the file."""
+    """One setting. A setting of the kind `table` holds several values, and is edited in the file; one of the kind `key` is a secret."""
 
     key: tuple[str, ...]
     about: str
-    kind: Kind
+    kind: SettingKind
     value: object
     origin: str
     choices: tuple[str, ...] = ()
@@ -32,6 +31,8 @@ class ConfigEntry(NamedTuple):
     @property
     def shown_value(self) -> str:
         """The value in one line, e.g. `on`, `0.7` or `2 entries`."""
+        if self.kind == "key":
+            return "set" if self.value else "not set"
         if isinstance(self.value, bool):
             return "on" if self.value else "off"
         if isinstance(self.value, dict | tuple):
@@ -74,12 +75,25 @@ def _settings_of(config: Config, table: BaseModel, above: tuple[str, ...]) -> It
         if isinstance(value, BaseModel):
             yield from _settings_of(config, value, key)
             continue
-        kind, choices = _kind_of(field.annotation)
+        kind, choices = kind_of(field.annotation)
         about = field.description or (type(table).__doc__ or "").partition("\n")[0]
         yield ConfigEntry(key, about, kind, value, origin_word(config, ".".join(key)), choices)
 
 
-def _kind_of(annotation: Any) -> tuple[Kind, tuple[str, ...]]:
+def list_plugin_settings(config: Config, loaded: PluginLoaded) -> Iterator[ConfigEntry]:
+    """Yield the settings and keys that a plugin has registered, with their values."""
+    values = config.plugins.get(loaded.plugin, {})
+    for setting in loaded.settings:
+        key = ("plugins", loaded.plugin, setting.name)
+        value = values.get(setting.name, setting.default)
+        value = tuple(value) if isinstance(value, list) else value
+        yield ConfigEntry(
+            key, setting.help, setting.kind, value, origin_word(config, ".".join(key)), setting.choices
+        )
+
+
+def kind_of(annotation: Any) -> tuple[SettingKind, tuple[str, ...]]:
+    """Return how a setting with this annotation is edited, and the values to choose from."""
     if get_origin(annotation) in (Union, types.UnionType):
         annotation = next(inner for inner in get_args(annotation) if inner is not type(None))
     if get_origin(annotation) is Literal:

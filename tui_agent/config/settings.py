@@ -6,7 +6,7 @@ Invariant: unknown keys are refused; every field has a description; no field hol
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -373,6 +373,9 @@ class Config(Table):
     )
     plugin_dirs: tuple[UserPath, ...] = Field((), description="Extra folders with plugins.")
     plugins_disabled: tuple[str, ...] = Field((), description="Names of plugins to turn off.")
+    plugins: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Settings of plugins, in a table for each: [plugins.NAME]."
+    )
     notes_dir: UserPath = Field(
         Path(),
         description="Folder for notes across sessions, with one folder per project; empty: `notes/` in data_dir.",

@@ -7,13 +7,15 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from pydantic import BaseModel
 
+from tui_agent.config.plugin_settings import describe_settings, load_plugin_settings
 from tui_agent.config.providers import CLIENTS, PROVIDERS
 from tui_agent.config.settings import ENVIRONMENTS
 from tui_agent.errors import PluginError
+from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.offers import (
     AnyTool,
     OfferedFactory,
@@ -34,9 +36,13 @@ from tui_agent.ports.model import ModelClient
 from tui_agent.ports.repomap import MapLanguage
 from tui_agent.ports.tool import Tool, ToolSpec
 from tui_agent.protocol.events.command import OfferedCommand
+from tui_agent.protocol.events.plugin import PluginSetting
+from tui_agent.protocol.secret_names import is_secret_variable
 from tui_agent.protocol.settings import ModelInfo
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
+SettingsT = TypeVar("SettingsT", bound=BaseModel)
+NO_PLACES: Final = PluginPlaces()
 
 _TARGET = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -46,8 +52,9 @@ _EVENT = re.compile(r"[a-z]+(\.[a-z_]+)?|\*")
 class OwnedApi:
     """`PluginApi` for one plugin, whose files are in `folder`."""
 
-    def __init__(self, plugin: str, folder: Path | None, notes: Path | None = None) -> None:
-        self.notes_folder = notes
+    def __init__(self, plugin: str, folder: Path | None, places: PluginPlaces = NO_PLACES) -> None:
+        self.notes_folder = places.notes
+        self._places = places
         self.plugin = plugin
         self._folder = folder
         self._open = True
@@ -56,6 +63,8 @@ class OwnedApi:
         """Everything that the plugin registered, as `"kind:name"`."""
         self.reserved: list[str] = []
         """The names among `names` that no other plugin may register."""
+        self.settings: list[PluginSetting] = []
+        """The plugin's settings and keys, as the screen shows them."""
 
     def close(self) -> None:
         """Make later registrations raise an error, because `register` has returned."""
@@ -176,6 +185,44 @@ class OwnedApi:
         self._reserve("command", name)
         offer = OfferedCommand(name=name, help=help, arguments=arguments)
         self.offers.commands.append(OfferedSlashCommand(self.plugin, offer, function))
+
+    def oracle(self, name: str, function: Callable[..., Awaitable[object]]) -> None:
+        """Register an oracle for evaluations. Raises `PluginError` if the function is not `async`."""
+        self._evaluation_function("oracle", self.offers.oracles, name, function)
+
+    def verifier(self, name: str, function: Callable[..., Awaitable[object]]) -> None:
+        """Register a verifier for evaluations. Raises `PluginError` if the function is not `async`."""
+        self._evaluation_function("verifier", self.offers.verifiers, name, function)
+
+    def _evaluation_function(
+        self,
+        kind: str,
+        offers: list[OfferedFactory[Any]],
+        name: str,
+        function: Callable[..., Awaitable[object]],
+    ) -> None:
+        if not inspect.iscoroutinefunction(function):
+            raise PluginError(f"The function of the {kind} {name} of {self.plugin} is not `async def`.")
+        self._reserve(kind, name)
+        offers.append(OfferedFactory(self.plugin, name, function))
+
+    def setting(self, model: type[SettingsT]) -> SettingsT:
+        """Return the plugin's settings. Raises `ConfigError` with file and line if a value is wrong."""
+        self._check_open()
+        self.settings += describe_settings(model)
+        return load_plugin_settings(self._places.config, self.plugin, model)
+
+    def key(self, name: str, help: str = "") -> str:
+        """Return the value of a key from the environment or the user's stored keys; empty if there is none."""
+        self._check_open()
+        if not is_secret_variable(name, ""):
+            raise PluginError(
+                f"The key {name!r} of {self.plugin} would not be kept out of logs.",
+                hint="Name it like a secret, such as ACME_API_KEY.",
+            )
+        value = self._places.keys.get(name, "")
+        self.settings.append(PluginSetting(name=name, help=help, kind="key", default=bool(value)))
+        return value
 
     def _check_open(self) -> None:
         if not self._open:

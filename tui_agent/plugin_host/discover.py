@@ -8,14 +8,17 @@ only a copy of its trusted files.
 import re
 import sys
 import tomllib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tui_agent.errors import PluginError
+
+if TYPE_CHECKING:
+    from tui_agent.config.settings import Config
 
 Source: TypeAlias = Literal["bundled", "user", "project", "entry_point", "option"]
 ENTRY_POINTS = "tui_agent.plugins"
@@ -43,6 +46,10 @@ class PluginPlaces:
     only_bundled: bool = False
     notes: Path | None = None
     """The folder of the notes on the project, or None without a project (as in a check)."""
+    config: "Config | None" = None
+    """The configuration with the settings of the plugins, or None in a check."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """The user's keys, by the names of their variables."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,6 +193,7 @@ class PluginHost:
                 *_pane_names(found),
                 *(f"theme:{Path(name).stem}" for name in found.themes),
             ),
+            settings=tuple(api.settings),
             while_running=self._is_loaded,
         )
 
@@ -239,7 +240,7 @@ class PluginHost:
     def _register(self, found: FoundPlugin) -> _Registration:
         _check_version(found.api)
         if found.has_no_code:
-            return _Registration(OwnedApi(found.name, found.path, self._places.notes), found.version)
+            return _Registration(OwnedApi(found.name, found.path, self._places), found.version)
         module = import_entry(found.entry) if found.path is None else import_from(found.name, found.path)
         api_version = getattr(module, "PLUGIN_API", None)
         _check_version(api_version if isinstance(api_version, int) else None)
@@ -251,7 +252,7 @@ class PluginHost:
                 f"It has no function {name}(api), and no function with @tool, @hook or @command."
             )
         folder = found.path if found.path is None or found.path.is_dir() else found.path.parent
-        api = OwnedApi(found.name, folder, self._places.notes)
+        api = OwnedApi(found.name, folder, self._places)
         try:
             for function in decorated:
                 function.register(api)

@@ -19,6 +19,7 @@ from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import ModelClient
 from tui_agent.ports.repomap import MapLanguage
 from tui_agent.ports.tool import Tool
+from tui_agent.ports.verdict import Oracle, Verifier
 from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.hook import HookEvent
 from tui_agent.protocol.settings import ModelInfo
@@ -128,6 +129,8 @@ class Offers:
     hooks: list[OfferedHook] = field(default_factory=list)
     asked: list[OfferedHookFunction] = field(default_factory=list)
     commands: list[OfferedSlashCommand] = field(default_factory=list)
+    oracles: list[OfferedFactory[Oracle]] = field(default_factory=list)
+    verifiers: list[OfferedFactory[Verifier]] = field(default_factory=list)
 
     def add_all(self, other: "Offers") -> None:
         """Add everything that another plugin registered.

@@ -29,6 +29,7 @@ def plugin_places(config: Config, options: SessionOptions) -> PluginPlaces:
         extra=tuple(dict.fromkeys((*config.plugin_dirs, *options.plugin_dirs))),
         only_bundled=options.no_plugins,
         notes=notes_folder(config),
+        config=config,
     )
 
 

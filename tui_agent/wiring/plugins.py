@@ -39,7 +39,8 @@ def load_external_plugins(base: StartupContext) -> LoadedPlugins:
 def plugin_host(base: StartupContext) -> PluginHost:
     """Return the host of all plugins that are not disabled. Nothing is loaded yet."""
     marks = base.config.paths.cache_dir / "plugins_loading"
-    return PluginHost(plugin_places(base.config, base.options), base.config.plugins_disabled, marks=marks)
+    places = replace(plugin_places(base.config, base.options), keys=base.keys)
+    return PluginHost(places, base.config.plugins_disabled, marks=marks)
 
 
 def build_tool_registry(

@@ -33,6 +33,16 @@ async def test_they_are_completed_and_run_in_the_engine() -> None:
             assert isinstance(sent, RunCommand) and (sent.name, sent.arguments) == ("standup", "monday")
 
 
+async def test_the_words_among_its_arguments_complete() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        item = OfferedCommand(name="deploy", help="Deploy.", arguments="[staging|production|HOST]")
+        driven.session.feed(CommandsOffered(owner="ops", items=(item,)))
+        await driven.settle()
+        await driven.type("/deploy pro")
+        await driven.press("tab")
+        assert driven.app.prompt.editor.text.rstrip() == "/deploy production"
+
+
 async def test_the_list_names_the_owner_and_what_a_command_of_the_app_hides() -> None:
     async with open_app(golden("night_shift")) as driven:
         await _offer(driven)

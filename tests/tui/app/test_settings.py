@@ -10,6 +10,7 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.setting_list import list_settings
+from tui_agent.protocol.events.plugin import PluginLoaded, PluginSetting
 from tui_agent.tui.modals.key_capture import KeyCapture
 from tui_agent.tui.modals.picker import Picker
 
@@ -225,3 +226,31 @@ async def test_an_action_with_two_keys_asks_for_both(tmp_path: Path) -> None:
         assert {action.keys for action in driven.app.actions if action.name == "undo_typing"} == {
             ("f7", "f8")
         }
+
+
+async def test_the_settings_of_a_plugin_are_shown_with_their_origin_and_written_into_its_table(
+    tmp_path: Path,
+) -> None:
+    path = config_file(tmp_path, FILE + "\n[plugins.acme]\nlimit = 7  # mine\n")
+    session = FakeSession(golden("night_shift"))
+    settings = (
+        PluginSetting(name="limit", help="How many.", kind="number", default=3),
+        PluginSetting(name="loud", kind="switch", choices=("on", "off"), default=False),
+        PluginSetting(name="ACME_API_KEY", kind="key", default=False),
+    )
+    offer = PluginLoaded(plugin="acme", version="1", source="user", contributions=(), settings=settings)
+    async with open_app(session=session, options=options(tmp_path), environ=environ(tmp_path)) as driven:
+        session.feed(offer)
+        await driven.settle()
+        await run(driven, "/settings")
+        shown = rows(driven)
+        assert shown["plugins.acme.limit"] == "7  your file" and shown["plugins.acme.loud"] == "off  default"
+        assert shown["plugins.acme.ACME_API_KEY"] == "not set  default" and "plugins" not in shown
+        await driven.press("escape")
+        for typed, said in (("many", "plugins.acme.limit must be a number."), ("9", "saved in")):
+            await run(driven, "/settings plugins.acme.limit")
+            await driven.type(typed)
+            await driven.press("enter")
+            await driven.settle()
+            assert said in driven.text()
+        assert path.read_text() == FILE + "\n[plugins.acme]\nlimit = 9  # mine\n"

@@ -1,18 +1,35 @@
 """Events of plugins."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import JsonMap
+from pydantic import JsonValue
+
+from tui_agent.protocol.base import FrozenModel, JsonMap
 from tui_agent.protocol.events.base import Payload
 
 MCP_OWNER = "mcp:"
 """What the `plugin` of an MCP server's events begins with, before the server's name."""
 
 
+SettingKind: TypeAlias = Literal["switch", "choice", "number", "text", "table", "key"]
+"""How a setting is edited. A `table` is edited in the file; a `key` is a secret, which no file of settings has."""
+
+
+class PluginSetting(FrozenModel):
+    """A setting of a plugin, or the name of a key that it uses."""
+
+    name: str
+    help: str = ""
+    kind: SettingKind
+    choices: tuple[str, ...] = ()
+    default: JsonValue = None
+    """The value if the user sets none; of a key, True if it has a value."""
+
+
 class PluginLoaded(Payload):
     """A plugin was loaded from `source`, or an MCP server is ready (plugin `mcp:NAME`, source `mcp`); `contributions` names what it registered, such as `tool:read_file`.
 
-    `while_running`: its files are new or changed, and the session was running already.
+    `settings` are those in its table `[plugins.NAME]` of config.toml, and its keys. `while_running`: its files are new or changed, and the session was running already.
     """
 
     kind: Literal["plugin.loaded"] = "plugin.loaded"
@@ -20,6 +37,7 @@ class PluginLoaded(Payload):
     version: str
     source: Literal["bundled", "user", "project", "entry_point", "option", "mcp"]
     contributions: tuple[str, ...]
+    settings: tuple[PluginSetting, ...] = ()
     while_running: bool = False
 
 

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from tui_agent.config.setting_list import ConfigEntry, list_settings
+from tui_agent.config.setting_list import ConfigEntry, list_plugin_settings, list_settings
+from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.tui.commands.config_file import save_setting
 from tui_agent.tui.commands.keys import edit_keys
 from tui_agent.tui.commands.sheets import open_picker
@@ -17,7 +18,11 @@ def edit_settings(context: AppContext, argument: str, current: str = "") -> None
     if context.config is None:
         context.app.say("The configuration cannot be read. Correct config.toml, then try again.", "warning")
         return
-    settings = {setting.name: setting for setting in list_settings(context.config)}
+    entries = [setting for setting in list_settings(context.config) if setting.name != "plugins"]
+    for plugin in context.views.plugins.values():
+        if isinstance(plugin, PluginLoaded):
+            entries += list_plugin_settings(context.config, plugin)
+    settings = {setting.name: setting for setting in entries}
     if argument:
         if argument in settings:
             _edit(context, settings[argument])
@@ -36,16 +41,24 @@ def _item(setting: ConfigEntry, current: str) -> Item:
         setting.key[-1],
         about=setting.about.rstrip("."),
         right=f"{setting.shown_value}  {setting.origin}".strip(),
-        group=setting.key[0] if len(setting.key) > 1 else "general",
+        group=_group_of(setting),
         current=setting.name == current,
         more=more,
         found_by=setting.name,
     )
 
 
+def _group_of(setting: ConfigEntry) -> str:
+    table = setting.key[:-1]
+    return ".".join(table) if table[:1] == ("plugins",) else next(iter(table), "general")
+
+
 def _edit(context: AppContext, setting: ConfigEntry) -> None:
     if setting.name == "keys":
         edit_keys(context, "")
+        return
+    if setting.kind == "key":
+        context.app.say(f"{setting.key[-1]} is a secret: set it as an environment variable.", "info")
         return
     if setting.kind == "table":
         context.app.say(f"{setting.name} holds several values. To change it: tui-agent config edit", "info")
@@ -61,6 +74,9 @@ def _edit(context: AppContext, setting: ConfigEntry) -> None:
     def use(text: str) -> None:
         if text != KEEP:
             value = None if text == RESET else setting.parse(text.strip())
+            if setting.kind == "number" and isinstance(value, str):
+                context.app.say(f"{setting.name} must be a number.", "warning")
+                return
             save_setting(context, setting.key, value)
 
     free = "" if setting.choices else f"Set {setting.name} to"

@@ -153,7 +153,9 @@ class PaneUpdater:
             note = f"next turn {format_estimate(meter.next_tokens)} tokens{', ' if cost else ''}{cost}"
         if state.commands is not self._commands:
             self._commands = state.commands
-            self._app.prompt.offered = offered_actions(state.commands)
+            self._app.prompt.offered = offered = offered_actions(state.commands)
+            options = {action.slash: [(option, "") for option in action.options] for action in offered}
+            self._app.prompt.choices = {**self._app.prompt.choices, **options}
         panes = list(self._host.plugin_panes.panes)
         self._app.prompt.choices = {**self._app.prompt.choices, "/pane": [(name, "") for name in panes]}
         if state.workspace:

@@ -1,0 +1,22 @@
+"""What evaluations call of plugins: oracles, which solve a case, and verifiers, which judge a workspace."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from tui_agent.protocol.envelope import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement of a verifier; a reward of 1.0 or more is success."""
+
+    reward: float
+    output: str = ""
+
+
+Oracle: TypeAlias = Callable[[Path], Awaitable[object]]
+"""Brings the solution of a case into a workspace."""
+Verifier: TypeAlias = Callable[[Path, Sequence[Record]], Awaitable[Verdict]]
+"""Judges a workspace and the events of the session that worked in it."""
