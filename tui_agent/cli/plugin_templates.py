@@ -1,5 +1,8 @@
-"""The files of a new plugin, by what it adds. Invariant: each of them passes `plugins check` as it is."""
+"""The files of a new plugin, by what it adds. Invariant: each of them works, and passes its test, as it is."""
 
+import json
+import sys
+from pathlib import Path
 from typing import Final
 
 _MANIFEST: Final = """\
@@ -76,17 +79,59 @@ def test_it_counts_the_tool_calls(plugin_session):
     assert plugin_session.pane("{name}") == ["  1 tool calls"]
 """
 
+_SERVER: Final = '''\
+"""An MCP server that counts words. Replace the function with your own, and add others."""
+
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("{name}")
+
+
+@server.tool()
+def {name}(text: str) -> str:
+    """Count the words of a text."""
+    return f"{{len(text.split())}} words"
+
+
+if __name__ == "__main__":
+    server.run()
+'''
+_SERVER_TEST: Final = """\
+from server import {name}
+
+
+def test_it_counts_words():
+    assert {name}("two words") == "2 words"
+"""
+
 _KINDS: Final = {
     "tool": ("Counts the words of a file.", "__init__.py", _TOOL, _TOOL_TEST),
     "command": ("Asks for a report.", "__init__.py", _COMMAND, _COMMAND_TEST),
     "pane": ("Counts the tool calls in a pane.", "folds.py", _PANE, _PANE_TEST),
 }
-KINDS: Final = tuple(_KINDS)
+KINDS: Final = (*_KINDS, "mcp")
 """What a new plugin can add."""
+
+
+def describe_new_plugin(name: str, kind: str, folder: Path) -> str:
+    """Return what was created, and what to do next."""
+    if kind == "mcp":
+        return (
+            f"Created {folder}, an MCP server with one tool and its test. Add it to your config.toml:\n\n"
+            f"[mcp.{name}]\ncommand = {json.dumps(sys.executable)}\n"
+            f"args = [{json.dumps(str(folder / 'server.py'))}]\n\n"
+            f"Then check it: tui-agent mcp check {name}"
+        )
+    return (
+        f"Created {folder}, a plugin with one {kind} and its test. Check it: tui-agent plugins check {folder}\n"
+        f"Try it: tui-agent --plugin-dir {folder}"
+    )
 
 
 def plugin_files(name: str, kind: str) -> dict[str, str]:
     """Return the files of a new plugin, by their names in its folder."""
+    if kind == "mcp":
+        return {"server.py": _SERVER.format(name=name), f"test_{name}.py": _SERVER_TEST.format(name=name)}
     description, module, code, test = _KINDS[kind]
     manifest = _MANIFEST.format(name=name, description=description)
     return {

@@ -7,7 +7,7 @@ from pathlib import Path
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import Parser, Verbs
 from tui_agent.cli.output import say, say_json, say_result, table
-from tui_agent.cli.plugin_templates import KINDS, plugin_files
+from tui_agent.cli.plugin_templates import KINDS, describe_new_plugin, plugin_files
 from tui_agent.cli.plugin_trial import run_tests, try_panes, try_tool
 from tui_agent.config.layers import read_toml
 from tui_agent.config.user_file import save_disabled_plugins
@@ -117,8 +117,7 @@ def new_plugin(arguments: argparse.Namespace) -> int:
         (folder / file).write_text(text, encoding="utf-8")
     say_result(
         {"name": name, "path": str(folder)},
-        f"Created {folder}, a plugin with one {arguments.kind} and its test. Check it: tui-agent plugins check {folder}\n"
-        f"Try it: tui-agent --plugin-dir {folder}",
+        describe_new_plugin(name, arguments.kind, folder),
         as_json=arguments.json,
     )
     return 0

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -267,6 +268,29 @@ def test_a_new_pane_passes_its_own_test_and_check(call: Call, work: Path, tmp_pa
     names["test_it_counts_the_tool_calls"](session)  # type: ignore[operator]
     assert try_panes(plugin) == ([], [])
     assert check_plugin(plugin).offers == ("pane:spending",)
+
+
+@pytest.mark.slow
+def test_a_new_mcp_server_passes_its_test_and_offers_its_tool(
+    call: Call, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, out, _ = call("plugins", "new", "words", "--kind", "mcp")
+    assert status == 0
+    table = out[out.index("[mcp.words]") : out.index("Then check it")]
+    config = tmp_path / "home" / ".config" / "tui-agent" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(table)
+    status, out, _ = call("mcp", "check", "words", "--json")
+    (report,) = lines(out)
+    assert (status, report["fault"]) == (0, "")
+    assert [(tool["name"], tool["description"]) for tool in report["tools"]] == [
+        ("mcp_words_words", "Count the words of a text.")
+    ]
+    monkeypatch.syspath_prepend(str(work / "words"))
+    names: dict[str, Any] = {}
+    exec((work / "words" / "test_words.py").read_text(), names)
+    names["test_it_counts_words"]()
+    del sys.modules["server"]
 
 
 def test_a_check_shows_each_pane_over_a_log_with_every_kind_of_event(call: Call, work: Path) -> None:
