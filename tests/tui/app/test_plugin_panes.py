@@ -77,6 +77,16 @@ async def test_a_section_starts_nothing_until_it_is_opened_and_then_follows_the_
         assert len(source.asked) == 2
 
 
+async def test_an_open_section_has_rows_on_a_low_screen_too() -> None:
+    async with open_app(golden("night_shift"), size=(100, 26)) as driven:
+        await offer(driven, "one", "two", "three")
+        controller = driven.app.controller
+        assert isinstance(controller, SessionController)
+        controller.plugin_panes.toggle("two")
+        await driven.until(lambda: "two at 197" in driven.text())
+        assert "▸ Three" in driven.text() and "Context" in driven.text()
+
+
 async def test_a_page_shows_a_pane_on_both_sizes_and_follows() -> None:
     for size in ((120, 40), (80, 24)):
         async with open_app(golden("night_shift"), size=size) as driven:

@@ -6,7 +6,7 @@ characters harmless.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from textual.strip import Strip
 
@@ -18,6 +18,8 @@ from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Pen, wrap
 
+OPEN_ROWS: Final = 6
+"""Number of rows that the other side panes leave for the content of open sections."""
 DrawBlocks: TypeAlias = Callable[[Sequence[DisplayBlock], Looks, int, Role], list[Strip]]
 """Draws blocks as rows of a width, on a background."""
 
@@ -56,8 +58,13 @@ class PluginSections:
 
     @property
     def count(self) -> int:
-        """The number of rows if all sections are folded."""
+        """The number of sections."""
         return len(self.feed.panes)
+
+    @property
+    def least_rows(self) -> int:
+        """The number of rows to leave for the sections: their titles, and some rows if one is open."""
+        return self.count + (OPEN_ROWS if self.feed.unfolded & self.feed.panes.keys() else 0)
 
     def rows(self, looks: Looks, width: int, room: int) -> list[Strip]:
         """Draw the sections in at most `room` rows; each open one gets as many as are left."""

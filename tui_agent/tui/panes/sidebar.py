@@ -58,10 +58,10 @@ class Sidebar(LinePane):
             return top
         height -= len(top) + 1
         least_trace = min(6, len(self.trace.spans) + 2)
-        folded = 0 if self.sections is None or not self.sections.count else self.sections.count + 1
-        context = context_rows(self.meter, looks, width, max(3, min(12, height - least_trace - 4 - folded)))
+        wanted = 0 if self.sections is None or not self.sections.count else self.sections.least_rows + 1
+        context = context_rows(self.meter, looks, width, max(3, min(12, height - least_trace - 4 - wanted)))
         panes: list[Strip] = []
-        if self.sections is not None and folded:
+        if self.sections is not None and wanted:
             panes = [*self.sections.rows(looks, width, height - len(context) - least_trace - 5), fill]
             height -= len(panes)
         items = min(MAX_ITEMS, max(1, height - len(context) - least_trace - 3))
