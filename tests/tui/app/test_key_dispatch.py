@@ -23,6 +23,7 @@ from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.screens.compare.screen import CompareScreen
 from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.screens.map.screen import MapScreen
+from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 from tui_agent.tui.screens.trace.screen import TraceScreen
@@ -42,7 +43,8 @@ TAKERS: dict[Scope, tuple[type[KeyActions], ...]] = {
     "question": (Question,),
     "trace": (TraceScreen,),
     "list": (Picker,),
-    "viewer": (Viewer, ContextSheet, DiffSheet),
+    "pane": (PluginPaneScreen,),
+    "viewer": (Viewer, ContextSheet, DiffSheet, PluginPaneScreen),
     "diff": (DiffSheet,),
     "context": (ContextSheet,),
     "start": (Start,),
@@ -65,7 +67,17 @@ TAKERS: dict[Scope, tuple[type[KeyActions], ...]] = {
     "confirm": (Confirm,),
     "keys": (KeyCapture,),
     "field": (SessionsScreen, ReplayScreen),
-    "sheet": (Viewer, Question, Approval, ForkForm, TrustSheet, PolicySheet, ProviderForm, Confirm),
+    "sheet": (
+        Viewer,
+        Question,
+        Approval,
+        ForkForm,
+        TrustSheet,
+        PolicySheet,
+        ProviderForm,
+        Confirm,
+        PluginPaneScreen,
+    ),
     "page": (TreeScreen, CheckpointsScreen, JobsScreen, MapScreen, SessionsScreen),
     "rows": (TreeScreen, CheckpointsScreen, JobsScreen, MapScreen, SessionsScreen, TraceScreen, Picker),
 }

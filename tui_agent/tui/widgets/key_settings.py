@@ -49,7 +49,7 @@ BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     **dict.fromkeys(("approval", "reason", "rule", "question", "trust", "viewer"), ("sheet",)),
     **dict.fromkeys(("fork", "policy", "provider", "confirm"), ("sheet",)),
     "list": ("rows",),
-    "context": ("viewer", "sheet"),
+    **dict.fromkeys(("context", "pane"), ("viewer", "sheet")),
 }
 """For each scope (part of the app), the other scopes whose keys work at the same time."""
 EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
