@@ -135,6 +135,7 @@ NOUNS_IN_ING = frozenset(
         "rendering",
         "ring",
         "scheduling",
+        "setting",
         "streaming",
         "string",
         "testing",

@@ -15,7 +15,7 @@ from tui_agent.config.setting_list import kind_of
 from tui_agent.config.settings import Config
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
-from tui_agent.protocol.events.plugin import PluginSetting
+from tui_agent.protocol.events.plugin import SettingInfo
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -49,12 +49,12 @@ def _fault(config: Config | None, plugin: str, key: tuple[str, ...], problem: st
     return ConfigError(f"{place}'{name}' {problem}")
 
 
-def describe_settings(model: type[BaseModel]) -> Iterator[PluginSetting]:
+def describe_settings(model: type[BaseModel]) -> Iterator[SettingInfo]:
     """Yield what the screen shows of each setting of a plugin."""
     for name, field in model.model_fields.items():
         kind, choices = kind_of(field.annotation)
         default = None if field.is_required() else field.get_default(call_default_factory=True)
-        yield PluginSetting(
+        yield SettingInfo(
             name=name,
             help=field.description or "",
             kind=kind,

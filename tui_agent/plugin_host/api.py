@@ -36,7 +36,7 @@ from tui_agent.ports.model import ModelClient
 from tui_agent.ports.repomap import MapLanguage
 from tui_agent.ports.tool import Tool, ToolSpec
 from tui_agent.protocol.events.command import OfferedCommand
-from tui_agent.protocol.events.plugin import PluginSetting
+from tui_agent.protocol.events.plugin import SettingInfo
 from tui_agent.protocol.secret_names import is_secret_variable
 from tui_agent.protocol.settings import ModelInfo
 
@@ -63,7 +63,7 @@ class OwnedApi:
         """Everything that the plugin registered, as `"kind:name"`."""
         self.reserved: list[str] = []
         """The names among `names` that no other plugin may register."""
-        self.settings: list[PluginSetting] = []
+        self.settings: list[SettingInfo] = []
         """The plugin's settings and keys, as the screen shows them."""
 
     def close(self) -> None:
@@ -221,7 +221,7 @@ class OwnedApi:
                 hint="Name it like a secret, such as ACME_API_KEY.",
             )
         value = self._places.keys.get(name, "")
-        self.settings.append(PluginSetting(name=name, help=help, kind="key", default=bool(value)))
+        self.settings.append(SettingInfo(name=name, help=help, kind="key", default=bool(value)))
         return value
 
     def _check_open(self) -> None:

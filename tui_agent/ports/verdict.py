@@ -1,4 +1,4 @@
-"""What evaluations call of plugins: oracles, which solve a case, and verifiers, which judge a workspace."""
+"""Functions of plugins for evaluations: oracles solve a case, verifiers judge a workspace."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass

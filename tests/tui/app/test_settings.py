@@ -10,7 +10,7 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.setting_list import list_settings
-from tui_agent.protocol.events.plugin import PluginLoaded, PluginSetting
+from tui_agent.protocol.events.plugin import PluginLoaded, SettingInfo
 from tui_agent.tui.modals.key_capture import KeyCapture
 from tui_agent.tui.modals.picker import Picker
 
@@ -234,9 +234,9 @@ async def test_the_settings_of_a_plugin_are_shown_with_their_origin_and_written_
     path = config_file(tmp_path, FILE + "\n[plugins.acme]\nlimit = 7  # mine\n")
     session = FakeSession(golden("night_shift"))
     settings = (
-        PluginSetting(name="limit", help="How many.", kind="number", default=3),
-        PluginSetting(name="loud", kind="switch", choices=("on", "off"), default=False),
-        PluginSetting(name="ACME_API_KEY", kind="key", default=False),
+        SettingInfo(name="limit", help="How many.", kind="number", default=3),
+        SettingInfo(name="loud", kind="switch", choices=("on", "off"), default=False),
+        SettingInfo(name="ACME_API_KEY", kind="key", default=False),
     )
     offer = PluginLoaded(plugin="acme", version="1", source="user", contributions=(), settings=settings)
     async with open_app(session=session, options=options(tmp_path), environ=environ(tmp_path)) as driven:

@@ -10,7 +10,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.setting_list import list_plugin_settings
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
-from tui_agent.protocol.events.plugin import PluginLoaded, PluginSetting
+from tui_agent.protocol.events.plugin import PluginLoaded, SettingInfo
 
 CODE = """
 from typing import Literal
@@ -66,10 +66,10 @@ def test_a_plugin_gets_its_settings_and_keys_and_the_event_lists_them(loaded, tm
     assert [command.offer.help for command in found.commands] == ["7 slow abcdefgh"]
     (event,) = found.events
     assert isinstance(event, PluginLoaded) and event.settings == (
-        PluginSetting(name="limit", help="How many.", kind="number", default=3),
-        PluginSetting(name="mode", kind="choice", choices=("fast", "slow"), default="fast"),
-        PluginSetting(name="loud", kind="switch", choices=("on", "off"), default=False),
-        PluginSetting(name="ACME_API_KEY", help="Of your account.", kind="key", default=True),
+        SettingInfo(name="limit", help="How many.", kind="number", default=3),
+        SettingInfo(name="mode", kind="choice", choices=("fast", "slow"), default="fast"),
+        SettingInfo(name="loud", kind="switch", choices=("on", "off"), default=False),
+        SettingInfo(name="ACME_API_KEY", help="Of your account.", kind="key", default=True),
     )
     entries = list(list_plugin_settings(config_of(tmp_path), event))
     assert [(entry.name, entry.shown_value, entry.origin) for entry in entries] == [

@@ -15,7 +15,7 @@ SettingKind: TypeAlias = Literal["switch", "choice", "number", "text", "table", 
 """How a setting is edited. A `table` is edited in the file; a `key` is a secret, which no file of settings has."""
 
 
-class PluginSetting(FrozenModel):
+class SettingInfo(FrozenModel):
     """A setting of a plugin, or the name of a key that it uses."""
 
     name: str
@@ -37,7 +37,7 @@ class PluginLoaded(Payload):
     version: str
     source: Literal["bundled", "user", "project", "entry_point", "option", "mcp"]
     contributions: tuple[str, ...]
-    settings: tuple[PluginSetting, ...] = ()
+    settings: tuple[SettingInfo, ...] = ()
     while_running: bool = False
 
 
