@@ -1,9 +1,9 @@
-"""The slow tests come first in the share of each worker."""
+"""What each worker of a test run gets first, and what it tells the main process."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from tests.conftest import order_for_workers
+from tests.conftest import order_for_workers, send_outcomes
 
 
 @dataclass
@@ -36,3 +36,27 @@ def test_no_test_is_lost_where_the_shares_are_unequal() -> None:
     assert order("abscdes", 3) == ["a0", "b1", "s2", "c3", "e5", "s6", "d4"]
     assert order("s", 4) == ["s0"]
     assert order("", 4) == []
+
+
+def test_a_worker_tells_outcomes_and_no_steps_that_passed() -> None:
+    told: list[str] = []
+
+    def send(name: str, **content: Any) -> None:
+        told.append(
+            "{name} {when} {outcome}".format(name=name, **content.get("data", {"when": "", "outcome": ""}))
+        )
+
+    send_outcomes(send, "logstart", nodeid="a", location=())
+    for outcome in ("passed", "failed", "skipped"):
+        for when in ("setup", "call", "teardown"):
+            send_outcomes(send, "testreport", data={"when": when, "outcome": outcome})
+    send_outcomes(send, "runtest_protocol_complete", item_index=0)
+    assert told == [
+        "testreport call passed",
+        *(
+            f"testreport {when} {outcome}"
+            for outcome in ("failed", "skipped")
+            for when in ("setup", "call", "teardown")
+        ),
+        "runtest_protocol_complete  ",
+    ]
