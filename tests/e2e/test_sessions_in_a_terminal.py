@@ -105,8 +105,11 @@ def test_a_session_is_renamed_and_deleted_from_the_list(
         terminal.until_text("to other words")
         terminal.send("\x1b\x1b")
         terminal.until_text("2 sessions")
+        killed(terminal)
+    with start("--resume", *mock) as terminal:
+        terminal.until_text("other words")
         terminal.send("other")
-        terminal.until(lambda screen: "1 of 2" in screen and "other words" in screen, "the new name")
+        terminal.until_text("1 of 2")
         terminal.send("\x1b[B\x1b[3~")
         terminal.until_text("Delete this session?")
         terminal.press_until("y", lambda screen: "Deleted other words" in screen, "the session to go")
