@@ -114,8 +114,14 @@ class HostedSessions:
     """All open sessions of a server. `group` runs their tasks; `options` are those of the server."""
 
     def __init__(
-        self, options: SessionOptions, group: TaskGroup, spawn: SpawnSession = RemoteSession.spawn
+        self,
+        options: SessionOptions,
+        group: TaskGroup,
+        spawn: SpawnSession = RemoteSession.spawn,
+        *,
+        linger_s: float = LINGER_S,
     ) -> None:
+        self._linger_s = linger_s
         self.options = options
         self._group = group
         self._spawn = spawn
@@ -150,7 +156,7 @@ class HostedSessions:
 
     async def _close_unused(self, session_id: str, hosted: HostedSession) -> None:
         while hosted.clients == 0 and hosted.failure is None:
-            await anyio.sleep(LINGER_S)
+            await anyio.sleep(self._linger_s)
             if hosted.clients == 0 and not hosted.state.view().is_busy:
                 await hosted.session.aclose()
                 break

@@ -8,15 +8,21 @@ import json
 import sys
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.errors import TuiAgentError
 from tui_agent.lazy_import import load_module
 from tui_agent.session.engine_handle import connect_engine
 
 
 def main() -> int:
-    """Run the app until its page is closed, and return the exit status."""
-    gc.disable()  # the app enables it again after loading
+    """Run the app until its page is closed, and return the exit status: 1 if the server is gone."""
     options = SessionOptions.from_json(json.loads(sys.argv[1]))
-    status: int = load_module("tui_agent.tui.app").run_in_browser(options, handle=connect_engine(options))
+    try:
+        link = connect_engine(options)
+    except TuiAgentError as error:
+        sys.stderr.write(f"tui-agent: {error}\n")
+        return 1
+    gc.disable()  # the app enables it again after loading
+    status: int = load_module("tui_agent.tui.app").run_in_browser(options, handle=link)
     return status
 
 
