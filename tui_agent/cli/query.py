@@ -54,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
         rows = csv.writer(sys.stdout, lineterminator="\n")
         rows.writerow(result.columns)
         rows.writerows(tuple(_csv_cell(value) for value in row) for row in result.rows)
+    elif result.columns == ("explain_key", "explain_value"):
+        say("\n".join(text for _, text in result.rows))
     else:
         _print_table(result)
     return 0

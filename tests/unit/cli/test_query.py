@@ -39,6 +39,8 @@ def test_rows_are_a_table_json_lines_or_csv(query: Query) -> None:
     )
     status, out, _ = query(sql, "--format", "csv")
     assert (status, out) == (0, f'model,n,nothing,x,t\n{model},9,,0.125,"a\nb"\n')
+    status, out, _ = query("EXPLAIN SELECT count(*) FROM parts")
+    assert (status, out[0]) == (0, "╭")
     status, out, err = query("SELECT * FROM parts WHERE false")
     assert (status, out.split()[:2], err) == (0, ["session", "part"], "No rows.\n")
 

@@ -74,6 +74,8 @@ def test_a_session_is_exported_to_a_bucket_and_imported_from_it(
     assert exported["paths"] == ["s3://traces/t/ses_1/trace.parquet"]
     trace = read_trace(download_file(exported["path"], tmp_path))
     assert trace == read_session_trace(folder, Redactor())
+    points = run("eval", "graph", exported["path"])["points"]
+    assert [(point["part"], point["passed"]) for point in points] == [(41, 31), (46, 32)]
     exported = run("sessions", "export", "ses_1", "--format", "archive", "--to", "s3://traces/a")
     assert exported["paths"] == ["s3://traces/a/ses_1.tar.gz"]
     shutil.rmtree(folder)

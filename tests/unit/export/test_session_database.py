@@ -97,6 +97,8 @@ def test_the_page_documents_every_column_and_ten_queries_that_have_rows(recorded
         ("SELECT * FROM query('SELECT * FROM read_text(''/etc/passwd'')')", "cannot use files"),
         ("SELECT * FROM glob('/etc/*')", "cannot use files"),
         ("SELECT * FROM read_parquet('http://127.0.0.1:1/x')", "cannot use files"),
+        ("SELECT * FROM read_duckdb('/other.duckdb')", "cannot use files"),
+        ("SELECT * FROM duckdb_secrets()", "cannot use files"),
         ("SELECT * FROM '/etc/passwd'", "does not exist"),
         ("INSTALL httpfs", "LOAD is not allowed"),
         ("LOAD httpfs", "LOAD is not allowed"),

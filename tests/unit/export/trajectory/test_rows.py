@@ -83,7 +83,7 @@ parts = st.builds(
 traces = st.builds(AgentTrace, run=runs, parts=st.lists(parts, min_size=1, max_size=4).map(tuple))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(traces)
 def test_a_trajectory_is_the_same_after_rows(trace: AgentTrace) -> None:
     rows = trace_to_rows(trace)

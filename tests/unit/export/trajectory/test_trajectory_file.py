@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from tests.stubs.golden import GOLDEN, golden_session
+from tests.stubs.golden import golden_session
 from tests.stubs.small_disk import small_disk
 from tests.stubs.store import said, store
 from tests.stubs.story import called, finished, responded, tool_call
@@ -35,7 +35,7 @@ from tui_agent.store.log_reader import read_records
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_log import SessionLog
 
-LOGS = sorted(path.stem for path in GOLDEN.glob("*.jsonl"))
+LOGS = ("night_shift", "every_kind")
 PARQUET = "trace.parquet"
 
 
