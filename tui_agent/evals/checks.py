@@ -35,17 +35,18 @@ VerifierFunction: TypeAlias = Callable[[Checked], Awaitable[tuple[float, str]]]
 """A plugin's verifier: returns the reward and a text."""
 
 
-_PASSED = (r"(\d+) passed", r"Ran (\d+) tests?")
-_FAILED = (r"(\d+) failed", r"(?:failures|errors)=(\d+)")
+_PASSED = re.compile(r"(?<!\d)(\d{1,9}) passed|\bRan (\d{1,9}) test")
+_FAILED = re.compile(r"(?<!\d)(\d{1,9}) failed|(?:failures|errors)=(\d{1,9})")
 
 
 def count_tests(output: str) -> tuple[int, int]:
     """Return how many tests passed and failed, from the output of pytest or unittest; -1 for both if unknown."""
-    passed = [int(match[1]) for pattern in _PASSED for match in re.finditer(pattern, output)]
-    failed = sum(int(match[1]) for pattern in _FAILED for match in re.finditer(pattern, output))
-    if not passed:
+    matches = list(_PASSED.finditer(output))
+    failed = sum(int(match[1] or match[2]) for match in _FAILED.finditer(output))
+    if not matches:
         return (-1, -1) if not failed else (0, failed)
-    return (passed[-1] - failed if "Ran " in output else passed[-1]), failed
+    last = matches[-1]
+    return (int(last[1]) if last[1] else int(last[2]) - failed), failed
 
 
 async def run_tests(case: Case, env: LocalEnvironment) -> TestFinished:
