@@ -299,7 +299,7 @@ async def test_ctrl_o_is_not_offered_while_there_is_nothing_to_open() -> None:
 
 
 async def test_the_footer_offers_enter_only_on_entries_that_it_opens_or_folds() -> None:
-    async with open_app(golden("night_shift")) as driven:
+    async with open_app(golden("night_shift"), environ={"TUI_AGENT_MOTION": "off"}) as driven:
         add_run(driven)
         driven.session.feed(CommandRejected(command="undo", reason="Not now.", hint="Wait."))
         await driven.settle()
