@@ -13,7 +13,8 @@ from pathlib import Path
 
 from tests.stubs.left_out import leave_out
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
-from tui_agent.workspace.containers.container import Container, ContainerSettings
+from tui_agent.workspace.containers.command_lines import ContainerSettings
+from tui_agent.workspace.containers.container import Container
 from tui_agent.workspace.containers.environment import ContainerEnvironment
 from tui_agent.workspace.local.environment import LocalEnvironment
 
@@ -70,6 +71,19 @@ def _file_system() -> bytes:
     return data.getvalue()
 
 
+def apptainer_settings(folder: Path) -> ContainerSettings:
+    """A stand-in for Apptainer: it runs commands on this machine, in a process namespace for each instance."""
+    if os.getuid():
+        leave_out("the stand-in for Apptainer needs root to make process namespaces")
+    return ContainerSettings(
+        str(Path(__file__).parent / "fake_apptainer.sh"),
+        f"{folder}/work.sif",
+        "none",
+        ("--bind", "/data:/data:ro"),
+        "apptainer",
+    )
+
+
 class _SharedEnvironment(ContainerEnvironment):
     """Starts the container, which other tests use too, with the first command."""
 
@@ -85,13 +99,18 @@ class _SharedEnvironment(ContainerEnvironment):
         return await super().aclose()
 
 
-_shared: dict[str, Container] = {}
+_shared: dict[tuple[str, str], Container] = {}
 
 
-def shared_container_environment(root: Path) -> ContainerEnvironment:
+def shared_container_environment(root: Path, kind: str = "docker") -> ContainerEnvironment:
     """An environment in a container that has the folder of all tests' folders mounted."""
-    settings, base = container_settings(), str(next(p for p in root.parents if p.name.startswith("pytest-")))
-    container = _shared.get(base)
+    base = str(next(p for p in root.parents if p.name.startswith("pytest-")))
+    if kind == "docker":
+        settings, environ = container_settings(), dict(os.environ)
+    else:
+        settings, environ = apptainer_settings(Path(base)), {**os.environ, "FAKE_INSTANCES": base}
+        Path(settings.image).touch()
+    container = _shared.get((kind, base))
     if container is None or container.is_closed:
-        container = _shared[base] = Container(settings, base, dict(os.environ))
-    return _SharedEnvironment(LocalEnvironment(root), container, settings.description)
+        container = _shared[kind, base] = Container(settings, base, environ)
+    return _SharedEnvironment(LocalEnvironment(root), container, settings)

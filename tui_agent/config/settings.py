@@ -4,6 +4,7 @@ Invariant: unknown keys are refused; every field has a description; no field hol
 """
 
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -36,6 +37,20 @@ HeaderText: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]*
 """Text that is allowed in an HTTP header."""
 VariableName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """The full name of an environment variable."""
+
+
+def _require_program_words(text: str) -> str:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise PydanticCustomError("program", "Not a command line: {error}", {"error": str(error)}) from error
+    if not words:
+        raise PydanticCustomError("program", "A program is missing")
+    return text
+
+
+ProgramWords: TypeAlias = Annotated[str, AfterValidator(_require_program_words)]
+"""A program with options, quoted as for a shell."""
 Symbols: TypeAlias = Literal["auto", "unicode", "ascii"]
 Motion: TypeAlias = Literal["auto", "on", "off"]
 MATCH_ALL = ("", "*")
@@ -229,9 +244,8 @@ class SandboxSettings(Table):
 class DockerSettings(Table):
     """The `[environments.docker]` table: the container in which the environment `docker` runs commands."""
 
-    command: str = Field(
+    command: ProgramWords = Field(
         "docker",
-        min_length=1,
         description='The program, with its global options: `"podman"`, `"podman --remote"`.',
     )
     image: str = Field("", description="The image; it must be on this machine and have `sh` and `grep`.")
@@ -241,11 +255,29 @@ class DockerSettings(Table):
     )
 
 
+class ApptainerSettings(Table):
+    """The `[environments.apptainer]` table: the instance in which the environment `apptainer` runs commands."""
+
+    command: ProgramWords = Field(
+        "apptainer", description='The program, with its global options: `"singularity"`.'
+    )
+    image: str = Field("", description="The image: a file (`.sif`) or folder; it must have `sh` and `grep`.")
+    network: str = Field(
+        "none", min_length=1, description="The network; none: no network, host: that of this machine."
+    )
+    arguments: tuple[str, ...] = Field(
+        (), description='More arguments of `apptainer instance start`, such as `"--nv"`.'
+    )
+
+
 class EnvironmentsSettings(Table):
     """The `[environments]` table: how the environments other than `local` are started."""
 
     docker: DockerSettings = Field(
         default_factory=DockerSettings, description="A container of docker or podman."
+    )
+    apptainer: ApptainerSettings = Field(
+        default_factory=ApptainerSettings, description="An instance of Apptainer or Singularity."
     )
 
 

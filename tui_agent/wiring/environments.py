@@ -10,6 +10,7 @@ from pathlib import Path
 
 import anyio
 
+from tui_agent.config.settings import ApptainerSettings, DockerSettings
 from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.loader import LoadedPlugins
@@ -40,7 +41,8 @@ class Environments:
         name = base.options.environment or recorded or base.config.environment
         factories: dict[str, Callable[[], Environment]] = {
             LOCAL_ENVIRONMENT: lambda: self.local,
-            "docker": self._create_container,
+            "docker": partial(self._create_container, "docker", base.config.environments.docker),
+            "apptainer": partial(self._create_container, "apptainer", base.config.environments.apptainer),
             **{
                 offered.name: partial(_make_offered, offered.owner, offered.make, workspace)
                 for offered in loaded.environments
@@ -89,12 +91,11 @@ class Environments:
         is_resumed = name == self._recorded and self._base.options.environment is None
         return ", in which this session ran its commands" if is_resumed else ""
 
-    def _create_container(self) -> Environment:
-        from tui_agent.workspace.containers.container import ContainerSettings  # noqa: PLC0415 - only if used
+    def _create_container(self, name: str, table: DockerSettings | ApptainerSettings) -> Environment:
+        from tui_agent.workspace.containers.command_lines import ContainerSettings  # noqa: PLC0415 - only if used
         from tui_agent.workspace.containers.environment import ContainerEnvironment  # noqa: PLC0415
 
-        table = self._base.config.environments.docker
-        settings = ContainerSettings(table.command, table.image, table.network, table.arguments)
+        settings = ContainerSettings(table.command, table.image, table.network, table.arguments, name)
         environ = {name: value for name, value in os.environ.items() if name not in self._hidden}
         return ContainerEnvironment.create(self.local, settings, environ)
 

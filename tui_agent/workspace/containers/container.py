@@ -7,11 +7,8 @@ process is killed. So no container is left behind.
 import os
 import posixpath
 import secrets
-import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -20,9 +17,10 @@ from anyio import to_thread
 
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.ports.environment import ExecResult, ProcessControl
+from tui_agent.workspace.containers.command_lines import ContainerSettings, explain_failure, last_line
 from tui_agent.workspace.containers.scripts import COMMAND, SUPERVISOR
 from tui_agent.workspace.local.piped_program import PipedProcess, open_piped
-from tui_agent.workspace.local.reaper_client import MAX_PROCESSES, Child, ReaperClient, StartFailure
+from tui_agent.workspace.local.reaper_client import Child, ReaperClient, StartFailure
 from tui_agent.workspace.local.subprocesses import start_failure
 
 START_LIMIT_S = 60.0
@@ -34,34 +32,6 @@ POLL_S = 0.03
 _REMOVAL_VARIABLES = ("HOME", "PATH", "TMPDIR", "USER")
 _REMOVAL_PREFIXES = ("CONTAINER", "DOCKER_", "XDG_", "STORAGE_", "REGISTRY_", "DBUS_")
 """The variables that the program needs to find the container again."""
-_NOT_RUNNING = (
-    "cannot connect to the docker daemon",
-    "is the docker daemon running",
-    "cannot connect to podman",
-    "unable to connect to podman",
-)
-_NO_IMAGE = ("unable to find image", "no such image", "image not known", "did not resolve to an alias")
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerSettings:
-    """How to start a container. `command` is the program with its global options, as a shell would split it."""
-
-    command: str = "docker"
-    image: str = ""
-    network: str = "none"
-    arguments: tuple[str, ...] = ()
-
-    @property
-    def program(self) -> str:
-        """The name of the program, such as `podman`."""
-        return Path(shlex.split(self.command)[0]).name
-
-    @property
-    def description(self) -> str:
-        """Return a phrase that tells where commands run."""
-        network = "no network" if self.network == "none" else f"network {self.network}"
-        return f"a {self.program} container (image {self.image}, {network})"
 
 
 class Container:
@@ -78,10 +48,10 @@ class Container:
         self.is_gone = True
         """True before the start and after the end."""
         self.is_closed = False
+        self.command_line = settings.command_line(environ)
         self._settings = settings
         self._root = root
         self._environ = dict(environ)
-        self._command: tuple[str, ...] = ()
         self._process: PipedProcess | None = None
         self._lock = anyio.Lock()
         self._buffer = b""
@@ -90,6 +60,7 @@ class Container:
 
     async def start(self) -> None:
         """Start the container. Raises `ConfigError` that says what to do."""
+        self.command_line.require_usable(self._environ)
         await to_thread.run_sync(self._launch)
         try:
             with anyio.fail_after(START_LIMIT_S):
@@ -101,47 +72,19 @@ class Container:
         self.search_path = tuple(ready[2].split(":"))
 
     def _launch(self) -> None:
-        settings, program = self._settings, shlex.split(self._settings.command)
-        path = shutil.which(program[0], path=self._environ.get("PATH"))
-        if path is None:
-            raise ConfigError(
-                f"The environment docker needs {program[0]}, which was not found.",
-                hint='Install it, or name another program: [environments.docker] command = "podman".',
-            )
-        if not settings.image:
-            raise ConfigError(
-                "The environment docker has no image.",
-                hint='Name one in config.toml: [environments.docker] image = "python:3.12".',
-            )
-        self._command = (path, *program[1:])
-        removal = [f"{name}={value}" for name, value in self._environ.items() if _is_for_removal(name)]
+        variables = [f"{name}={value}" for name, value in self._environ.items() if _is_for_removal(name)]
         folder = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             self._process = open_piped(
-                self._run_arguments(),
+                (*self.command_line.supervise(self.name, self._root), SUPERVISOR),
                 folder,
                 self._root,
                 self._environ,
                 self.reaper,
-                cleanup=("/usr/bin/env", *removal, *self._command, "rm", "-f", self.name),
+                cleanup=("/usr/bin/env", *variables, *self.command_line.remove(self.name)),
             )
         finally:
             os.close(folder)
-
-    def _run_arguments(self) -> list[str]:
-        settings, root = self._settings, self._root
-        mount = (
-            ["--mount", f"type=bind,source={root},target={root}"] if ":" in root else ["-v", f"{root}:{root}"]
-        )
-        own = ["--pids-limit", str(MAX_PROCESSES)] if "podman" not in settings.program else []
-        if own and os.getuid():  # a docker daemon would otherwise write files of root into the workspace
-            own += ["--user", f"{os.getuid()}:{os.getgid()}", "-e", "HOME=/tmp"]
-        return [
-            *self._command,
-            *("run", "--rm", "-i", "--pull=never", "--name", self.name, "--label", "tui-agent=session"),
-            *("--network", settings.network, *mount, "-w", root, "--entrypoint", "sh"),
-            *(*own, *settings.arguments, settings.image, "-c", SUPERVISOR),
-        ]
 
     async def _explain_start(self, is_late: bool) -> ConfigError:
         """Return why the container did not start, with what to do, and remove what there is of it."""
@@ -152,38 +95,11 @@ class Container:
                 while data := await self._process.read_errors():
                     errors += data
         await self.aclose()
-        settings, low = self._settings, errors.decode("utf-8", "replace").lower()
         if is_late:
             return ConfigError(f"The container did not start within {START_LIMIT_S:g} s.", hint="Try again.")
-        if any(sign in low for sign in _NOT_RUNNING):
-            hint = f"Start it (such as: systemctl start {settings.program}), or use --environment local."
-            return ConfigError(f"The daemon of {settings.program} does not run.", hint=hint)
-        if "permission denied" in low and "daemon" in low:
-            hint = "Add yourself to the group docker, or use podman."
-            return ConfigError(f"You may not use the daemon of {settings.program}.", hint=hint)
-        if any(sign in low for sign in _NO_IMAGE):
-            hint = f"Run `{settings.command} pull {settings.image}` first, or name another image."
-            return ConfigError(f"The image {settings.image} is not on this machine.", hint=hint)
-        if '"sh"' in low and "not found" in low:
-            return ConfigError(
-                f"The image {settings.image} has no `sh`.", hint="Choose an image with a shell."
-            )
-        return ConfigError(
-            f"{settings.program} could not start a container with the image {settings.image}: {_last_line(errors)}",
-            hint="Correct [environments.docker] in config.toml.",
-        )
+        return explain_failure(self._settings, errors)
 
     # -- the processes in it ---------------------------------------------------------------------------------------
-
-    def exec_arguments(
-        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, merged: bool, has_input: bool
-    ) -> list[str]:
-        """Return the command line that runs a program in the container."""
-        variables = [word for name, value in env.items() for word in ("-e", f"{name}={value}")]
-        return [
-            *(*self._command, "exec", *(["-i"] if has_input else []), "-w", cwd, *variables, self.name),
-            *("sh", "-c", COMMAND, "sh", "merged" if merged else "separate", *argv),
-        ]
 
     def launcher(self, marker: str, *, merged: bool, has_input: bool) -> "ContainerLauncher":
         """Return what starts the command with this marker."""
@@ -207,7 +123,7 @@ class Container:
                 await self._repeat(f"signal 0 {marker}")
         await self._repeat(f"signal KILL {marker}")
         # A process that left its session and cleared its environment may belong to any of the running commands.
-        if not self.running:
+        if not self.running and self.command_line.ends_with_supervisor:
             await self._repeat("orphans KILL")
 
     async def signal(self, signal_name: str, marker: str) -> int:
@@ -252,48 +168,50 @@ class Container:
     async def copy_in(self, source: Path, path: str) -> None:
         """Copy a file or folder of this machine to an absolute path in the container."""
         is_folder = await to_thread.run_sync(source.is_dir)
+        folder = path if is_folder else posixpath.dirname(path)
+        await self._run_client((*self.command_line.run(self.name, {"PWD": "/"}), "mkdir", "-p", folder))
         await self._run_client(
-            "exec", self.name, "mkdir", "-p", path if is_folder else posixpath.dirname(path)
+            self.command_line.copy(f"{source}/." if is_folder else str(source), f"{self.name}:{path}")
         )
-        await self._run_client("cp", f"{source}/." if is_folder else str(source), f"{self.name}:{path}")
 
     async def copy_out(self, path: str, target: Path) -> None:
         """Copy a file or folder at an absolute path in the container to this machine."""
         await to_thread.run_sync(partial(target.parent.mkdir, parents=True, exist_ok=True))
-        await self._run_client("cp", f"{self.name}:{path}", str(target))
+        await self._run_client(self.command_line.copy(f"{self.name}:{path}", str(target)))
 
-    async def _run_client(self, *arguments: str) -> None:
-        """Run the docker or podman program with these arguments. Raises `EnvironmentFault` with its last error."""
+    async def _run_client(self, command: Sequence[str]) -> None:
+        """Run a command line of the container's program. Raises `EnvironmentFault` with its last error."""
         folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            client = await to_thread.run_sync(
-                open_piped, (*self._command, *arguments), folder, "/", self._environ, self.reaper
-            )
+            client = await to_thread.run_sync(open_piped, command, folder, "/", self._environ, self.reaper)
         finally:
             os.close(folder)
         errors = b""
         while data := await client.read_errors():
             errors += data
         if await client.end(REMOVE_LIMIT_S):
-            raise EnvironmentFault(f"{self._settings.program} {arguments[0]} failed: {_last_line(errors)}")
+            raise EnvironmentFault(f"{self._settings.program} failed: {last_line(errors)}")
+
+    async def _remove(self) -> None:
+        with anyio.move_on_after(REMOVE_LIMIT_S, shield=True), suppress(EnvironmentFault):  # it is gone
+            await self._run_client(self.command_line.remove(self.name))
 
     async def aclose(self) -> int:
         """Remove the container with everything in it. Return the number of processes that had to be killed."""
         killed = 0
         with suppress(EnvironmentFault):  # it has ended already
-            killed = await self.signal("KILL", "") + int(await self._ask("orphans KILL"))
+            killed = await self.signal("KILL", "")
+            killed += int(await self._ask("orphans KILL")) if self.command_line.ends_with_supervisor else 0
         async with self._lock:
             process, self._process, self.is_gone, self.is_closed = self._process, None, True, True
-        if process is not None and await process.end(STOP_GRACE_S) != 0:
-            with anyio.move_on_after(REMOVE_LIMIT_S, shield=True), suppress(EnvironmentFault):  # it is gone
-                await self._run_client("rm", "-f", self.name)
+        if process is not None:
+            ends_itself = self.command_line.ends_with_supervisor
+            if not ends_itself:
+                await self._remove()
+            if await process.end(STOP_GRACE_S) != 0 and ends_itself:
+                await self._remove()
         await to_thread.run_sync(self.reaper.close)
         return killed
-
-
-def _last_line(errors: bytes) -> str:
-    lines = errors.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:500] if lines else "it printed no error"
 
 
 def _is_for_removal(name: str) -> bool:
@@ -324,9 +242,8 @@ class ContainerLauncher:
     ) -> "ContainerCommand | StartFailure":
         """Start a program; `env` is what it gets in addition to the environment of the image."""
         container = self._container
-        words = container.exec_arguments(
-            argv, env["PWD"], env, merged=self._merged, has_input=self._has_input
-        )
+        program = container.command_line.run(container.name, env, has_input=self._has_input)
+        words = (*program, "sh", "-c", COMMAND, "sh", "merged" if self._merged else "separate", *argv)
         container.running.add(self._marker)
         started = container.reaper.launch(
             words, folder, self._environ, child_descriptors, wrapped=wrapped, cleanup=cleanup

@@ -1,4 +1,4 @@
-"""The environment `docker`: commands run in a container; files are those of this machine.
+"""The environments `docker` and `apptainer`: commands run in a container; files are those of this machine.
 
 The workspace is mounted in the container at its own path, so that checkpoints, the repository map, instructions and
 mentions, which read it here, see what commands do.
@@ -15,7 +15,8 @@ from anyio import to_thread
 
 from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink, Sandbox, WorkspaceScan
-from tui_agent.workspace.containers.container import Container, ContainerSettings
+from tui_agent.workspace.containers.command_lines import ContainerSettings
+from tui_agent.workspace.containers.container import Container
 from tui_agent.workspace.containers.scripts import MARKER
 from tui_agent.workspace.local.containment import is_within
 from tui_agent.workspace.local.environment import CHILD_ENVIRONMENT, DEFAULT_OUTPUT_COLUMNS, LocalEnvironment
@@ -36,11 +37,14 @@ class ContainerEnvironment(EnvironmentWrapper):
     `local` opens the files. `container` has the workspace mounted; it is started by `start`, unless it runs already.
     """
 
-    def __init__(self, local: LocalEnvironment, container: Container, description: str) -> None:
+    def __init__(self, local: LocalEnvironment, container: Container, settings: ContainerSettings) -> None:
         super().__init__(local)
         self._local = local
         self._container = container
-        self._sandbox = Sandbox("docker", (f"Commands run in {description}.",), NO_PROMISES)
+        self._sandbox = Sandbox(
+            settings.environment, (f"Commands run in {settings.description}.",), NO_PROMISES
+        )
+        self._name = settings.environment
         self._token = secrets.token_hex(12)
         self._count = 0
         self.output_columns = DEFAULT_OUTPUT_COLUMNS
@@ -50,11 +54,11 @@ class ContainerEnvironment(EnvironmentWrapper):
         cls, local: LocalEnvironment, settings: ContainerSettings, environ: Mapping[str, str]
     ) -> "ContainerEnvironment":
         """Return an environment with a container of its own; nothing is started yet."""
-        return cls(local, Container(settings, local.root, environ), settings.description)
+        return cls(local, Container(settings, local.root, environ), settings)
 
     @property
     def name(self) -> str:
-        return "docker"
+        return self._name
 
     @property
     def sandbox(self) -> Sandbox:

@@ -65,6 +65,7 @@ find_program() {
   echo "$reply"
 }
 trap : HUP INT QUIT TERM
+exec 2>/dev/null
 echo "ready $(command -v bash) $PATH"
 while read -r verb first rest; do
   case $verb in

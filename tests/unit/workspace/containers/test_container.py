@@ -6,10 +6,16 @@ import sys
 import anyio
 import pytest
 
-from tests.stubs.containers import container_settings, list_containers, shared_container_environment
+from tests.stubs.containers import (
+    apptainer_settings,
+    container_settings,
+    list_containers,
+    shared_container_environment,
+)
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.ports.environment import ExecSpec, workspace_sandbox
-from tui_agent.workspace.containers.container import Container, ContainerSettings
+from tui_agent.workspace.containers.command_lines import ContainerSettings
+from tui_agent.workspace.containers.container import Container
 from tui_agent.workspace.containers.environment import ContainerEnvironment
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.local.reaper_client import MAX_PROCESSES
@@ -19,7 +25,7 @@ import os, sys, anyio
 from pathlib import Path
 from tests.stubs.containers import IMAGE
 from tui_agent.ports.environment import ExecSpec
-from tui_agent.workspace.containers.container import ContainerSettings
+from tui_agent.workspace.containers.command_lines import ContainerSettings
 from tui_agent.workspace.containers.environment import ContainerEnvironment
 from tui_agent.workspace.local.environment import LocalEnvironment
 
@@ -67,7 +73,7 @@ async def test_a_path_outside_the_workspace_is_the_containers_own(tmp_path):
     assert (tmp_path / "logs.txt").read_text() == "tested\n"
     with pytest.raises(EnvironmentFault, match="outside the workspace"):
         await env.read("/logs.txt")
-    with pytest.raises(EnvironmentFault, match="podman cp failed"):
+    with pytest.raises(EnvironmentFault, match='podman failed: Error: "/missing"'):
         await env.download("/missing", tmp_path / "x")
 
 
@@ -130,6 +136,33 @@ async def test_what_is_missing_is_said_at_the_start(tmp_path, script, image, mes
     assert hint in raised.value.hint
 
 
+async def test_an_instance_of_apptainer_starts_and_ends_with_its_session(tmp_path):
+    settings = apptainer_settings(tmp_path)
+    environ = {**os.environ, "FAKE_INSTANCES": str(tmp_path)}
+    (tmp_path / "root").mkdir()
+    env = ContainerEnvironment.create(LocalEnvironment(tmp_path / "root"), settings, environ)
+    with pytest.raises(ConfigError, match=r"The image .*/work\.sif is not on this machine"):
+        await env.start()
+    (tmp_path / "work.sif").touch()
+    env = ContainerEnvironment.create(LocalEnvironment(tmp_path / "root"), settings, environ)
+    await env.start()
+    result = await env.exec(ExecSpec(script="echo $PPID; setsid sleep 1000 &"), lambda data: None)
+    assert int(result.output) < 100  # a process namespace of its own
+    with pytest.raises(EnvironmentFault, match="Use a path inside the workspace"):
+        await env.download("/etc/hostname", tmp_path / "x")
+    await env.aclose()
+    assert not list(tmp_path.glob("*.instance"))
+    lines = (tmp_path / "apptainer.log").read_text().splitlines()
+    started = [line for line in lines if line.startswith("instance start")][-1]
+    name, root = started.rpartition(" ")[2], env.root
+    assert started == (
+        f"instance start --containall --writable-tmpfs --net --network none --bind {root}:{root}"
+        f" --bind /data:/data:ro {tmp_path}/work.sif {name}"
+    )
+    assert lines[-1] == f"instance stop {name}"
+    assert (env.name, env.sandbox.kind) == ("apptainer", "apptainer")
+
+
 def test_it_is_no_sandbox_for_the_policy(tmp_path):
     settings = ContainerSettings("/opt/bin/podman --remote", "python:3.12", "host")
     env = ContainerEnvironment(
@@ -146,10 +179,10 @@ def test_it_is_no_sandbox_for_the_policy(tmp_path):
 )
 def test_the_command_line_of_a_container(command, own):
     settings = ContainerSettings(command, "python:3.12", "bridge", ("-v", "/data:/data:ro"))
-    container = Container(settings, "/home/ada/w:x", {"PATH": "/usr/bin"})
-    arguments = container._run_arguments()[:-1]
-    assert arguments[:5] == ["run", "--rm", "-i", "--pull=never", "--name"]
-    assert arguments[6:] == [
+    arguments = list(settings.command_line({"PATH": "/usr/bin"}).supervise("tui-agent-1", "/home/ada/w:x"))
+    at = arguments.index("run")
+    assert arguments[at : at + 6] == ["run", "--rm", "-i", "--pull=never", "--name", "tui-agent-1"]
+    assert arguments[at + 6 :] == [
         *("--label", "tui-agent=session", "--network", "bridge"),
         *("--mount", "type=bind,source=/home/ada/w:x,target=/home/ada/w:x", "-w", "/home/ada/w:x"),
         *("--entrypoint", "sh", *own, "-v", "/data:/data:ro", "python:3.12", "-c"),

@@ -24,7 +24,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-@pytest.fixture(params=["local", "local, folder by folder", "recording", "sandboxed", "docker"])
+@pytest.fixture(params=["local", "local, folder by folder", "recording", "sandboxed", "docker", "apptainer"])
 def env(request: pytest.FixtureRequest, tmp_path: Path) -> Environment:
     root = tmp_path / "root"
     root.mkdir()
@@ -34,8 +34,8 @@ def env(request: pytest.FixtureRequest, tmp_path: Path) -> Environment:
         require_sandbox()
         confined = confinement(root, tmp_path, tmp_path / "records")
         return LocalEnvironment(root, environ=dict(os.environ), confinement=confined)
-    if request.param == "docker":
-        return shared_container_environment(root)
+    if request.param in ("docker", "apptainer"):
+        return shared_container_environment(root, request.param)
     way = open_folder_by_folder if "folder" in request.param else None
     local = LocalEnvironment(root, environ=dict(os.environ), open_folder=way)
     if "local" in request.param:

@@ -1,0 +1,171 @@
+"""The command lines of the programs that run containers, and what their errors mean.
+
+Invariant: nothing here starts a program.
+"""
+
+import os
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.errors import ConfigError, EnvironmentFault
+from tui_agent.workspace.local.reaper_client import MAX_PROCESSES
+
+_NOT_RUNNING = (
+    "cannot connect to the docker daemon",
+    "is the docker daemon running",
+    "cannot connect to podman",
+    "unable to connect to podman",
+)
+_NO_IMAGE = (
+    "unable to find image",
+    "no such image",
+    "image not known",
+    "did not resolve to an alias",
+    "could not open image",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSettings:
+    """How to start a container. `command` is the program with its global options, as a shell would split it.
+
+    `environment` is the name of the environment, `docker` or `apptainer`.
+    """
+
+    command: str = "docker"
+    image: str = ""
+    network: str = "none"
+    arguments: tuple[str, ...] = ()
+    environment: str = "docker"
+
+    @property
+    def program(self) -> str:
+        """The name of the program, such as `podman`."""
+        return Path(shlex.split(self.command)[0]).name
+
+    @property
+    def description(self) -> str:
+        """Return a phrase that tells where commands run."""
+        network = "no network" if self.network == "none" else f"network {self.network}"
+        return f"a {self.program} container (image {self.image}, {network})"
+
+    def command_line(self, environ: Mapping[str, str]) -> "DockerCommandLine":
+        """Return the command lines of the program, which is searched in the `PATH` of `environ`."""
+        kind = ApptainerCommandLine if self.environment == "apptainer" else DockerCommandLine
+        return kind(self, environ)
+
+
+class DockerCommandLine:
+    """The command lines of docker and podman, for containers by name."""
+
+    ends_with_supervisor = True
+    """True if the supervisor is the container's first process, with which it ends and is removed."""
+
+    def __init__(self, settings: ContainerSettings, environ: Mapping[str, str]) -> None:
+        self._settings = settings
+        program, *options = shlex.split(settings.command)
+        self._command = (shutil.which(program, path=environ.get("PATH")) or program, *options)
+
+    def require_usable(self, environ: Mapping[str, str]) -> None:
+        """Raise `ConfigError` if the program was not found or no image is set."""
+        name, program = self._settings.environment, self._command[0]
+        if shutil.which(program, path=environ.get("PATH")) is None:
+            raise ConfigError(
+                f"The environment {name} needs {program}, which was not found.",
+                hint=f"Install it, or name another program: [environments.{name}] command.",
+            )
+        if not self._settings.image:
+            raise ConfigError(
+                f"The environment {name} has no image.",
+                hint=f"Name one in config.toml: [environments.{name}] image = …",
+            )
+
+    def supervise(self, name: str, root: str) -> tuple[str, ...]:
+        """Return the command line of the supervisor, up to its script."""
+        settings = self._settings
+        mount = ("-v", f"{root}:{root}")
+        if ":" in root:
+            mount = ("--mount", f"type=bind,source={root},target={root}")
+        own: tuple[str, ...] = ()
+        if "podman" not in settings.program:
+            own = ("--pids-limit", str(MAX_PROCESSES))
+            if os.getuid():  # a docker daemon would otherwise write files of root into the workspace
+                own += ("--user", f"{os.getuid()}:{os.getgid()}", "-e", "HOME=/tmp")
+        return (
+            *self._command,
+            *("run", "--rm", "-i", "--pull=never", "--name", name, "--label", "tui-agent=session"),
+            *("--network", settings.network, *mount, "-w", root, "--entrypoint", "sh"),
+            *(*own, *settings.arguments, settings.image, "-c"),
+        )
+
+    def run(self, name: str, env: Mapping[str, str], *, has_input: bool = False) -> tuple[str, ...]:
+        """Return the command line that runs a program in the folder `env["PWD"]`, up to the program."""
+        variables = (word for key, value in env.items() for word in ("-e", f"{key}={value}"))
+        return (*self._command, "exec", *(["-i"] if has_input else []), "-w", env["PWD"], *variables, name)
+
+    def remove(self, name: str) -> tuple[str, ...]:
+        """Return the command line that removes the container with its processes."""
+        return (*self._command, "rm", "-f", name)
+
+    def copy(self, source: str, target: str) -> tuple[str, ...]:
+        """Return the command line that copies a file; `NAME:PATH` is in a container."""
+        return (*self._command, "cp", source, target)
+
+
+class ApptainerCommandLine(DockerCommandLine):
+    """The command lines of Apptainer and Singularity, for instances by name."""
+
+    ends_with_supervisor = False
+
+    def supervise(self, name: str, root: str) -> tuple[str, ...]:
+        settings = self._settings
+        network = ("--net", "--network", settings.network) if settings.network != "host" else ()
+        start = (
+            *(*self._command, "instance", "start", "--containall", "--writable-tmpfs", *network),
+            *("--bind", f"{root}:{root}", *settings.arguments, settings.image, name),
+        )
+        # In one command, because the reaper ends what a command leaves behind, here the instance.
+        supervise = f"{shlex.join(start)} >&2 && exec {shlex.join(self.run(name, {'PWD': root}))}"
+        return ("/bin/sh", "-c", f'{supervise} sh -c "$0"')
+
+    def run(self, name: str, env: Mapping[str, str], *, has_input: bool = False) -> tuple[str, ...]:
+        variables = (word for key, value in env.items() for word in ("--env", f"{key}={value}"))
+        return (*self._command, "exec", "--pwd", env["PWD"], *variables, f"instance://{name}")
+
+    def remove(self, name: str) -> tuple[str, ...]:
+        return (*self._command, "instance", "stop", name)
+
+    def copy(self, source: str, target: str) -> tuple[str, ...]:
+        raise EnvironmentFault(
+            "Apptainer cannot copy files into or out of a container.", hint="Use a path inside the workspace."
+        )
+
+
+def explain_failure(settings: ContainerSettings, errors: bytes) -> ConfigError:
+    """Return why a container did not start, with what to do, from what the program printed."""
+    low, name = errors.decode("utf-8", "replace").lower(), settings.environment
+    if any(sign in low for sign in _NOT_RUNNING):
+        hint = f"Start it (such as: systemctl start {settings.program}), or use --environment local."
+        return ConfigError(f"The daemon of {settings.program} does not run.", hint=hint)
+    if "permission denied" in low and "daemon" in low:
+        hint = "Add yourself to the group docker, or use podman."
+        return ConfigError(f"You may not use the daemon of {settings.program}.", hint=hint)
+    if any(sign in low for sign in _NO_IMAGE):
+        hint = f"Run `{settings.command} pull {settings.image}` first, or name another image."
+        return ConfigError(f"The image {settings.image} is not on this machine.", hint=hint)
+    if '"sh"' in low and "not found" in low:
+        hint = "Choose an image with a shell."
+        return ConfigError(f"The image {settings.image} has no `sh`.", hint=hint)
+    return ConfigError(
+        f"{settings.program} could not start a container with the image {settings.image}: {last_line(errors)}",
+        hint=f"Correct [environments.{name}] in config.toml.",
+    )
+
+
+def last_line(errors: bytes) -> str:
+    """Return the last line that a program printed."""
+    lines = errors.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:500] if lines else "it printed no error"
