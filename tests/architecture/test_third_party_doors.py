@@ -23,6 +23,8 @@ DOORS: dict[str, tuple[str, ...]] = {
     "jsonschema": ("tui_agent/engine/tools/json_arguments.py",),
     "duckdb": ("tui_agent/export/",),
     "boto3": ("tui_agent/export/",),
+    "e2b": ("tui_agent/workspace/remote/e2b_machine.py",),
+    "modal": ("tui_agent/workspace/remote/modal_machine.py",),
     "ray": ("tui_agent/evals/engines",),
 }
 

@@ -270,6 +270,16 @@ class ApptainerSettings(Table):
     )
 
 
+class RemoteSettings(Table):
+    """A table such as `[environments.e2b]`: the sandbox of a provider in which commands run."""
+
+    image: str = Field("", description="The provider's image or template; empty: the provider's default.")
+    network: Literal["none", "open"] = Field("none", description="none: no network; open: the internet.")
+    lifetime_seconds: int = Field(
+        3_600, ge=60, description="Seconds after which the provider ends a sandbox that was left behind."
+    )
+
+
 class EnvironmentsSettings(Table):
     """The `[environments]` table: how the environments other than `local` are started."""
 
@@ -279,6 +289,8 @@ class EnvironmentsSettings(Table):
     apptainer: ApptainerSettings = Field(
         default_factory=ApptainerSettings, description="An instance of Apptainer or Singularity."
     )
+    e2b: RemoteSettings = Field(default_factory=RemoteSettings, description="A sandbox of E2B.")
+    modal: RemoteSettings = Field(default_factory=RemoteSettings, description="A sandbox of Modal.")
 
 
 ENVIRONMENTS = (LOCAL_ENVIRONMENT, *EnvironmentsSettings.model_fields)

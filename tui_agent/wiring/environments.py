@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.config.settings import ApptainerSettings, DockerSettings
+from tui_agent.config.settings import ApptainerSettings, DockerSettings, RemoteSettings
 from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.loader import LoadedPlugins
@@ -19,6 +19,7 @@ from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT, EnvStarted
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.remote.machine import RemoteMachine
 
 
 class Environments:
@@ -43,6 +44,8 @@ class Environments:
             LOCAL_ENVIRONMENT: lambda: self.local,
             "docker": partial(self._create_container, "docker", base.config.environments.docker),
             "apptainer": partial(self._create_container, "apptainer", base.config.environments.apptainer),
+            "e2b": partial(self._create_remote, "e2b", base.config.environments.e2b),
+            "modal": partial(self._create_remote, "modal", base.config.environments.modal),
             **{
                 offered.name: partial(_make_offered, offered.owner, offered.make, workspace)
                 for offered in loaded.environments
@@ -91,6 +94,11 @@ class Environments:
         is_resumed = name == self._recorded and self._base.options.environment is None
         return ", in which this session ran its commands" if is_resumed else ""
 
+    def _create_remote(self, name: str, table: RemoteSettings) -> Environment:
+        from tui_agent.workspace.remote.environment import RemoteEnvironment  # noqa: PLC0415 - only if used
+
+        return RemoteEnvironment(name, self.local, _make_machine(name, table))
+
     def _create_container(self, name: str, table: DockerSettings | ApptainerSettings) -> Environment:
         from tui_agent.workspace.containers.command_lines import ContainerSettings  # noqa: PLC0415 - only if used
         from tui_agent.workspace.containers.environment import ContainerEnvironment  # noqa: PLC0415
@@ -112,6 +120,16 @@ async def start_environments(
             await environments.aclose()
         raise
     return environments
+
+
+def _make_machine(name: str, table: RemoteSettings) -> RemoteMachine:
+    if name == "e2b":
+        from tui_agent.workspace.remote.e2b_machine import E2BMachine  # noqa: PLC0415 - only if used
+
+        return E2BMachine(table.image, table.network, table.lifetime_seconds)
+    from tui_agent.workspace.remote.modal_machine import ModalMachine  # noqa: PLC0415 - only if used
+
+    return ModalMachine(table.image, table.network, table.lifetime_seconds)
 
 
 def _make_offered(owner: str, make: Callable[[Path], Environment], workspace: Path) -> Environment:

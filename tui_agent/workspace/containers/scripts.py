@@ -32,6 +32,21 @@ add_relatives() {{
 }}
 """
 
+_FIND_PROGRAM = """
+find_program() {
+  case $1 in */*) paths=$1;; *) paths=; IFS=:; for folder in $PATH; do paths="$paths:$folder/$1"; done; unset IFS;; esac
+  reply=missing
+  IFS=:
+  for path in $paths; do
+    [ -e "$path" ] || continue
+    if [ -f "$path" ] && [ -x "$path" ]; then reply="at $path"; break; fi
+    reply=refused
+  done
+  unset IFS
+  echo "$reply"
+}
+"""
+
 SUPERVISOR = (
     _FIND
     + """
@@ -52,19 +67,9 @@ find_orphans() {
   done
   [ "$found" = " " ] || add_relatives
 }
-find_program() {
-  case $1 in */*) paths=$1;; *) paths=; IFS=:; for folder in $PATH; do paths="$paths:$folder/$1"; done; unset IFS;; esac
-  reply=missing
-  IFS=:
-  for path in $paths; do
-    [ -e "$path" ] || continue
-    if [ -f "$path" ] && [ -x "$path" ]; then reply="at $path"; break; fi
-    reply=refused
-  done
-  unset IFS
-  echo "$reply"
-}
-trap : HUP INT QUIT TERM
+"""
+    + _FIND_PROGRAM
+    + """trap : HUP INT QUIT TERM
 exec 2>/dev/null
 echo "ready $(command -v bash) $PATH"
 while read -r verb first rest; do
@@ -105,3 +110,17 @@ exit $code
 It ends the processes that the command leaves behind, and ends with the command's code. After a SIGTERM, which comes
 from tui-agent, it leaves that to the supervisor.
 """
+
+FIND_PROGRAM = _FIND_PROGRAM + 'find_program "$1"'
+"""`sh -c FIND_PROGRAM sh PROGRAM` prints what the supervisor answers to `find`."""
+
+SIGNAL = (
+    _FIND
+    + """
+find_processes "$2" ""
+count=0
+for pid in $found; do [ $pid = $$ ] || { kill -$1 $pid 2>/dev/null && count=$((count + 1)); }; done
+echo $count
+"""
+)
+"""`sh -c SIGNAL sh SIGNAL MARKER` sends a signal to the processes of a command and prints their number."""

@@ -29,7 +29,7 @@ CANCEL_GRACE_S = 0.1
 """Seconds between SIGTERM and SIGKILL after an interrupt by the user, who expects the prompt within 300 ms."""
 CLEANUP_LIMIT_S = 5.0
 _CHUNK = 1 << 16
-_SIGNAL_CODES = range(129, 160)
+SIGNAL_CODES = range(129, 160)
 _FINAL_OUTPUT_S = 0.5
 """Seconds to wait for more output if the program has ended but other processes still have the pipe open."""
 
@@ -159,7 +159,7 @@ async def run_command(
         for read_end in streams:
             os.close(read_end)
     code = program.code
-    if command.is_wrapper and code is not None and code in _SIGNAL_CODES:
+    if command.is_wrapper and code is not None and code in SIGNAL_CODES:
         code = 128 - code  # the wrapper reports a signal as a shell does
     return ExecResult(
         exit_code=None if outcome == "timeout" else _shell_code(code),
@@ -168,7 +168,7 @@ async def run_command(
         dropped_bytes=collector.dropped,
         cut_offset=collector.cut_offset,
         duration_ms=(time.monotonic() - began) * 1000,
-        message=_describe_end(outcome, code, command.timeout),
+        message=describe_end(outcome, code, command.timeout),
         stderr=b"" if errors is None else errors.output(),
     )
 
@@ -296,7 +296,8 @@ def _shell_code(returncode: int | None) -> int | None:
     return returncode if returncode >= 0 else 128 - returncode
 
 
-def _describe_end(outcome: str, returncode: int | None, timeout: float | None) -> str:
+def describe_end(outcome: str, returncode: int | None, timeout: float | None) -> str:
+    """Return how a program ended, if not by itself; `returncode` is negative for a signal."""
     if outcome == "timeout":
         return f"stopped after {timeout:g} s"
     if returncode is not None and returncode < 0:

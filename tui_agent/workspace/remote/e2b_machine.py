@@ -1,0 +1,113 @@
+"""Sandboxes of E2B, through its SDK (extra `e2b`).
+
+The SDK gives output as text, so bytes that are not UTF-8 arrive replaced.
+"""
+
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from anyio import to_thread
+
+from tui_agent.errors import ConfigError, EnvironmentFault
+
+PROLONG_AFTER_S = 20.0
+USER = "root"
+"""The user of commands and files, because only root can create the workspace's path."""
+
+
+class E2BMachine:
+    """A sandbox of E2B; implements `RemoteMachine`. `image` is the name of a template; empty: E2B's own."""
+
+    def __init__(self, image: str, network: str, lifetime_s: int) -> None:
+        self._template = image
+        self._has_network = network != "none"
+        self._lifetime_s = lifetime_s
+        self._sdk: Any = None
+        self._sandbox: Any = None
+        self._prolonged_at = time.monotonic()
+
+    @property
+    def description(self) -> str:
+        network = "network" if self._has_network else "no network"
+        return f"an E2B sandbox (template {self._template or 'base'}, {network})"
+
+    async def start(self) -> None:
+        """Create the sandbox. Raises `ConfigError`."""
+        try:
+            self._sdk = await to_thread.run_sync(import_module, "e2b")  # takes a second
+        except ImportError as error:
+            raise ConfigError(
+                "The environment e2b needs E2B's SDK.", hint="Run `pip install 'tui-agent[e2b]'`."
+            ) from error
+        try:
+            self._sandbox = await self._sdk.AsyncSandbox.create(
+                template=self._template or None,
+                timeout=self._lifetime_s,
+                allow_internet_access=self._has_network,
+            )
+        except Exception as error:  # the SDK raises errors of its HTTP clients too
+            raise ConfigError(
+                f"E2B could not create a sandbox: {error}", hint="Set E2B_API_KEY to your key."
+            ) from error
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        stdin: bytes,
+        on_stdout: Callable[[bytes], None],
+        on_stderr: Callable[[bytes], None],
+    ) -> int:
+        """Run a program; see `RemoteMachine`. Each command prolongs the sandbox's life."""
+        try:
+            await self._prolong()
+            handle = await self._sandbox.commands.run(
+                shlex.join(argv),
+                background=True,
+                cwd=cwd,
+                envs=dict(env),
+                user=USER,
+                stdin=bool(stdin),
+                timeout=0,
+                on_stdout=lambda text: on_stdout(text.encode()),
+                on_stderr=lambda text: on_stderr(text.encode()),
+                retain_output=False,
+            )
+            if stdin:
+                await handle.send_stdin(stdin)
+                await handle.close_stdin()
+            return int((await handle.wait()).exit_code)
+        except self._sdk.CommandExitException as ended:
+            return int(ended.exit_code)
+        except Exception as error:
+            raise EnvironmentFault(f"E2B could not run a command: {error}") from error
+
+    async def _prolong(self) -> None:
+        """Let the sandbox live for its whole lifetime again, at most every `PROLONG_AFTER_S` seconds."""
+        if time.monotonic() - self._prolonged_at > PROLONG_AFTER_S:
+            self._prolonged_at = time.monotonic()
+            await self._sandbox.set_timeout(self._lifetime_s)
+
+    async def write_file(self, data: bytes, path: str) -> None:
+        """Write a file."""
+        try:
+            await self._sandbox.files.write(path, data, user=USER)
+        except Exception as error:
+            raise EnvironmentFault(f"{path} could not be written in the sandbox: {error}") from error
+
+    async def read_file(self, path: str) -> bytes:
+        """Read a file."""
+        try:
+            return bytes(await self._sandbox.files.read(path, format="bytes", user=USER))
+        except Exception as error:
+            raise EnvironmentFault(f"{path} could not be read in the sandbox: {error}") from error
+
+    async def aclose(self) -> None:
+        """Kill the sandbox."""
+        sandbox, self._sandbox = self._sandbox, None
+        if sandbox is not None:
+            await sandbox.kill()

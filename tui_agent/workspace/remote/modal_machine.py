@@ -1,0 +1,100 @@
+"""Sandboxes of Modal, through its SDK (extra `modal`)."""
+
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from tui_agent.errors import ConfigError, EnvironmentFault
+
+APP = "tui-agent"
+
+
+class ModalMachine:
+    """A sandbox of Modal; implements `RemoteMachine`. `image` is a registry's image; empty: Modal's Debian."""
+
+    def __init__(self, image: str, network: str, lifetime_s: int) -> None:
+        self._image = image
+        self._blocks_network = network == "none"
+        self._lifetime_s = lifetime_s
+        self._sandbox: Any = None
+
+    @property
+    def description(self) -> str:
+        network = "no network" if self._blocks_network else "network"
+        return f"a Modal sandbox (image {self._image or 'debian_slim'}, {network})"
+
+    async def start(self) -> None:
+        """Create the sandbox. Raises `ConfigError`."""
+        try:
+            modal = await to_thread.run_sync(import_module, "modal")  # takes a second
+        except ImportError as error:
+            raise ConfigError(
+                "The environment modal needs Modal's SDK.", hint="Run `pip install 'tui-agent[modal]'`."
+            ) from error
+        try:
+            app = await modal.App.lookup.aio(APP, create_if_missing=True)
+            image = modal.Image.from_registry(self._image) if self._image else modal.Image.debian_slim()
+            self._sandbox = await modal.Sandbox.create.aio(
+                "sleep",
+                "infinity",
+                app=app,
+                image=image,
+                timeout=self._lifetime_s,
+                block_network=self._blocks_network,
+            )
+        except Exception as error:  # the SDK's errors have no common base
+            raise ConfigError(
+                f"Modal could not create a sandbox: {error}", hint="Sign in with `modal token new`."
+            ) from error
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        stdin: bytes,
+        on_stdout: Callable[[bytes], None],
+        on_stderr: Callable[[bytes], None],
+    ) -> int:
+        """Run a program; see `RemoteMachine`."""
+        try:
+            process = await self._sandbox.exec.aio(*argv, workdir=cwd, env=dict(env), text=False)
+            if stdin:
+                process.stdin.write(stdin)
+            process.stdin.write_eof()
+            await process.stdin.drain.aio()
+            async with anyio.create_task_group() as group:
+                group.start_soon(_pass_on, process.stdout, on_stdout)
+                group.start_soon(_pass_on, process.stderr, on_stderr)
+            return int(await process.wait.aio())
+        except Exception as error:
+            raise EnvironmentFault(f"Modal could not run a command: {error}") from error
+
+    async def write_file(self, data: bytes, path: str) -> None:
+        """Write a file."""
+        if await self.run(("sh", "-c", 'cat > "$1"', "sh", path), "/", {}, data, _discard, _discard):
+            raise EnvironmentFault(f"{path} could not be written in the sandbox.")
+
+    async def read_file(self, path: str) -> bytes:
+        """Read a file."""
+        data = bytearray()
+        if await self.run(("cat", path), "/", {}, b"", data.extend, _discard):
+            raise EnvironmentFault(f"{path} could not be read in the sandbox.")
+        return bytes(data)
+
+    async def aclose(self) -> None:
+        """Terminate the sandbox."""
+        sandbox, self._sandbox = self._sandbox, None
+        if sandbox is not None:
+            await sandbox.terminate.aio()
+
+
+async def _pass_on(stream: AsyncIterable[bytes], sink: Callable[[bytes], None]) -> None:
+    async for data in stream:
+        sink(data)
+
+
+def _discard(data: bytes) -> None: ...
