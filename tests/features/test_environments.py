@@ -112,7 +112,7 @@ async def test_a_missing_program_and_an_unknown_environment_are_named(tmp_path, 
     with pytest.raises(ConfigError, match="There is no environment 'dokcer'") as raised:
         async with open_session(replace(options, environment="dokcer")):
             pass
-    assert raised.value.hint == "Choose one with --environment: docker, local."
+    assert raised.value.hint == "Choose one with --environment: apptainer, docker, e2b, local, modal."
 
 
 def test_doctor_and_the_policy_take_no_container_for_a_sandbox(tmp_path, options):

@@ -165,9 +165,7 @@ async def test_an_instance_of_apptainer_starts_and_ends_with_its_session(tmp_pat
 
 def test_it_is_no_sandbox_for_the_policy(tmp_path):
     settings = ContainerSettings("/opt/bin/podman --remote", "python:3.12", "host")
-    env = ContainerEnvironment(
-        LocalEnvironment(tmp_path), Container(settings, "/x", {}), settings.description
-    )
+    env = ContainerEnvironment(LocalEnvironment(tmp_path), Container(settings, "/x", {}), settings)
     assert workspace_sandbox(env) == ""
     assert env.sandbox.kind == "docker"
     assert env.sandbox.lines == ("Commands run in a podman container (image python:3.12, network host).",)
