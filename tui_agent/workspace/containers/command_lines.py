@@ -133,7 +133,8 @@ class ApptainerCommandLine(DockerCommandLine):
 
     def run(self, name: str, env: Mapping[str, str], *, has_input: bool = False) -> tuple[str, ...]:
         variables = (word for key, value in env.items() for word in ("--env", f"{key}={value}"))
-        return (*self._command, "exec", "--pwd", env["PWD"], *variables, f"instance://{name}")
+        folder = env["PWD"]
+        return (*self._command, "exec", "--pwd", folder, *variables, f"instance://{name}")
 
     def remove(self, name: str) -> tuple[str, ...]:
         return (*self._command, "instance", "stop", name)
