@@ -202,8 +202,10 @@ async def test_the_selected_row_of_help_shows_all_of_its_text() -> None:
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         await driven.press("f1")
         await driven.type("start a new line")
-        assert "start a new line. Keys: Shift+Enter," in driven.text()
-        assert "  Alt+Enter, Ctrl+J or Ctrl+Enter" in driven.text()
+        assert "start a new line" in driven.text()
+        assert (
+            "  Keys: Shift+Enter, Alt+Enter, Ctrl+J or" in driven.text() and "  Ctrl+Enter" in driven.text()
+        )
 
 
 @pytest.mark.parametrize("more", [(), ("tab",)])
