@@ -68,6 +68,7 @@ def test_a_matrix_says_what_each_profile_can_and_goes_on_where_it_stopped(progra
     assert done.returncode == 1, done.stderr
     assert "strong.yaml-1  passed" in done.stdout
     assert "lazy.yaml-1  failed (model)" in done.stdout
+    assert done.stdout.endswith(f"\nAll figures: tui-agent eval report {out}\n")
     results = {path.parent.name: json.loads(path.read_text()) for path in out.glob("cells/*/*/result.json")}
     strong = results["strong.yaml-1"]
     assert (strong["success"], strong["returncode"], strong["end"]) == (1, 0, "solved")
@@ -80,3 +81,9 @@ def test_a_matrix_says_what_each_profile_can_and_goes_on_where_it_stopped(progra
     (out / "cells" / "evaluations" / "lazy.yaml-1" / "result.json").unlink()
     again = call(program, "eval", "run", "--resume", str(out), "--json")
     assert [json.loads(line)["arm"] for line in again.stdout.splitlines()] == ["lazy.yaml"]
+    report = call(program, "eval", "report", str(out))
+    assert report.returncode == 0, report.stderr
+    lines = [line.split() for line in report.stdout.splitlines()]
+    assert ["all", "strong.yaml", "1/1", "100", "%", "21–100", "%", "-", "-"] in lines
+    assert ["all", "lazy.yaml", "0/1", "0", "%", "0–79", "%", "-", "-"] in lines
+    assert ["model", "unsolved", "-", "1"] in lines

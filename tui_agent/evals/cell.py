@@ -239,7 +239,6 @@ class _Trial:
         verify: dict[str, Any] = (
             {} if verifier is None else {"reward": verifier.reward, "fault": verifier.fault}
         )
-        data = self._run.data
         return CellResult(
             **scored,
             case=case.id,
@@ -251,10 +250,7 @@ class _Trial:
             effort=self._arm.effort,
             end=verdict.end,
             session=session_id,
-            open_with=(
-                f"tui-agent --data-dir {data} --resume {session_id}",
-                f"tui-agent replay --data-dir {data} {session_id}",
-            ),
+            open_with=self._run.open_commands(session_id) if session_id else (),
             success=int(verdict.passed),
             test_output=output[-MAX_TEST_OUTPUT_CHARS:],
             returncode=None if test is None else test.exit_code,

@@ -4,6 +4,7 @@ Invariant: a cell is done exactly if its `result.json` exists; it is written in 
 """
 
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -142,16 +143,32 @@ class RunFolder:
             return
         write_file(self.path / PLAN_FILE, plan.model_dump_json(indent=1))
 
+    def open_commands(self, session: str) -> tuple[str, str]:
+        """Return the shell commands that resume a cell's session, and that replay it."""
+        data = shlex.quote(str(self.data))
+        return f"tui-agent --data-dir {data} --resume {session}", f"tui-agent replay --data-dir {data} {session}"
+
+    def result_file(self, cell: Cell) -> Path:
+        """Return the file with a cell's result."""
+        return self.cell_folder(cell) / RESULT_FILE
+
+    def read_result(self, cell: Cell) -> CellResult | None:
+        """Return a cell's result, or None if the cell is not done. Raises `OSError`, `ValidationError`."""
+        try:
+            return CellResult.model_validate_json(self.result_file(cell).read_bytes())
+        except FileNotFoundError:
+            return None
+
     def load_result(self, cell: Cell) -> CellResult | None:
         """Return a cell's result, or None if the cell is not done. A damaged result counts as not done."""
         try:
-            return CellResult.model_validate_json((self.cell_folder(cell) / RESULT_FILE).read_bytes())
+            return self.read_result(cell)
         except (OSError, ValidationError):
             return None
 
     def save_result(self, cell: Cell, result: CellResult) -> None:
         """Store a cell's result. Raises `StoreUnusable` if it cannot be written."""
-        write_file(self.cell_folder(cell) / RESULT_FILE, result.model_dump_json(indent=1))
+        write_file(self.result_file(cell), result.model_dump_json(indent=1))
 
 
 def write_file(path: Path, text: str) -> None:

@@ -5,31 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.stubs.cells import plan, result
 from tui_agent.errors import ConfigError
 from tui_agent.evals.arms import ablation_arms, matrix_arms
-from tui_agent.evals.plan import Arm, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.plan import Cell, CellResult, RunFolder
 from tui_agent.evals.pool import FAULT_STATUS, CellFault, run_pool
-from tui_agent.evals.summary import category_rows, summary_rows
-
-
-def plan(*arms: str, cases: Sequence[str] = ("one",), repetitions: int = 1) -> Plan:
-    made = tuple(Arm(name=name) for name in arms)
-    return Plan(
-        suite="s", suite_name="s", here=Path("/"), arms=made, cases=tuple(cases), repetitions=repetitions
-    )
-
-
-def result(cell: Cell, **changes: object) -> CellResult:
-    fields: dict[str, object] = {
-        "category": "c",
-        "split": "dev",
-        "model": "m",
-        "passed": True,
-        "score": 1.0,
-        "end": "solved",
-        **cell.model_dump(),
-    }
-    return CellResult.model_validate({**fields, **changes})
 
 
 class Attempts:
@@ -97,16 +77,12 @@ def test_a_damaged_result_counts_as_not_done_and_another_plan_is_refused(tmp_pat
         run.load_plan()
 
 
-def test_a_failure_of_the_provider_is_counted_apart() -> None:
-    cell = Cell(case="one", arm="a")
-    results = [
-        result(cell),
-        result(cell, passed=False, failure="model"),
-        result(cell, **SPOILED),
-        result(cell, passed=False, failure="policy", category="d"),
-    ]
-    assert summary_rows(results) == [("a", "1/3", "model 1, policy 1, provider 1", "0")]
-    assert category_rows(results) == [("c", "a", "1/2", "model 1, provider 1"), ("d", "a", "0/1", "policy 1")]
+def test_the_commands_that_open_a_session_can_be_pasted_into_a_shell(tmp_path: Path) -> None:
+    data = tmp_path / "my runs" / "data"
+    assert RunFolder(tmp_path / "my runs").open_commands("ses_1") == (
+        f"tui-agent --data-dir '{data}' --resume ses_1",
+        f"tui-agent replay --data-dir '{data}' ses_1",
+    )
 
 
 def test_arms_have_names_that_a_folder_may_have() -> None:

@@ -1,6 +1,7 @@
 """Run suites of tasks and compare models and configurations; show a session's progress by the tests that it ran."""
 
 from tui_agent.cli.evals.graph import add_graph_verb
+from tui_agent.cli.evals.report import add_report_verb
 from tui_agent.cli.evals.suite_run import EXAMPLES, add_suite_verbs
 from tui_agent.cli.options import Parser, Verbs
 
@@ -9,4 +10,5 @@ def configure(parser: Parser) -> None:
     """Add the verbs of `eval`."""
     verbs = Verbs(parser, EXAMPLES)
     add_suite_verbs(verbs)
+    add_report_verb(verbs)
     add_graph_verb(verbs)

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import anyio
 
+from tui_agent.cli.evals.report import print_sections
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import EFFORTS, POLICIES, Verbs, count
 from tui_agent.cli.output import escape_control, say, say_json, table, warn
@@ -17,8 +19,10 @@ from tui_agent.evals.arms import ABLATIONS, ablation_arms, matrix_arms, single_a
 from tui_agent.evals.case import Case, Suite
 from tui_agent.evals.plan import Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.evals.pool import CellFault, run_pool
+from tui_agent.evals.report import build_report
+from tui_agent.evals.report_sections import summary_sections
+from tui_agent.evals.run_results import load_run
 from tui_agent.evals.suites import bundled_suites, load_suite
-from tui_agent.evals.summary import category_rows, summary_rows
 from tui_agent.protocol.settings import Budgets
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.writer_lock import WriterLock
@@ -33,6 +37,7 @@ examples:
   tui-agent eval ablate bench-20 -m fast
   tui-agent eval ablate bench-20 -m fast --without tool:grep --without prompt:planning
   tui-agent eval run --resume eval-runs/bench-20-1130-1200
+  tui-agent eval report eval-runs/bench-20-1130-1200
 
 A run's folder has a folder for each cell, with the workspace and result.json, which names the commands that open the
 cell's session. The model `oracle` gives each case's own known-good answers.
@@ -238,8 +243,10 @@ def _run_cells(folder: RunFolder, plan: Plan, jobs: int, *, as_json: bool) -> in
         warn(f"Interrupted. Continue with: tui-agent eval run --resume {folder.path}")
         return Exit.INTERRUPTED
     results = [result for cell in cells if (result := folder.load_result(cell)) is not None]
-    if not as_json:
-        _print_summary(results)
+    if results and not as_json:
+        say("")
+        print_sections(summary_sections(build_report([load_run(folder)])))
+        say(f"\nAll figures: tui-agent eval report {shlex.quote(str(folder.path))}")
     return (
         Exit.DONE if len(results) == len(cells) and all(result.passed for result in results) else Exit.FAILED
     )
@@ -271,10 +278,3 @@ class _Progress:
         )
         detail = "" if ended.passed else f": {' '.join(escape_control(ended.detail).split())[:200]}"
         say(f"[{self.done}/{self._total}] {cell.name}  {verdict}  {ended.seconds:.1f} s{detail}")
-
-
-def _print_summary(results: Sequence[CellResult]) -> None:
-    say("")
-    table(category_rows(results), ("category", "arm", "passed", "failures"))
-    say("")
-    table(summary_rows(results), ("arm", "passed", "failures", "tool calls"))

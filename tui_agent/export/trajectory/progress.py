@@ -9,6 +9,7 @@ from typing import Final
 
 from tui_agent.errors import UsageError
 from tui_agent.export.html.markup import Safe, element, join
+from tui_agent.export.html.plain_page import COLOURS, html_table, plain_page
 from tui_agent.export.trajectory.records import AgentTrace, EnvoiCall
 
 WIDTH: Final = 880
@@ -17,21 +18,10 @@ MARGIN: Final = 56
 TEXT_ROWS: Final = 8
 _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 _STYLE: Final = """\
-:root { color-scheme: light dark; --text: #1d2126; --dim: #5d6570; --line: #0b57b8; --area: #dfe9f7; --rule: #d8d4ca; }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #e6e9ee; --dim: #98a2b0; --line: #86b7ff; --area: #1e2c40; --rule: #323a46; }
-}
-text { fill: var(--dim); font: 12px system-ui, sans-serif; }
 .passed { fill: none; stroke: var(--line); stroke-width: 2; }
 .total { fill: var(--area); stroke: none; }
 .axis { stroke: var(--rule); }
 circle { fill: var(--line); }
-"""
-_PAGE_STYLE: Final = """\
-body { margin: 32px auto; max-width: 920px; padding: 0 20px; color: var(--text); font: 15px/1.6 system-ui, sans-serif; }
-h1 { font-size: 20px; } svg { width: 100%; height: auto; }
-table { border-collapse: collapse; } td, th { padding: 3px 14px 3px 0; text-align: left; }
-td { font-variant-numeric: tabular-nums; } p, th { color: var(--dim); font-weight: 400; }
 """
 
 
@@ -132,42 +122,25 @@ def to_page(trace: AgentTrace) -> str:
     """Return an HTML page with the graph and its points as a table."""
     points, run = find_progress(trace), trace.run
     end = run.session_end.reason if run.session_end else "not ended"
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element(
-            "meta",
-            http_equiv="Content-Security-Policy",
-            content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
-        ),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", f"Progress of {run.trajectory_id}"),
-        element("style", Safe(_STYLE + _PAGE_STYLE)),
-    )
     columns = ("part", "turn", "passed", "of", "commands solved", "newest command")
-    cells = [
+    rows = [
         (
-            point.part,
-            point.turn,
-            point.passed,
-            point.total,
+            str(point.part),
+            str(point.turn),
+            str(point.passed),
+            str(point.total),
             f"{point.solved} of {point.commands}",
             point.command,
         )
         for point in points
     ]
-    body = element(
-        "body",
-        element("h1", f"Progress of {run.trajectory_id}"),
+    return plain_page(
+        f"Progress of {run.trajectory_id}",
+        _STYLE,
         element("p", f"{len(trace.parts)} parts, {end}, {run.started_at}"),
         _svg(trace, is_document=False),
-        element(
-            "table",
-            element("tr", *(element("th", column) for column in columns)),
-            *(element("tr", *(element("td", str(cell)) for cell in row)) for row in cells),
-        ),
+        html_table(columns, rows),
     )
-    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
 
 def _svg(trace: AgentTrace, *, is_document: bool) -> Safe:
@@ -201,7 +174,7 @@ def _svg(trace: AgentTrace, *, is_document: bool) -> Safe:
     ]
     return element(
         "svg",
-        element("style", Safe(_STYLE)) if is_document else None,
+        element("style", Safe(COLOURS + _STYLE)) if is_document else None,
         element("path", class_="total", d=f"{total_line} V{y(0)} Z"),
         element("path", class_="axis", d=f"M{x(0)} {y(0)} H{x(last_part)}"),
         element("path", class_="passed", d=line([(point.part, point.passed) for point in points])),

@@ -123,6 +123,11 @@ class MetricsView:
     edit_to_test_parts: int | None = None
     seconds_to_first_test: float | None = None
 
+    @property
+    def tool_calls(self) -> int:
+        """The number of finished calls of all tools."""
+        return sum(self.tools.values())
+
 
 class Metrics:
     """Computes the figures of a session from all events of its log.

@@ -166,7 +166,7 @@ def session_pairs(context: AppContext) -> list[tuple[str, str]]:
         *pairs,
         ("turns", f"{metrics.turns}, iterations {metrics.iterations}, parts {metrics.parts}"),
         ("tokens", f"{tokens_in}, {format_tokens(metrics.output_tokens)} out"),
-        ("tools", format_count(sum(metrics.tools.values()), "call")),
+        ("tools", format_count(metrics.tool_calls, "call")),
         ("failed", f"{trace.failed} (calls of tools and models), {trace.denied} denied"),
         ("queue", f"{len(state.queue)} waiting"),
         *measure_rows(metrics),

@@ -1,0 +1,197 @@
+"""Comparisons of arms, of runs, and of a run with a stored baseline: paired by case and repetition. Pure.
+
+Invariant: a comparison that is not significant never claims that there is no difference.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from tui_agent.errors import ConfigError
+from tui_agent.evals.run_results import ArmResults, RunResults
+from tui_agent.evals.statistics import (
+    MIN_DISCORDANT_PAIRS,
+    SIGNIFICANCE_LEVEL,
+    adjust_p_values,
+    mcnemar_p_value,
+)
+from tui_agent.protocol.unicode_text import format_count
+
+Verdicts: TypeAlias = Mapping[tuple[str, int], bool]
+"""True if passed, by case and repetition."""
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Comparison(_Stored):
+    """The paired comparison of two arms. `p_adjusted` takes all comparisons of the report into account."""
+
+    first: str
+    second: str
+    pairs: int
+    only_first: int
+    only_second: int
+    p_value: float
+    p_adjusted: float
+    sentence: str
+
+
+class BaselineCell(_Stored):
+    """The verdict of one cell."""
+
+    case: str
+    arm: str
+    repetition: int
+    passed: bool
+
+
+class Baseline(_Stored):
+    """The verdicts of a run, without the cells that the provider spoiled."""
+
+    suite: str
+    cells: tuple[BaselineCell, ...]
+
+
+class ChangedCase(_Stored):
+    """A case whose verdict differs from the baseline's. `before` and `now` are passed cells, such as `3/3`."""
+
+    case: str
+    arm: str
+    before: str
+    now: str
+
+
+class BaselineResult(_Stored):
+    """A run compared with a baseline.
+
+    `regressions` are the cases of which all cells passed in the baseline and not all pass now, `fixed` those for which
+    it is the other way round. `not_compared` names the cases of the baseline that no counted cell of the run has.
+    """
+
+    regressions: tuple[ChangedCase, ...]
+    fixed: tuple[ChangedCase, ...]
+    not_compared: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+
+
+def compare_arms(runs: Sequence[RunResults]) -> tuple[Comparison, ...]:
+    """Compare the arms of each run with its first one, and the arms of the same name, or the only ones, of each two runs."""
+    pairs = [(run.arms[0], arm) for run in runs for arm in run.arms[1:]]
+    for first, second in combinations(runs, 2):
+        pairs += _matching_arms(first, second)
+    return _compare([(first.label, first.verdicts(), second.label, second.verdicts()) for first, second in pairs])
+
+
+def _matching_arms(first: RunResults, second: RunResults) -> Iterator[tuple[ArmResults, ArmResults]]:
+    if len(first.arms) == len(second.arms) == 1:
+        yield first.arms[0], second.arms[0]
+        return
+    by_name = {arm.name: arm for arm in second.arms}
+    yield from ((arm, by_name[arm.name]) for arm in first.arms if arm.name in by_name)
+
+
+def _compare(sides: Sequence[tuple[str, Verdicts, str, Verdicts]]) -> tuple[Comparison, ...]:
+    counts = []
+    for _, first, _, second in sides:
+        both = [(first[key], second[key]) for key in first if key in second]
+        counts.append((len(both), both.count((True, False)), both.count((False, True))))
+    p_values = [mcnemar_p_value(only_first, only_second) for _, only_first, only_second in counts]
+    return tuple(
+        Comparison(
+            first=first,
+            second=second,
+            pairs=pairs,
+            only_first=only_first,
+            only_second=only_second,
+            p_value=p_value,
+            p_adjusted=p_adjusted,
+            sentence=_sentence((first, second), (pairs, only_first, only_second), p_adjusted, len(sides)),
+        )
+        for (first, _, second, _), (pairs, only_first, only_second), p_value, p_adjusted in zip(
+            sides, counts, p_values, adjust_p_values(p_values), strict=True
+        )
+    )
+
+
+def _sentence(names: tuple[str, str], counts: tuple[int, int, int], p_value: float, comparisons: int) -> str:
+    (first, second), (pairs, only_first, only_second) = names, counts
+    discordant = only_first + only_second
+    title = f"{first} and {second}"
+    if not pairs:
+        return f"{title}: nothing to compare, they have no case in common."
+    if discordant < MIN_DISCORDANT_PAIRS:
+        return (
+            f"{title}: no difference shown. Only {discordant} of {format_count(pairs, 'pair')} differ in their result; "
+            f"below {MIN_DISCORDANT_PAIRS} none can be shown."
+        )
+    adjusted = f", adjusted for {comparisons} comparisons" if comparisons > 1 else ""
+    figures = f"p {format_p(p_value)}{adjusted}"
+    if p_value >= SIGNIFICANCE_LEVEL:
+        return f"{title}: no difference shown ({figures}). There may be one that {pairs} pairs do not show."
+    better, worse = (first, second) if only_first > only_second else (second, first)
+    return (
+        f"{better} passes more often than {worse} ({figures}): {max(only_first, only_second)} of {pairs} pairs passed "
+        f"only with {better}, {min(only_first, only_second)} only with {worse}."
+    )
+
+
+def format_p(p_value: float) -> str:
+    """Format a p-value: `= 0.031`, `< 0.001`."""
+    return "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"
+
+
+def make_baseline(run: RunResults) -> Baseline:
+    """Return the verdicts of a run as a baseline for later ones."""
+    return Baseline(
+        suite=run.suite,
+        cells=tuple(
+            BaselineCell(case=case, arm=arm.name, repetition=repetition, passed=passed)
+            for arm in run.arms
+            for (case, repetition), passed in arm.verdicts().items()
+        ),
+    )
+
+
+def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult:
+    """Compare a run with a baseline, each arm with the one of the same name, or the only one with the only one.
+
+    Raises `ConfigError` if they have no case in common.
+    """
+    before: dict[str, dict[tuple[str, int], bool]] = {}
+    for cell in baseline.cells:
+        before.setdefault(cell.arm, {})[cell.case, cell.repetition] = cell.passed
+    if len(before) == len(run.arms) == 1:
+        before = {run.arms[0].name: next(iter(before.values()))}
+    now = {arm.name: arm.verdicts() for arm in run.arms}
+    regressions, fixed, not_compared = [], [], []
+    for arm, verdicts in before.items():
+        for case in dict.fromkeys(case for case, _ in verdicts):
+            old, new = _of_case(verdicts, case), _of_case(now.get(arm, {}), case)
+            if not new:
+                not_compared.append(f"{case} ({arm})")
+            elif all(old) != all(new):
+                change = ChangedCase(
+                    case=case, arm=arm, before=f"{sum(old)}/{len(old)}", now=f"{sum(new)}/{len(new)}"
+                )
+                (regressions if all(old) else fixed).append(change)
+    sides = [(f"{arm} (baseline)", before[arm], arm, now[arm]) for arm in before if arm in now]
+    comparisons = _compare(sides)
+    if not any(comparison.pairs for comparison in comparisons):
+        raise ConfigError(
+            f"The baseline and {run.path} have no case and arm in common.",
+            hint=f"The baseline has the arms {', '.join(before) or '(none)'}; the run has {', '.join(now)}.",
+        )
+    return BaselineResult(
+        regressions=tuple(regressions),
+        fixed=tuple(fixed),
+        not_compared=tuple(not_compared),
+        comparisons=comparisons,
+    )
+
+
+def _of_case(verdicts: Verdicts, case: str) -> list[bool]:
+    return [passed for (name, _), passed in verdicts.items() if name == case]

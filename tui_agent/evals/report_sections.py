@@ -1,0 +1,205 @@
+"""A report as sections with text and one table each, which the terminal, Markdown and HTML show alike. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tui_agent.evals.comparison import Comparison, format_p
+from tui_agent.evals.report import CellSummary, FigureValue, Group, Rate, Report
+from tui_agent.protocol.unicode_text import clip_line, format_count, list_first
+from tui_agent.units import format_cost, format_percent
+
+DETAIL_CHARS: Final = 160
+MAX_NAMES: Final = 10
+
+
+class Code(str):
+    """A table cell with a command or an id."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A titled part of a report. A section may have sentences, a table, or both."""
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def report_sections(report: Report) -> list[Section]:
+    """Return all sections of a report that have something to say."""
+    sections = [
+        *summary_sections(report),
+        _verdicts(report),
+        _figures(report),
+        _causes(report),
+        _failed_cells(report),
+    ]
+    return [section for section in sections if section.sentences or section.rows]
+
+
+def summary_sections(report: Report) -> list[Section]:
+    """Return the sections that a run prints when it ends: pass rates and comparisons."""
+    sections = [*_baseline(report), _pass_rates(report), _differences(report.comparisons), _problems(report)]
+    return [section for section in sections if section.sentences or section.rows]
+
+
+def _pass_rates(report: Report) -> Section:
+    sentences = []
+    spoiled = sum(group.provider_failures for group in report.groups if not group.category)
+    if spoiled:
+        sentences.append(
+            f"The provider failed in {format_count(spoiled, 'cell')}; no rate, figure or comparison counts them."
+        )
+    if report.has_repetitions:
+        sentences.append(
+            "Repetitions of a case count as independent cells, so the intervals are too narrow and the p-values too low."
+        )
+    rows = [
+        (
+            group.category or "all",
+            group.arm,
+            f"{group.passed.successes}/{group.passed.total}",
+            format_percent(group.passed.successes / group.passed.total) if group.passed.total else "-",
+            format_interval(group.passed),
+            str(group.provider_failures or "-"),
+            str(group.missing or "-"),
+        )
+        for group in report.groups
+    ]
+    head = ("category", "arm", "passed", "rate", "95 % interval", "provider failed", "no result")
+    return Section("Pass rates", tuple(sentences), head, tuple(rows))
+
+
+def format_interval(rate: Rate) -> str:
+    """Format the confidence interval of a rate: `53–89 %`."""
+    if rate.low is None or rate.high is None:
+        return "-"
+    return f"{round(rate.low * 100)}–{format_percent(rate.high)}"
+
+
+def _verdicts(report: Report) -> Section:
+    rows = [
+        (
+            group.category or "all",
+            group.arm,
+            *(_rate(rate) for rate in (group.agent, group.patch, group.tests, group.verifier)),
+        )
+        for group in report.groups
+    ]
+    sentence = (
+        "agent: it ended its turn itself; patch: it changed a file. In parentheses: the 95 % interval."
+    )
+    head = ("category", "arm", "agent", "patch", "tests", "verifier")
+    return Section("Agent, patch, tests and verifier", (sentence,), head, tuple(rows))
+
+
+def _rate(rate: Rate) -> str:
+    return f"{rate.successes}/{rate.total} ({format_interval(rate)})" if rate.total else "-"
+
+
+def _differences(comparisons: Sequence[Comparison], title: str = "Differences") -> Section:
+    rows = [
+        (
+            comparison.first,
+            comparison.second,
+            str(comparison.pairs),
+            str(comparison.only_first),
+            str(comparison.only_second),
+            format_p(comparison.p_value).removeprefix("= "),
+            format_p(comparison.p_adjusted).removeprefix("= "),
+        )
+        for comparison in comparisons
+    ]
+    head = ("A", "B", "pairs", "only A passed", "only B passed", "p", "p adjusted")
+    return Section(title, tuple(comparison.sentence for comparison in comparisons), head, tuple(rows))
+
+
+def _baseline(report: Report) -> Iterator[Section]:
+    result = report.baseline
+    if result is None:
+        return
+    changes = [("regression", change) for change in result.regressions]
+    changes += [("fixed", change) for change in result.fixed]
+    sentences = [
+        f"Passed in the baseline and not now: {format_count(len(result.regressions), 'case')}. "
+        f"The other way round: {format_count(len(result.fixed), 'case')}."
+    ]
+    if result.not_compared:
+        names = list_first(result.not_compared, MAX_NAMES)
+        sentences.append(f"Not compared, because no cell of theirs counts now: {names}.")
+    rows = [(change.case, change.arm, change.before, change.now, kind) for kind, change in changes]
+    yield Section("Baseline", tuple(sentences), ("case", "arm", "baseline", "now", ""), tuple(rows))
+    yield _differences(result.comparisons, "Difference from the baseline")
+
+
+def _figures(report: Report) -> Section:
+    rows = [
+        (figure.label, *(_figure(figure.name, figure.arms[arm]) for arm in report.arms))
+        for figure in report.figures
+        if any(value.cells for value in figure.arms.values())
+    ]
+    sentence = "Median of the cells and, after the slash, their sum."
+    return Section("Figures", (sentence,), ("", *report.arms), tuple(rows))
+
+
+def _figure(name: str, value: FigureValue) -> str:
+    if value.median is None:
+        return "-"
+    middle = _number(name, value.median)
+    return middle if value.total is None else f"{middle} / {_number(name, value.total)}"
+
+
+def _number(name: str, value: float) -> str:
+    if name == "cost_usd":
+        return format_cost(value)
+    if name == "compression_ratio":
+        return format_percent(value)
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def _causes(report: Report) -> Section:
+    counts = Counter((failure.cause, failure.end, failure.arm) for failure in report.failures)
+    rows = [
+        (cause, end, *(str(counts[cause, end, arm] or "-") for arm in report.arms))
+        for cause, end in sorted({(failure.cause, failure.end) for failure in report.failures})
+    ]
+    return Section("Causes of failure", (), ("cause", "session ended as", *report.arms), tuple(rows))
+
+
+def _failed_cells(report: Report) -> Section:
+    head = ("case", "arm", "repetition", "cause", "detail", "session", "open it with")
+    return Section("Failed cells", (), head, tuple(_failed_cell(failure) for failure in report.failures))
+
+
+def _failed_cell(failure: CellSummary) -> tuple[str, ...]:
+    return (
+        failure.case,
+        failure.arm,
+        str(failure.repetition),
+        failure.cause,
+        clip_line(failure.detail, DETAIL_CHARS),
+        Code(failure.session or "-"),
+        Code(failure.open_with[0] if failure.open_with else "-"),
+    )
+
+
+def _problems(report: Report) -> Section:
+    sentences = []
+    for run in report.runs:
+        if run.missing:
+            names = list_first(run.missing, MAX_NAMES)
+            sentences.append(
+                f"{run.path}: no result for {len(run.missing)} of {format_count(run.cells, 'cell')}: {names}."
+            )
+    rows = [(Code(result.file), result.reason) for run in report.runs for result in run.damaged]
+    return Section("Missing results", tuple(sentences), ("cannot be read", "reason") if rows else (), tuple(rows))
+
+
+def describe_group(group: Group) -> str:
+    """Return the name of a group in a plot: its arm, or its category and arm."""
+    return f"{group.category}: {group.arm}" if group.category else group.arm

@@ -1,0 +1,129 @@
+"""The stored results of a whole run, by arm.
+
+Invariant: a result that cannot be read is named with its file and the reason; it is never counted.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from tui_agent.errors import ConfigError
+from tui_agent.evals.plan import CellResult, RunFolder
+from tui_agent.folds.trace.metrics import MetricsView
+
+_METRICS = TypeAdapter(MetricsView)
+
+
+class DamagedResult(BaseModel):
+    """A `result.json` that cannot be read."""
+
+    model_config = ConfigDict(frozen=True)
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArmResults:
+    """The results of one arm of a run. `label` is the arm's name in a report, which may cover several runs."""
+
+    name: str
+    label: str
+    results: tuple[CellResult, ...]
+    missing: int = 0
+    """Number of the arm's cells without a result."""
+
+    def verdicts(self) -> dict[tuple[str, int], bool]:
+        """Return True or False by case and repetition, without the cells that the provider spoiled."""
+        return {
+            (result.case, result.repetition): result.passed
+            for result in self.results
+            if not result.instability
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RunResults:
+    """The results of a run. `missing` names the cells without a result, the damaged ones included."""
+
+    path: Path
+    suite: str
+    planned: int
+    arms: tuple[ArmResults, ...]
+    missing: tuple[str, ...] = ()
+    damaged: tuple[DamagedResult, ...] = ()
+
+
+def read_metrics(result: CellResult) -> MetricsView:
+    """Return the figures of a cell's session. Raises `ValidationError`."""
+    return _METRICS.validate_python(result.metrics)
+
+
+def load_run(run: RunFolder) -> RunResults:
+    """Return all results of a run. Raises `ConfigError` if the folder has no plan, or no result that can be read."""
+    plan = run.load_plan()
+    results: dict[str, list[CellResult]] = {arm.name: [] for arm in plan.arms}
+    missing: dict[str, list[str]] = {arm.name: [] for arm in plan.arms}
+    damaged = []
+    cells = list(plan.cells())
+    for cell in cells:
+        try:
+            result = run.read_result(cell)
+            if result is not None:
+                read_metrics(result)
+                results[cell.arm].append(result)
+                continue
+        except (OSError, ValidationError) as error:
+            damaged.append(DamagedResult(file=str(run.result_file(cell)), reason=describe_fault(error)))
+        missing[cell.arm].append(cell.name)
+    if not any(results.values()):
+        detail = f": {damaged[0].file}: {damaged[0].reason}" if damaged else ""
+        raise ConfigError(
+            f"{run.path} has no results{detail or '.'}", hint=f"tui-agent eval run --resume {run.path}"
+        )
+    return RunResults(
+        path=run.path,
+        suite=plan.suite_name,
+        planned=len(cells),
+        arms=tuple(
+            ArmResults(name, name, tuple(found), len(missing[name])) for name, found in results.items()
+        ),
+        missing=tuple(name for names in missing.values() for name in names),
+        damaged=tuple(damaged),
+    )
+
+
+def load_runs(folders: Iterable[Path]) -> tuple[RunResults, ...]:
+    """Return the results of several runs. Arms of the same name get the names of their runs as prefixes.
+
+    Raises `ConfigError`.
+    """
+    runs = [load_run(RunFolder(folder)) for folder in folders]
+    paths = [run.path for run in runs]
+    if len(set(paths)) < len(paths):
+        raise ConfigError("A run is named twice.", hint="Name each run once.")
+    return tuple(_label_arms(run, runs) for run in runs)
+
+
+def _label_arms(run: RunResults, runs: Sequence[RunResults]) -> RunResults:
+    names = [arm.name for other in runs for arm in other.arms]
+    is_unique = [other.path.name for other in runs].count(run.path.name) == 1
+    prefix = run.path.name if is_unique else str(run.path)
+    return replace(
+        run,
+        arms=tuple(
+            replace(arm, label=f"{prefix}/{arm.name}") if names.count(arm.name) > 1 else arm
+            for arm in run.arms
+        ),
+    )
+
+
+def describe_fault(error: OSError | ValidationError) -> str:
+    """Return why a file cannot be read: the system's message, or the first wrong field with its reason."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    first = error.errors(include_url=False, include_input=False)[0]
+    field = ".".join(str(name) for name in first["loc"])
+    return f"{field}: {first['msg']}" if field else first["msg"]

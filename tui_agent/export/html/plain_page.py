@@ -1,0 +1,50 @@
+"""A plain HTML page for figures and tables, with its own style.
+
+Invariant: a page needs no network and runs no script.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from tui_agent.export.html.markup import Child, Safe, element
+
+COLOURS: Final = """\
+:root { color-scheme: light dark; --text: #1d2126; --dim: #5d6570; --line: #0b57b8; --area: #dfe9f7; --rule: #d8d4ca; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e6e9ee; --dim: #98a2b0; --line: #86b7ff; --area: #1e2c40; --rule: #323a46; }
+}
+text { fill: var(--dim); font: 12px system-ui, sans-serif; }
+"""
+_PAGE_STYLE: Final = """\
+body { margin: 32px auto; max-width: 920px; padding: 0 20px; color: var(--text); font: 15px/1.6 system-ui, sans-serif; }
+h1 { font-size: 20px; } svg { width: 100%; height: auto; }
+table { border-collapse: collapse; } td, th { padding: 3px 14px 3px 0; text-align: left; }
+td { font-variant-numeric: tabular-nums; } p, th { color: var(--dim); font-weight: 400; }
+"""
+
+
+def plain_page(title: str, style: str, *body: Child) -> str:
+    """Return a page with a title as its heading. `style` is CSS for what is in `body`."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element(
+            "meta",
+            http_equiv="Content-Security-Policy",
+            content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+        ),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", title),
+        element("style", Safe(COLOURS + style + _PAGE_STYLE)),
+    )
+    page = element("html", head, element("body", element("h1", title), *body), lang="en")
+    return f"<!doctype html>\n{page}\n"
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[Child]]) -> Safe:
+    """Return an HTML table."""
+    return element(
+        "table",
+        element("tr", *(element("th", name) for name in head)),
+        *(element("tr", *(element("td", cell) for cell in row)) for row in rows),
+    )
