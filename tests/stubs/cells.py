@@ -40,7 +40,5 @@ def stored_run(folder: Path, **arms: str) -> RunFolder:
     for cell in made.cells():
         letter = arms[cell.arm][cases.index(cell.case)]
         failure = "model" if letter == "f" else ""
-        run.save_result(
-            cell, result(cell, passed=letter == "p", instability=letter == "!", failure=failure)
-        )
+        run.save_result(cell, result(cell, passed=letter == "p", instability=letter == "!", failure=failure))
     return run

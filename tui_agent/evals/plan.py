@@ -146,7 +146,10 @@ class RunFolder:
     def open_commands(self, session: str) -> tuple[str, str]:
         """Return the shell commands that resume a cell's session, and that replay it."""
         data = shlex.quote(str(self.data))
-        return f"tui-agent --data-dir {data} --resume {session}", f"tui-agent replay --data-dir {data} {session}"
+        return (
+            f"tui-agent --data-dir {data} --resume {session}",
+            f"tui-agent replay --data-dir {data} {session}",
+        )
 
     def result_file(self, cell: Cell) -> Path:
         """Return the file with a cell's result."""

@@ -10,11 +10,18 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from tui_agent.evals.comparison import Baseline, BaselineResult, Comparison, compare_arms, compare_with_baseline
+from tui_agent.evals.arm_comparison import (
+    Baseline,
+    BaselineResult,
+    Comparison,
+    compare_arms,
+    compare_with_baseline,
+)
 from tui_agent.evals.plan import CellResult
 from tui_agent.evals.run_results import ArmResults, DamagedResult, RunResults, read_metrics
 from tui_agent.evals.statistics import wilson_interval
 from tui_agent.folds.trace.metrics import MetricsView
+from tui_agent.protocol.unicode_text import escape_unprintable
 
 FIGURES: Final = {
     "tool_calls": "tool calls",
@@ -139,7 +146,11 @@ def build_report(runs: Sequence[RunResults], baseline: Baseline | None = None) -
     return Report(
         runs=tuple(
             RunSource(
-                path=str(run.path), suite=run.suite, cells=run.planned, missing=run.missing, damaged=run.damaged
+                path=escape_unprintable(str(run.path)),
+                suite=run.suite,
+                cells=run.planned,
+                missing=run.missing,
+                damaged=run.damaged,
             )
             for run in runs
         ),

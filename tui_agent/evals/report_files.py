@@ -20,10 +20,10 @@ VALUE_WIDTH: Final = 170
 ROW_HEIGHT: Final = 26
 LABEL_CHARS: Final = 36
 _STYLE: Final = """\
-h2 { font-size: 16px; margin-top: 32px; } .wide { overflow-x: auto; } td { vertical-align: top; }
+h2 { font-size: 16px; margin-top: 32px; } .wide { overflow-x: auto; white-space: nowrap; }
 .bar { fill: var(--line); opacity: .75; } .faint { fill: var(--line); opacity: .4; } .whole { fill: var(--area); }
 .interval { stroke: var(--text); stroke-width: 1.5; fill: none; } text.name { fill: var(--text); }
-code { font: 12px ui-monospace, monospace; white-space: nowrap; }
+code { font: 12px ui-monospace, monospace; }
 """
 
 
@@ -103,7 +103,9 @@ def _token_plot(report: Report) -> Safe:
     highest = max((taken + given for _, taken, given in totals.values()), default=0) or 1
     for arm, (cached, taken, given) in totals.items():
         ends = [0, cached / highest, taken / highest, (taken + given) / highest]
-        marks = [_bar(*span, style) for span, style in zip(pairwise(ends), ("whole", "faint", "bar"), strict=True)]
+        marks = [
+            _bar(*span, style) for span, style in zip(pairwise(ends), ("whole", "faint", "bar"), strict=True)
+        ]
         rows.append((arm, f"{taken:,.0f} in, {given:,.0f} out", marks))
     return _plot(rows, "tokens by arm: from the cache, other input, output")
 

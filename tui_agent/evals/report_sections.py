@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tui_agent.evals.comparison import Comparison, format_p
+from tui_agent.evals.arm_comparison import Comparison, format_p
 from tui_agent.evals.report import CellSummary, FigureValue, Group, Rate, Report
 from tui_agent.protocol.unicode_text import clip_line, format_count, list_first
 from tui_agent.units import format_cost, format_percent
@@ -91,9 +91,7 @@ def _verdicts(report: Report) -> Section:
         )
         for group in report.groups
     ]
-    sentence = (
-        "agent: it ended its turn itself; patch: it changed a file. In parentheses: the 95 % interval."
-    )
+    sentence = "agent: it ended its turn itself; patch: it changed a file. In parentheses: the 95 % interval."
     head = ("category", "arm", "agent", "patch", "tests", "verifier")
     return Section("Agent, patch, tests and verifier", (sentence,), head, tuple(rows))
 
@@ -197,7 +195,9 @@ def _problems(report: Report) -> Section:
                 f"{run.path}: no result for {len(run.missing)} of {format_count(run.cells, 'cell')}: {names}."
             )
     rows = [(Code(result.file), result.reason) for run in report.runs for result in run.damaged]
-    return Section("Missing results", tuple(sentences), ("cannot be read", "reason") if rows else (), tuple(rows))
+    return Section(
+        "Missing results", tuple(sentences), ("cannot be read", "reason") if rows else (), tuple(rows)
+    )
 
 
 def describe_group(group: Group) -> str:

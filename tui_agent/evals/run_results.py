@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from tui_agent.errors import ConfigError
 from tui_agent.evals.plan import CellResult, RunFolder
 from tui_agent.folds.trace.metrics import MetricsView
+from tui_agent.protocol.unicode_text import escape_unprintable
 
 _METRICS = TypeAdapter(MetricsView)
 
@@ -76,7 +77,11 @@ def load_run(run: RunFolder) -> RunResults:
                 results[cell.arm].append(result)
                 continue
         except (OSError, ValidationError) as error:
-            damaged.append(DamagedResult(file=str(run.result_file(cell)), reason=describe_fault(error)))
+            damaged.append(
+                DamagedResult(
+                    file=escape_unprintable(str(run.result_file(cell))), reason=describe_fault(error)
+                )
+            )
         missing[cell.arm].append(cell.name)
     if not any(results.values()):
         detail = f": {damaged[0].file}: {damaged[0].reason}" if damaged else ""

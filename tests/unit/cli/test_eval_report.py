@@ -44,7 +44,12 @@ def test_a_case_that_passed_in_the_baseline_and_fails_now_exits_with_1(report: C
 
 
 def test_the_format_follows_the_ending_of_the_file(report: Call, tmp_path: Path) -> None:
-    starts = {"r.txt": "Pass rates\n", "r.md": "# Evaluation of s\n", "r.html": "<!doctype html>", "r.json": '{"runs":'}
+    starts = {
+        "r.txt": "Pass rates\n",
+        "r.md": "# Evaluation of s\n",
+        "r.html": "<!doctype html>",
+        "r.json": '{"runs":',
+    }
     for name, start in starts.items():
         assert report("good", "-o", name) == (0, f"{name}\n", "")
         assert (tmp_path / name).read_text().startswith(start)

@@ -1,6 +1,5 @@
 """The pool of cells: attempts after a lost process or a provider's failure, and what is done stays done."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest

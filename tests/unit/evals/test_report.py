@@ -7,7 +7,7 @@ import pytest
 
 from tests.stubs.cells import plan, result, stored_run
 from tui_agent.errors import ConfigError
-from tui_agent.evals.comparison import Baseline, compare_with_baseline, make_baseline
+from tui_agent.evals.arm_comparison import Baseline, compare_with_baseline, make_baseline
 from tui_agent.evals.plan import Cell, RunFolder
 from tui_agent.evals.report import Rate, build_report
 from tui_agent.evals.report_files import to_html, to_markdown
@@ -127,9 +127,12 @@ def sentences(tmp_path: Path, **arms: str) -> list[str]:
 
 
 def test_a_planted_effect_is_found_and_a_null_effect_is_not_claimed(tmp_path: Path) -> None:
-    assert sentences(tmp_path, full="pppppppppp", worse="ffffffffpp", same="fffffpppp!", few="pfpppppppp") == [
-        "full passes more often than worse (p = 0.023, adjusted for 3 comparisons): 8 of 10 pairs passed only with "
+    arms = {"worse": "ffffffffpf", "mixed": "fffffppppp", "same": "fffffpppp!", "few": "pfpppppppf"}
+    assert sentences(tmp_path, full="pppppppppf", **arms) == [
+        "full passes more often than worse (p = 0.016, adjusted for 2 comparisons): 8 of 10 pairs passed only with "
         "full, 0 only with worse.",
+        "full and mixed: no difference shown (p = 0.219, adjusted for 2 comparisons). There may be one that 10 pairs do "
+        "not show.",
         "full and same: no difference shown. Only 5 of 9 pairs differ in their result; below 6 none can be shown.",
         "full and few: no difference shown. Only 1 of 10 pairs differ in their result; below 6 none can be shown.",
     ]
@@ -139,7 +142,25 @@ def test_six_pairs_of_which_one_points_the_other_way_show_no_difference(tmp_path
     assert sentences(tmp_path, a="pppppf", b="fffffp") == [
         "a and b: no difference shown (p = 0.219). There may be one that 6 pairs do not show."
     ]
-    assert sentences(tmp_path / "other", a="!!", b="pp") == ["a and b: nothing to compare, they have no case in common."]
+    assert sentences(tmp_path / "other", a="!!", b="pp") == [
+        "a and b: nothing to compare, they have no case in common."
+    ]
+
+
+def test_repetitions_of_a_case_are_pairs_of_their_own_and_their_weakness_is_named(tmp_path: Path) -> None:
+    run, made = RunFolder(tmp_path), plan("a", "b", repetitions=3)
+    run.save_plan(made)
+    for cell in made.cells():
+        run.save_result(cell, result(cell, passed=cell.arm == "a" or cell.repetition == 2))
+    report = build_report([load_run(run)])
+    assert [(c.pairs, c.only_first, c.only_second) for c in report.comparisons] == [(3, 2, 0)]
+    assert "the intervals are too narrow and the p-values too low" in to_markdown(report)
+    assert make_baseline(load_run(run)).cells[4].model_dump() == {
+        "case": "one",
+        "arm": "b",
+        "repetition": 2,
+        "passed": True,
+    }
 
 
 def test_two_runs_are_compared_arm_by_arm_under_the_names_of_their_folders(tmp_path: Path) -> None:
@@ -197,5 +218,7 @@ def test_figures_of_the_wrong_type_make_a_result_unreadable(tmp_path: Path) -> N
     run = stored_run(tmp_path / "run", a="p")
     cell = Cell(case="case-0", arm="a")
     run.save_result(cell, result(cell, metrics={"tools": 3}))
-    with pytest.raises(ConfigError, match=r"case-0/a-1/result\.json: tools: Input should be a valid dictionary"):
+    with pytest.raises(
+        ConfigError, match=r"case-0/a-1/result\.json: tools: Input should be a valid dictionary"
+    ):
         load_run(run)

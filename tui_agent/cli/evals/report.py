@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Verbs
-from tui_agent.cli.output import say, table, warn
+from tui_agent.cli.output import say, say_json, table, warn
 from tui_agent.errors import ConfigError, UsageError
-from tui_agent.evals.comparison import Baseline, make_baseline
+from tui_agent.evals.arm_comparison import Baseline, make_baseline
 from tui_agent.evals.plan import RunFolder
 from tui_agent.evals.report import Report, build_report
 from tui_agent.evals.report_files import to_html, to_markdown
@@ -92,17 +92,16 @@ def _format(arguments: argparse.Namespace) -> str:
 
 
 def _render(report: Report, output_format: str) -> str:
-    match output_format:
-        case "json":
-            return report.model_dump_json() + "\n"
-        case "html":
-            return to_html(report)
-        case "markdown":
-            return to_markdown(report)
-        case _:
-            with redirect_stdout(StringIO()) as text:
-                print_sections(report_sections(report))
-            return text.getvalue()
+    if output_format == "html":
+        return to_html(report)
+    if output_format == "markdown":
+        return to_markdown(report)
+    with redirect_stdout(StringIO()) as text:
+        if output_format == "json":
+            say_json(report.model_dump(mode="json"))
+        else:
+            print_sections(report_sections(report))
+    return text.getvalue()
 
 
 def _load_baseline(path: Path) -> Baseline:

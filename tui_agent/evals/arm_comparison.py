@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, computed_field
 
 from tui_agent.errors import ConfigError
 from tui_agent.evals.run_results import ArmResults, RunResults
@@ -28,7 +28,10 @@ class _Stored(BaseModel):
 
 
 class Comparison(_Stored):
-    """The paired comparison of two arms. `p_adjusted` takes all comparisons of the report into account."""
+    """The paired comparison of two arms.
+
+    `p_adjusted` takes into account the `adjusted_for` comparisons that have enough discordant pairs to show anything.
+    """
 
     first: str
     second: str
@@ -37,7 +40,31 @@ class Comparison(_Stored):
     only_second: int
     p_value: float
     p_adjusted: float
-    sentence: str
+    adjusted_for: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def sentence(self) -> str:
+        """The result in words."""
+        title = f"{self.first} and {self.second}"
+        discordant = self.only_first + self.only_second
+        if not self.pairs:
+            return f"{title}: nothing to compare, they have no case in common."
+        if discordant < MIN_DISCORDANT_PAIRS:
+            return (
+                f"{title}: no difference shown. Only {discordant} of {format_count(self.pairs, 'pair')} differ in their "
+                f"result; below {MIN_DISCORDANT_PAIRS} none can be shown."
+            )
+        adjusted = f", adjusted for {self.adjusted_for} comparisons" if self.adjusted_for > 1 else ""
+        figures = f"p {format_p(self.p_adjusted)}{adjusted}"
+        if self.p_adjusted >= SIGNIFICANCE_LEVEL:
+            return f"{title}: no difference shown ({figures}). There may be one that {self.pairs} pairs do not show."
+        counts = [(self.only_first, self.first), (self.only_second, self.second)]
+        (fewer, worse), (more, better) = sorted(counts)
+        return (
+            f"{better} passes more often than {worse} ({figures}): {more} of {self.pairs} pairs passed only with "
+            f"{better}, {fewer} only with {worse}."
+        )
 
 
 class BaselineCell(_Stored):
@@ -83,7 +110,9 @@ def compare_arms(runs: Sequence[RunResults]) -> tuple[Comparison, ...]:
     pairs = [(run.arms[0], arm) for run in runs for arm in run.arms[1:]]
     for first, second in combinations(runs, 2):
         pairs += _matching_arms(first, second)
-    return _compare([(first.label, first.verdicts(), second.label, second.verdicts()) for first, second in pairs])
+    return _compare(
+        [(first.label, first.verdicts(), second.label, second.verdicts()) for first, second in pairs]
+    )
 
 
 def _matching_arms(first: RunResults, second: RunResults) -> Iterator[tuple[ArmResults, ArmResults]]:
@@ -100,42 +129,23 @@ def _compare(sides: Sequence[tuple[str, Verdicts, str, Verdicts]]) -> tuple[Comp
         both = [(first[key], second[key]) for key in first if key in second]
         counts.append((len(both), both.count((True, False)), both.count((False, True))))
     p_values = [mcnemar_p_value(only_first, only_second) for _, only_first, only_second in counts]
+    # A comparison with too few discordant pairs can never be significant, so it makes no false claim more likely.
+    testable = [
+        index for index, (_, *discordant) in enumerate(counts) if sum(discordant) >= MIN_DISCORDANT_PAIRS
+    ]
+    adjusted = dict(zip(testable, adjust_p_values([p_values[index] for index in testable]), strict=True))
     return tuple(
         Comparison(
-            first=first,
-            second=second,
+            first=sides[index][0],
+            second=sides[index][2],
             pairs=pairs,
             only_first=only_first,
             only_second=only_second,
-            p_value=p_value,
-            p_adjusted=p_adjusted,
-            sentence=_sentence((first, second), (pairs, only_first, only_second), p_adjusted, len(sides)),
+            p_value=p_values[index],
+            p_adjusted=adjusted.get(index, p_values[index]),
+            adjusted_for=len(testable),
         )
-        for (first, _, second, _), (pairs, only_first, only_second), p_value, p_adjusted in zip(
-            sides, counts, p_values, adjust_p_values(p_values), strict=True
-        )
-    )
-
-
-def _sentence(names: tuple[str, str], counts: tuple[int, int, int], p_value: float, comparisons: int) -> str:
-    (first, second), (pairs, only_first, only_second) = names, counts
-    discordant = only_first + only_second
-    title = f"{first} and {second}"
-    if not pairs:
-        return f"{title}: nothing to compare, they have no case in common."
-    if discordant < MIN_DISCORDANT_PAIRS:
-        return (
-            f"{title}: no difference shown. Only {discordant} of {format_count(pairs, 'pair')} differ in their result; "
-            f"below {MIN_DISCORDANT_PAIRS} none can be shown."
-        )
-    adjusted = f", adjusted for {comparisons} comparisons" if comparisons > 1 else ""
-    figures = f"p {format_p(p_value)}{adjusted}"
-    if p_value >= SIGNIFICANCE_LEVEL:
-        return f"{title}: no difference shown ({figures}). There may be one that {pairs} pairs do not show."
-    better, worse = (first, second) if only_first > only_second else (second, first)
-    return (
-        f"{better} passes more often than {worse} ({figures}): {max(only_first, only_second)} of {pairs} pairs passed "
-        f"only with {better}, {min(only_first, only_second)} only with {worse}."
+        for index, (pairs, only_first, only_second) in enumerate(counts)
     )
 
 
