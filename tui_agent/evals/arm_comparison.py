@@ -177,7 +177,9 @@ def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult
     if len(before) == len(run.arms) == 1:
         before = {run.arms[0].name: next(iter(before.values()))}
     now = {arm.name: arm.verdicts() for arm in run.arms}
-    regressions, fixed, not_compared = [], [], []
+    regressions: list[ChangedCase] = []
+    fixed: list[ChangedCase] = []
+    not_compared = []
     for arm, verdicts in before.items():
         for case in dict.fromkeys(case for case, _ in verdicts):
             old, new = _of_case(verdicts, case), _of_case(now.get(arm, {}), case)

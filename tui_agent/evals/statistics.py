@@ -36,7 +36,7 @@ def mcnemar_p_value(only_first: int, only_second: int) -> float:
     """
     pairs = only_first + only_second
     tail = sum(comb(pairs, count) for count in range(min(only_first, only_second) + 1))
-    return min(1.0, 2 * tail / 2**pairs)
+    return min(1.0, 2 * tail / (1 << pairs))
 
 
 def adjust_p_values(p_values: Sequence[float]) -> list[float]:
