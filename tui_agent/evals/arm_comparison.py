@@ -52,8 +52,8 @@ class Comparison(_Stored):
             return f"{title}: nothing to compare, they have no case in common."
         if discordant < MIN_DISCORDANT_PAIRS:
             return (
-                f"{title}: no difference shown. Only {discordant} of {format_count(self.pairs, 'pair')} differ in their "
-                f"result; below {MIN_DISCORDANT_PAIRS} none can be shown."
+                f"{title}: no difference shown. {discordant} of {format_count(self.pairs, 'pair')} differ in their "
+                f"result; it takes at least {MIN_DISCORDANT_PAIRS} to show a difference."
             )
         adjusted = f", adjusted for {self.adjusted_for} comparisons" if self.adjusted_for > 1 else ""
         figures = f"p {format_p(self.p_adjusted)}{adjusted}"

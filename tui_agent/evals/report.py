@@ -28,7 +28,7 @@ FIGURES: Final = {
     "repeated_reads": "repeated reads",
     "invalid_calls": "invalid calls",
     "denials": "denials",
-    "failed_tools": "failed calls",
+    "failed_tools": "failed or invalid calls",
     "model_retry_count": "retries",
     "iterations": "iterations",
     "input_tokens": "input tokens",

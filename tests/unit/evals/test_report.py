@@ -133,8 +133,8 @@ def test_a_planted_effect_is_found_and_a_null_effect_is_not_claimed(tmp_path: Pa
         "full, 0 only with worse.",
         "full and mixed: no difference shown (p = 0.219, adjusted for 2 comparisons). There may be one that 10 pairs do "
         "not show.",
-        "full and same: no difference shown. Only 5 of 9 pairs differ in their result; below 6 none can be shown.",
-        "full and few: no difference shown. Only 1 of 10 pairs differ in their result; below 6 none can be shown.",
+        "full and same: no difference shown. 5 of 9 pairs differ in their result; it takes at least 6 to show a difference.",
+        "full and few: no difference shown. 1 of 10 pairs differ in their result; it takes at least 6 to show a difference.",
     ]
 
 
