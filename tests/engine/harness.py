@@ -264,6 +264,7 @@ async def running(
     clock: SystemClock | None = None,
     tokens: Tokens | None = None,
     try_confined: bool = False,
+    turn_seconds: float | None = None,
     load_changed: Callable[[], ChangedExtensions | None] | None = None,
     commands: Mapping[str, SlashCommand] | None = None,
 ) -> AsyncIterator[Bench]:
@@ -280,6 +281,7 @@ async def running(
     parts = EngineParts(
         recorder=recorder,
         try_confined=try_confined,
+        turn_seconds=turn_seconds,
         blobs=log.blobs,
         env=env(workspace),
         extensions=CurrentExtensions(

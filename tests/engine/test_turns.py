@@ -356,6 +356,26 @@ async def test_limits_of_iterations_and_time_end_the_turn_with_their_reasons(tmp
     assert isinstance(end.payload, TurnFinished) and end.payload.reason == "time_limit"
 
 
+async def test_a_limit_of_the_turn_counts_only_without_one_of_the_session(tmp_path: Path) -> None:
+    async with running(tmp_path, [[anyio.sleep_forever]], turn_seconds=0.05) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    said = "Stopped after 0.05 s, the limit of a turn without the app. --timeout-seconds raises it."
+    assert isinstance(end.payload, TurnFinished)
+    assert (end.payload.reason, end.payload.detail) == ("time_limit", said)
+    async with running(
+        tmp_path,
+        [call(("echo", "{}"))] * 2,
+        [EchoTool()],
+        session="ses_longer",
+        budgets=Budgets(timeout_seconds=100, max_iterations=1),
+        turn_seconds=0.0,
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "iteration_limit"
+
+
 async def test_a_transient_fault_is_retried_and_recorded(tmp_path: Path) -> None:
     fault = ModelFault("rate_limit", "Too many requests.", retry_after=0.0, status=429)
     async with running(tmp_path, [[TextChunk("lost"), fault], say("Hello.")]) as bench:

@@ -141,7 +141,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         "--timeout-seconds",
         metavar="N",
         type=amount,
-        help="stop when turns have run for N seconds (default without the app: 7200)",
+        help="stop when turns have run for N seconds (default without the app: 7200 for each turn)",
     )
     group.add_argument(
         "--max-cost",

@@ -56,6 +56,8 @@ class EngineParts:
     clock: Clock
     ids: Ids
     interactive: bool = True
+    turn_seconds: float | None = None
+    """Seconds after which a turn ends if the session has no limit of time; None: never."""
     missing_services: Collection[Service] = ()
     """The services of tools that this run does not have."""
     remember_rule: Callable[[str, str], None] | None = None

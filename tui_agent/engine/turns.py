@@ -240,19 +240,20 @@ class Turns:
     async def _run_limited(
         self, turn: int, addressed: UserMessageReceived | None, *, continues: bool
     ) -> Outcome:
-        settings = self._parts.recorder.state.settings
-        limit = settings.budgets.timeout_seconds if settings is not None else None
-        remaining = None if limit is None else max(0.0, limit - self._parts.recorder.state.used.seconds)
+        state = self._parts.recorder.state
+        limit = state.settings.budgets.timeout_seconds if state.settings is not None else None
+        seconds = self._parts.turn_seconds if limit is None else max(0.0, limit - state.used.seconds)
         scope = self.scope
         outcome: Outcome | None = None
-        with scope, anyio.move_on_after(remaining) as clock_scope:
+        with scope, anyio.move_on_after(seconds) as clock_scope:
             outcome = await self._run_supervised(turn, addressed, continues=continues)
         if outcome is not None:
             return outcome
         if clock_scope.cancelled_caught and not scope.cancel_called:
+            owner = "a turn without the app" if limit is None else "this session"
             return Outcome(
                 "time_limit",
-                f"Stopped after {limit:g} s, the limit of this session. --timeout-seconds raises it.",
+                f"Stopped after {limit or seconds:g} s, the limit of {owner}. --timeout-seconds raises it.",
             )
         return Outcome("interrupted")
 

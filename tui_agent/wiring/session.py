@@ -71,6 +71,8 @@ from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 PRODUCT = f"tui-agent/{__version__}"
+HEADLESS_TURN_SECONDS = 7200.0
+"""Seconds after which a turn ends in a run without the app, unless the session has a limit of time."""
 SERVER_WAIT_S = 10.0
 """Seconds that a run without a user waits for its MCP servers, because its first request may be its only one."""
 REDUCED_BY = 0.7
@@ -242,6 +244,7 @@ def _assemble(
         clock=base.clock,
         ids=base.ids,
         interactive=base.options.is_attended,
+        turn_seconds=HEADLESS_TURN_SECONDS if base.options.client == "headless" else None,
         missing_services=_missing_services(base),
         try_confined=base.config.sandbox.try_confined,
         remember_rule=partial(append_rule, base.config.paths.config_dir / "policy.toml"),

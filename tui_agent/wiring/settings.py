@@ -4,13 +4,11 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.settings import record_setting
 from tui_agent.errors import ConfigError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
-from tui_agent.protocol.settings import Budgets, Effort, ModelInfo, SessionSettings
+from tui_agent.protocol.settings import Effort, ModelInfo, SessionSettings
 from tui_agent.wiring.startup_context import StartupContext
 
 CLIENTS_WITH_MODEL_CHOICE = ("app", "web", "editor")
 """Clients (kinds of user interface) in which the user can choose another model while the session is open."""
-HEADLESS_SECONDS = 7200.0
-"""Time for which the turns of a session may run without the app, unless a limit is set."""
 
 
 def build_settings(base: StartupContext, models: ModelFactory) -> SessionSettings:
@@ -28,14 +26,8 @@ def build_settings(base: StartupContext, models: ModelFactory) -> SessionSetting
         agent=config.agent,
         context_mode=config.context_mode,
         repo_map=config.repo_map,
-        budgets=_limit_time(base, config.budgets, 0.0),
+        budgets=config.budgets,
     )
-
-
-def _limit_time(base: StartupContext, budgets: Budgets, used: float) -> Budgets:
-    if base.options.client != "headless" or budgets.timeout_seconds is not None:
-        return budgets
-    return budgets.model_copy(update={"timeout_seconds": used + HEADLESS_SECONDS})
 
 
 def _resolve(
@@ -85,8 +77,7 @@ def apply_options(base: StartupContext, recorder: Recorder, settings: SessionSet
     if known.model.provider == NO_MODEL:
         changed.add("model")
     configured = base.config.budgets.model_dump(exclude_none=True)
-    budgets = _limit_time(base, known.budgets.model_copy(update=configured), recorder.state.used.seconds)
-    settings = settings.model_copy(update={"budgets": budgets})
+    settings = settings.model_copy(update={"budgets": known.budgets.model_copy(update=configured)})
     changed.add("budgets")
     for key in sorted(changed):
         if getattr(settings, key) != getattr(known, key):
