@@ -110,7 +110,7 @@ def answer_with_another_model(terminal: Terminal, program: Program) -> None:
     terminal.send("\r")
     terminal.until_text("type to filter")
     terminal.send(f"scripted:{program.home}/other.yaml\r")
-    terminal.until(lambda screen: "To         scripted:" in screen, "the chosen model")
+    terminal.until(lambda screen: "To        scripted:" in screen, "the chosen model")
     terminal.send("\r")
     terminal.until_text("Done in another way.")
     assert content(program.workspace) == "two\n", "the original is as it was"

@@ -191,6 +191,12 @@ def _apart(run: Callable[[], tuple[int, dict[str, Any]]], limit_s: float) -> _En
     return _Ended(code, found, text, time.monotonic() - began)
 
 
+def _address_space() -> int:
+    """The bytes that this process has mapped: libraries of earlier tests, such as duckdb, can map very much."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    return pages * resource.getpagesize()
+
+
 def _be_tried(run: Callable[[], tuple[int, dict[str, Any]]], said: int, printed: int) -> None:
     """The child's part; it never returns."""
     status = 3
@@ -199,7 +205,8 @@ def _be_tried(run: Callable[[], tuple[int, dict[str, Any]]], said: int, printed:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(printed, 1)
         os.dup2(printed, 2)
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))  # a fault can make a loop that only grows
+        limit = _address_space() + _MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))  # a fault can make a loop that only grows
         for name in [one for one in sys.modules if one.split(".")[0] in _OURS]:
             del sys.modules[
                 name

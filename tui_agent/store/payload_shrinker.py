@@ -85,7 +85,10 @@ class Shrinker:
     def _shrink_model(self, model: ModelT, walk: "_Walk") -> ModelT:
         changed: dict[str, PayloadValue] = {}
         for name, value in model.__dict__.items():
-            if name in _VERBATIM or value is None or isinstance(value, int | float):
+            if value is None or isinstance(value, int | float):
+                continue
+            # The program's own names are ASCII; any other text there is foreign and may not be valid Unicode.
+            if name in _VERBATIM and not (isinstance(value, str) and not value.isascii()):
                 continue
             field_walk = replace(walk, redact=False) if name in _UNREDACTED else walk
             new = self._shrink_field(model, name, value, field_walk)

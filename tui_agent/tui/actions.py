@@ -181,7 +181,7 @@ _COMMANDS: Final[tuple[Action, ...]] = (
     _a("memory", "show the working memory and earlier notes", "Commands", slash="/memory", args="[NOTE]", aliases=("/notes",)),
     _a("init", "write a first AGENTS.md from the repository", "Commands", slash="/init", synonyms="instructions guide", ground=True),
     _a("jobs", "show or stop background jobs", "Commands", slash="/jobs", synonyms="processes servers"),
-    _a("export", "save the session as a file: html, markdown, …", "Commands", slash="/export", args="[html|markdown|jsonl|bundle|archive]", synonyms="share save write"),
+    _a("export", "save the session as a file: html, markdown, …", "Commands", slash="/export", args="[html|markdown|jsonl|atif|otel|bundle|archive|trajectory]", synonyms="share save write"),
     _a("theme", "switch to another theme", "Commands", slash="/theme", args="[NAME]", synonyms="dark light day night colours colors looks"),
     _a("settings", "show and change settings", "Commands", slash="/settings", args="[NAME]", aliases=("/config",), synonyms="preferences options configuration vim mouse symbols motion keys"),
     _a("doctor", "check everything; `report` saves a bug report", "Commands", slash="/doctor", args="[report]", aliases=("/bug report",), synonyms="problem debug diagnose terminal"),

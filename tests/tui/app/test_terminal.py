@@ -329,7 +329,7 @@ def test_a_signal_before_the_session_is_open_leaves_a_clean_terminal(tmp_path: P
 @pytest.mark.e2e
 def test_quit_leaves_the_way_back_on_the_normal_screen(tmp_path: Path) -> None:
     with program(tmp_path, *talking(tmp_path)) as tty:
-        tty.until(b"turn 1")
+        tty.until(b"no files changed")
         os.write(tty.master, b"/quit\r")
         assert tty.end() == 0
         assert_clean(tty.said)

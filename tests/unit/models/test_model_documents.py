@@ -17,6 +17,7 @@ from tui_agent.protocol.events.model import FaultKind
 
 DOCS = Path(__file__).parents[3] / "docs"
 MODELS = (DOCS / "models.md").read_text(encoding="utf-8")
+CONFIGURATION = (DOCS / "configuration.md").read_text(encoding="utf-8")
 SCRIPTS = (DOCS / "scripted-models.md").read_text(encoding="utf-8")
 
 
@@ -37,9 +38,13 @@ def test_every_example_script_can_be_read(text: str) -> None:
     assert parse_script(text).answers
 
 
-def test_every_profile_field_client_variable_and_fault_is_described() -> None:
-    names = {*ModelProfile.model_fields, *CLIENTS, *VARIABLES, *FALLBACKS, *get_args(FaultKind)}
-    assert not sorted(name for name in names if f"{name}" not in MODELS)
+def test_every_profile_field_client_and_fault_is_described() -> None:
+    names = {*ModelProfile.model_fields, *CLIENTS, *get_args(FaultKind)}
+    assert not sorted(name for name in names if name not in MODELS)
+
+
+def test_every_variable_that_sets_an_option_is_described() -> None:
+    assert not sorted(name for name in {*VARIABLES, *FALLBACKS} if f"`{name}`" not in CONFIGURATION)
 
 
 def test_every_field_of_a_script_is_described() -> None:

@@ -116,9 +116,9 @@ def check_terminal(app: SessionApp) -> tuple[str, str]:
     return "ok", finding
 
 
-FORMATS: Final = ("html", "markdown", "jsonl", "bundle", "archive")
+FORMATS: Final = ("html", "markdown", "jsonl", "atif", "otel", "bundle", "archive", "trajectory")
 """Formats in which /export writes a session; the first format is the default."""
-FILE_FORMATS: Final = ("bundle", "archive")
+FILE_FORMATS: Final = ("bundle", "archive", "trajectory")
 """Formats that contain the workspace's files."""
 
 
