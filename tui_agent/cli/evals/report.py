@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Verbs
-from tui_agent.cli.output import say, say_json, table, warn
+from tui_agent.cli.output import say, say_json, say_text, table, warn
 from tui_agent.errors import ConfigError, UsageError
 from tui_agent.evals.arm_comparison import Baseline, make_baseline
 from tui_agent.evals.plan import RunFolder
@@ -57,7 +57,7 @@ def show_report(arguments: argparse.Namespace) -> int:
             warn(f"{damaged.file} cannot be read: {damaged.reason}")
     text = _render(report, _format(arguments))
     if arguments.output is None:
-        print(text, end="")
+        say_text(text)
     else:
         write_new(arguments.output.expanduser(), text.encode())
         say(str(arguments.output))
