@@ -171,12 +171,13 @@ def test_it_is_no_sandbox_for_the_policy(tmp_path):
     assert env.sandbox.lines == ("Commands run in a podman container (image python:3.12, network host).",)
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="the arguments are those of root")
 @pytest.mark.parametrize(
     ("command", "own"), [("docker", ("--pids-limit", str(MAX_PROCESSES))), ("podman --remote", ())]
 )
 def test_the_command_line_of_a_container(command, own):
     settings = ContainerSettings(command, "python:3.12", "bridge", ("-v", "/data:/data:ro"))
+    if own and os.getuid():
+        own += ("--user", f"{os.getuid()}:{os.getgid()}", "-e", "HOME=/tmp")
     arguments = list(settings.command_line({"PATH": "/usr/bin"}).supervise("tui-agent-1", "/home/ada/w:x"))
     at = arguments.index("run")
     assert arguments[at : at + 6] == ["run", "--rm", "-i", "--pull=never", "--name", "tui-agent-1"]

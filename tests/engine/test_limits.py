@@ -1,0 +1,81 @@
+"""The limits of a session and of a turn: which one ends a turn, and in which words."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.engine.harness import EchoTool, call, running
+from tui_agent.protocol.commands import SubmitPrompt
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.settings import AgentState, Budgets
+
+
+async def test_a_limit_of_parts_ends_the_turn_before_the_next_model_call(tmp_path: Path) -> None:
+    answers = [call(("echo", "{}"), text="One.")] * 3
+    async with running(tmp_path, answers, [EchoTool()], budgets=Budgets(max_parts=3)) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "part_limit"
+    state = bench.recorder.state
+    assert (state.parts, state.agent_state, state.state_reason) == (3, AgentState.STOPPED, "part_limit")
+
+
+@pytest.mark.parametrize(
+    ("budgets", "said"),
+    [
+        (
+            Budgets(max_iterations=1),
+            "Stopped at 1 iteration, the limit of this session. --max-iterations raises it.",
+        ),
+        (
+            Budgets(max_iterations=2),
+            "Stopped at 2 iterations, the limit of this session. --max-iterations raises it.",
+        ),
+        (
+            Budgets(max_parts=1),
+            "Stopped at 1 message part, the limit of this session. --max-parts raises it.",
+        ),
+    ],
+)
+async def test_a_limit_is_named_in_the_number_that_it_is(tmp_path: Path, budgets: Budgets, said: str) -> None:
+    async with running(tmp_path, [call(("echo", "{}"))] * 3, [EchoTool()], budgets=budgets) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.detail == said
+
+
+async def test_limits_of_iterations_and_time_end_the_turn_with_their_reasons(tmp_path: Path) -> None:
+    answers = [call(("echo", "{}"))] * 5
+    async with running(tmp_path, answers, [EchoTool()], budgets=Budgets(max_iterations=2)) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "iteration_limit"
+    assert len(bench.model.requests) == 2
+
+    async with running(
+        tmp_path, [[anyio.sleep_forever]], session="ses_time", budgets=Budgets(timeout_seconds=0.05)
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "time_limit"
+
+
+async def test_a_limit_of_the_turn_counts_only_without_one_of_the_session(tmp_path: Path) -> None:
+    async with running(tmp_path, [[anyio.sleep_forever]], turn_seconds=0.05) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    said = "Stopped after 0.05 s, the limit of a turn without the app. --timeout-seconds raises it."
+    assert isinstance(end.payload, TurnFinished)
+    assert (end.payload.reason, end.payload.detail) == ("time_limit", said)
+    async with running(
+        tmp_path,
+        [call(("echo", "{}"))] * 2,
+        [EchoTool()],
+        session="ses_longer",
+        budgets=Budgets(timeout_seconds=100, max_iterations=1),
+        turn_seconds=0.0,
+    ) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until("turn.finished")
+    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "iteration_limit"
