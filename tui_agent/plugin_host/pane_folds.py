@@ -123,6 +123,8 @@ class FoldCursor:
         self.seq = -1
         with plugin_errors_named(self._folder):
             self.fold = self._make()
+        if not self._log.exists():
+            return  # A new session is stored with its first message.
         self._watch.before_reading()
         branches = Branches()
         for mark in read_marks(self._log):

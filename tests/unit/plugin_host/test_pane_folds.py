@@ -76,6 +76,20 @@ def test_a_fold_is_right_at_every_event_whichever_way_led_there(
     assert cursor.seq == last
 
 
+def test_a_session_that_is_not_stored_yet_has_no_events(
+    plugin: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A new session has no log before its first message."""
+    folder = plugin(FOLDS)
+    cursor = FoldCursor(load_panes("count", folder)["seen"].fold, folder, tmp_path / "log", FoldWatch())
+    cursor.move_to(7)
+    assert cursor.fold.view() == []
+    last = golden("every_kind")[-1].seq
+    log_of("every_kind", tmp_path)
+    cursor.move_to(last)
+    assert cursor.fold.view() == branch_at("every_kind", last)
+
+
 def test_going_back_applies_only_the_events_since_a_copy(
     plugin: Callable[[str], Path], tmp_path: Path
 ) -> None:
