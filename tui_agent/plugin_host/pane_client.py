@@ -19,6 +19,8 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from tui_agent.plugin_host.pane_messages import (
     MAX_BYTES,
+    PROCESSOR_LIMIT_S,
+    WAIT_LIMIT_S,
     PaneAnswer,
     PaneFault,
     PaneProgress,
@@ -26,8 +28,6 @@ from tui_agent.plugin_host.pane_messages import (
     read_message,
 )
 
-ANSWER_LIMIT_S: Final = 1.0
-"""Seconds after which a fold or pane that does not return is stopped."""
 SILENCE_LIMIT_S: Final = 30.0
 """Seconds after which a child is killed that neither answers nor ends by itself: it is suspended, or cannot start."""
 MAX_LINE: Final = 2 * MAX_BYTES
@@ -37,8 +37,7 @@ _FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\w+)')
 class PaneClient:
     """The child process of one session's panes. It starts with the first request. One request at a time."""
 
-    def __init__(self, limit_s: float = ANSWER_LIMIT_S) -> None:
-        self._limit_s = limit_s
+    def __init__(self) -> None:
         self._child: Process | None = None
         self._lines: BufferedByteReceiveStream
         self.starts = 0
@@ -90,14 +89,17 @@ class PaneClient:
 
     def _timed_out(self, request: PaneRequest, trace: list[bytes]) -> PaneFault:
         """Return the fault of a plugin that did not return in time, with its innermost line in the traceback."""
+        waited = any(line.startswith(b"Timeout") for line in trace)
+        spent = f"{WAIT_LIMIT_S:g} s of waiting" if waited else f"{PROCESSOR_LIMIT_S:g} s of computing"
+        reason = f"{spent} without an answer"
         root = f"{request.folder}/"
         frames = (match for line in trace if (match := _FRAME.search(line)))
         for path, number, function in (frame.groups() for frame in frames):
             name = os.fsdecode(path)
             if name.startswith(root):
                 where = f"{name.removeprefix(root)}:{number.decode()}, in {function.decode()}"
-                return self._stopped(f"no answer for {self._limit_s:g} s ({where})")
-        return self._stopped(f"no answer for {self._limit_s:g} s")
+                return self._stopped(f"{reason} ({where})")
+        return self._stopped(reason)
 
     @staticmethod
     def _stopped(reason: str) -> PaneFault:
@@ -108,7 +110,7 @@ class PaneClient:
             self.starts += 1
             self._child = await anyio.open_process(
                 # -P: do not import from the work folder
-                [sys.executable, "-P", "-m", "tui_agent.plugin_host.pane_server", str(self._limit_s)],
+                [sys.executable, "-P", "-m", "tui_agent.plugin_host.pane_server"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

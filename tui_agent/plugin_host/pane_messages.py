@@ -15,6 +15,10 @@ from tui_agent.protocol.display import DisplayBlock
 
 MAX_BYTES: Final = 64_000
 """Maximum size of a pane's blocks as JSON."""
+PROCESSOR_LIMIT_S: Final = 1.0
+"""Seconds of processor time after which a fold or pane that does not return is stopped."""
+WAIT_LIMIT_S: Final = 5.0
+"""Seconds for which it may wait besides: for a file, or for a processor that others use."""
 
 
 class PaneRequest(FrozenModel):

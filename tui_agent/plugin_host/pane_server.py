@@ -1,11 +1,12 @@
-"""The child process of the panes: `python -m tui_agent.plugin_host.pane_server LIMIT_S`.
+"""The child process of the panes: `python -m tui_agent.plugin_host.pane_server`.
 
-Invariant: ends by itself once the app is gone, and as soon as a plugin has not returned for `LIMIT_S` seconds (wherever
-it is, even in C code); then the traceback precedes the end of the output. What plugins print goes to standard error.
+Invariant: ends by itself once the app is gone, and as soon as a plugin does not return within the limits (wherever it
+is, even in C code); then the traceback precedes the end of the output. What plugins print goes to standard error.
 """
 
 import faulthandler
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_functions import Fold, FunctionPane
 from tui_agent.plugin_host.pane_folds import FoldCursor, FoldWatch, draw_pane, load_panes
 from tui_agent.plugin_host.pane_messages import (
+    PROCESSOR_LIMIT_S,
+    WAIT_LIMIT_S,
     PaneFault,
     PaneProgress,
     PaneRequest,
@@ -23,23 +26,29 @@ from tui_agent.plugin_host.pane_messages import (
 )
 
 IMPORT_LIMIT_S: Final = 5.0
-"""Seconds for the import of `folds.py`."""
+"""Seconds of processor time for the import of `folds.py`."""
 SLICE_S: Final = 0.1
 """Seconds between two `PaneProgress`."""
 
 
 class Deadline:
-    """The time by which the plugin has to return; the process ends with a traceback on `output` if it does not."""
+    """Limits on the plugin's time; the process ends with a traceback on `output` if it does not return within them.
 
-    def __init__(self, output: BinaryIO, limit_s: float) -> None:
-        self._output, self._limit_s = output, limit_s
+    Computing counts by processor time: on a busy machine a quick plugin may take seconds.
+    """
 
-    def set(self, least_s: float = 0.0) -> None:
-        """Start the time again: at least `least_s` seconds."""
-        faulthandler.dump_traceback_later(max(self._limit_s, least_s), exit=True, file=self._output)
+    def __init__(self, output: BinaryIO) -> None:
+        self._output = output
+        faulthandler.register(signal.SIGPROF, output, chain=True)  # then the signal ends the process
+
+    def set(self, processor_s: float = PROCESSOR_LIMIT_S) -> None:
+        """Start both limits again: on processor time, and on all time."""
+        signal.setitimer(signal.ITIMER_PROF, processor_s)
+        faulthandler.dump_traceback_later(processor_s + WAIT_LIMIT_S, exit=True, file=self._output)
 
     def clear(self) -> None:
         """Stop the time, because no plugin runs."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
         faulthandler.cancel_dump_traceback_later()
 
 
@@ -114,7 +123,7 @@ def main() -> None:
     ):
         os.dup2(2, 1)  # what a plugin prints is no answer
         os.dup2(empty.fileno(), 0)  # and what it reads is no request
-        server = PaneServer(output.write, Deadline(output, float(sys.argv[1])))
+        server = PaneServer(output.write, Deadline(output))
         for line in requests:
             server.serve_line(line)
 

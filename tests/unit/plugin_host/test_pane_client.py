@@ -15,7 +15,7 @@ from tui_agent.plugin_host.pane_messages import PaneAnswer, PaneBlocks, PaneFaul
 from tui_agent.protocol.display import TextBlock
 
 PLUGIN = """
-import os, sys
+import os, sys, time
 from tui_agent.plugin_api import pane
 
 class Calls:
@@ -36,6 +36,10 @@ def calls(view):
 def loops(view):
     os.posix_spawnp("sleep", ["sleep", "1234.5"], os.environ)
     while True: pass
+
+@pane(Calls)
+def sleeps(view):
+    time.sleep(99)
 
 @pane(Calls)
 def dies(view):
@@ -79,11 +83,18 @@ async def test_a_pane_that_loops_is_stopped_and_named_and_the_others_go_on(tmp_p
         text = TextBlock(text="15 calls, '' typed")
         assert await asked.ask("calls") == PaneBlocks(seq=196, blocks=(text,))
         assert await asked.ask("calls") == PaneUnchanged(seq=196)
-        message = "Stopped: no answer for 1 s (folds.py:22, in loops)."
+        message = "Stopped: 1 s of computing without an answer (folds.py:22, in loops)."
         assert await asked.ask("loops") == PaneFault(message=message, stopped=True)
         assert await asked.ask("calls") == PaneBlocks(seq=196, blocks=(text,))
         assert asked.client.starts == 2
         assert b"sleep\x001234.5\x00" not in command_lines()
+
+
+@pytest.mark.slow
+async def test_a_pane_that_waits_has_more_time_than_one_that_computes(tmp_path: Path) -> None:
+    async with opened(tmp_path) as asked:
+        message = "Stopped: 5 s of waiting without an answer (folds.py:26, in sleeps)."
+        assert await asked.ask("sleeps") == PaneFault(message=message, stopped=True)
 
 
 @pytest.mark.slow
