@@ -12,6 +12,9 @@ from tui_agent.evals.case import Case, VerifierSpec
 from tui_agent.evals.cell import run_cell
 from tui_agent.evals.plan import ORACLE, Arm, CellResult, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
+from tui_agent.export.trajectory.parquet import read_trace
+from tui_agent.export.trajectory.trajectory_file import BUNDLE, TRACE, read_session_trace
+from tui_agent.store.redaction.redactor import Redactor
 
 SUITE = load_suite("bench-20", Path())
 CASES = {case.id: case for case in SUITE.cases}
@@ -66,6 +69,39 @@ async def test_the_oracle_solves_the_case(name: str, tmp_path: Path) -> None:
     result = await run(CASES[name], tmp_path)
     assert (result.passed, result.end, result.failure, result.detail) == (True, "solved", "", "")
     assert (tmp_path / "run" / "data" / "sessions" / result.session / "events.jsonl").is_file()
+
+
+async def test_a_cell_writes_its_trajectory_with_the_results_of_its_checks(tmp_path: Path) -> None:
+    verifier = VerifierSpec(command="grep -q 'n + 1' *.py")
+    result = await run(CASES["fix-off-by-one"].model_copy(update={"verifier": verifier}), tmp_path)
+    folder = tmp_path / "run" / "data" / "trajectories" / result.session
+    assert (result.notes, sorted(path.name for path in folder.iterdir())) == ((), ["repo.bundle", TRACE])
+    trace = read_trace(folder / TRACE)
+    assert trace == read_session_trace(
+        tmp_path / "run" / "data" / "sessions" / result.session, Redactor(), bundle_uri=BUNDLE
+    )
+    last, end = trace.parts[-1], trace.run.session_end
+    assert [(call.path.split()[0], call.status_code) for call in last.envoi_calls] == [
+        ("python3", 0),
+        ("verifier:grep", 0),
+    ]
+    assert last.testing_state is not None
+    assert (
+        last.testing_state.solved_paths == last.testing_state.total_paths == 3
+    )  # with the agent's own test run
+    assert end is not None
+    assert (end.reason, end.total_parts, end.final_git_commit) == (
+        "solved",
+        len(trace.parts),
+        last.git_commit,
+    )
+    assert trace.run.task_params["case"] == "fix-off-by-one"
+
+
+async def test_an_unknown_verifier_is_named(tmp_path: Path) -> None:
+    case = CASES["fix-off-by-one"].model_copy(update={"verifier": VerifierSpec(plugin="judge")})
+    with pytest.raises(ConfigError, match="no plugin offers the verifier 'judge'"):
+        await run(case, tmp_path)
 
 
 async def test_a_broken_action_of_an_oracle_makes_the_case_fail(tmp_path: Path) -> None:

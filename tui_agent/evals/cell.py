@@ -9,8 +9,12 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.trust import current_trust_keys
@@ -20,6 +24,7 @@ from tui_agent.evals.case import Case
 from tui_agent.evals.checks import Checked, VerifierFunction, run_harbor_tests, run_tests, run_verifier
 from tui_agent.evals.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.evals.workspace import create_check_copy, create_workspace
+from tui_agent.export.trajectory.writer import TraceWriter
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import RecordResult
@@ -85,6 +90,8 @@ class _Trial:
         self._verifier: VerifierFinished | None = None
         self._verdict = Verdict(False)
         self._outcome: Outcome | None = None
+        self._session, self._model = "", arm.model
+        self._notes = [] if case.harbor is None else list(case.harbor.skipped)
 
     @property
     def _is_oracle(self) -> bool:
@@ -136,22 +143,38 @@ class _Trial:
     async def run(self) -> CellResult:
         """Run the session and the checks; return the result."""
         errors: list[TuiAgentError] = []
-        session_id, model = "", self._arm.model
-        try:
-            async with open_session(self._options(), self._base, errors.append) as session:
-                session_id = session.id
-                model = session.settings.model.model if session.settings is not None else model
-                started = EvalCaseStarted(suite=self._plan.suite_name, case=self._case.id, arm=self._arm.name)
-                session.submit(RecordResult(result=started))
-                await run_turn(session, self._case.prompt, self._show, coda=self._evaluate)
-        except ConfigError:
-            raise
-        except TuiAgentError as error:
-            category = "environment" if isinstance(error, StoreError) else "engine"
-            self._verdict = Verdict(False, category, error.message, end="env_error")
+        config_error: ConfigError | None = None
+        async with anyio.create_task_group() as writers:
+            try:
+                await self._run_session(errors, writers)
+            except ConfigError as error:
+                config_error = error
+            except TuiAgentError as error:
+                category = "environment" if isinstance(error, StoreError) else "engine"
+                self._verdict = Verdict(False, category, error.message, end="env_error")
+        if config_error is not None:
+            raise config_error  # outside of the task group, which would wrap it
         if errors and self._outcome is None:
             self._verdict = Verdict(False, "environment", errors[0].message, end="env_error")
-        return self._result(session_id, model)
+        return self._result()
+
+    async def _run_session(self, errors: list[TuiAgentError], writers: TaskGroup) -> None:
+        async with open_session(self._options(), self._base, errors.append) as session:
+            self._session = session.id
+            self._model = session.settings.model.model if session.settings is not None else self._model
+            if find_spec("duckdb") is not None:
+                writers.start_soon(self._trace_writer().follow, session.follow())
+            started = EvalCaseStarted(suite=self._plan.suite_name, case=self._case.id, arm=self._arm.name)
+            session.submit(RecordResult(result=started))
+            await run_turn(session, self._case.prompt, self._show, coda=self._evaluate)
+
+    def _trace_writer(self) -> TraceWriter:
+        session = self._run.session_folder(self._session)
+        dest = self._run.trajectory_folder(self._session)
+        return TraceWriter(session, dest, self._base.redactor, report=self._note_unwritten_trace)
+
+    def _note_unwritten_trace(self, error: StoreError) -> None:
+        self._notes.append(f"The trajectory may lack parts: {error.message}")
 
     def _show(self, record: Record) -> None:
         if isinstance(record, Envelope):
@@ -178,7 +201,7 @@ class _Trial:
 
     async def _run_checks(self, session: Session) -> tuple[str, str]:
         """Run tests and verifier; return the category and the reason if one gave no result."""
-        case, log = self._case, self._run.data / "sessions" / session.id / "events.jsonl"
+        case, log = self._case, self._run.session_folder(session.id) / "events.jsonl"
         try:
             if case.harbor is not None:
                 async with _CheckCopy(self._base, case, self._folder) as env:
@@ -227,7 +250,7 @@ class _Trial:
             instability=verdict.instability,
         )
 
-    def _result(self, session_id: str, model: str) -> CellResult:
+    def _result(self) -> CellResult:
         verdict, test, verifier, case = self._verdict, self._tests, self._verifier, self._case
         scored = self._score(verdict).model_dump(exclude={"kind", "case"})
         output = "".join(test.failures) if test is not None else ""
@@ -246,17 +269,17 @@ class _Trial:
             repetition=self._cell.repetition,
             category=case.category,
             split=case.split,
-            model=model,
+            model=self._model,
             effort=self._arm.effort,
             end=verdict.end,
-            session=session_id,
-            open_with=self._run.open_commands(session_id) if session_id else (),
+            session=self._session,
+            open_with=self._run.open_commands(self._session) if self._session else (),
             success=int(verdict.passed),
             test_output=output[-MAX_TEST_OUTPUT_CHARS:],
             returncode=None if test is None else test.exit_code,
             verify=verify,
             metrics=metrics,
-            notes=() if case.harbor is None else case.harbor.skipped,
+            notes=tuple(self._notes),
         )
 
 

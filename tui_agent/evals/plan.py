@@ -120,6 +120,14 @@ class RunFolder:
         """Return the folder of a cell."""
         return self.path / "cells" / cell.case / f"{cell.arm}-{cell.repetition}"
 
+    def session_folder(self, session: str) -> Path:
+        """Return the folder of a cell's session."""
+        return self.data / "sessions" / session
+
+    def trajectory_folder(self, session: str) -> Path:
+        """Return the folder with the trajectory of a cell's session."""
+        return self.data / "trajectories" / session
+
     def load_plan(self) -> Plan:
         """Return the stored plan. Raises `ConfigError`."""
         file = self.path / PLAN_FILE
