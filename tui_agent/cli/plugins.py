@@ -10,7 +10,7 @@ from tui_agent.cli.output import say, say_json, say_result, table
 from tui_agent.cli.plugin_templates import KINDS, describe_new_plugin, plugin_files
 from tui_agent.cli.plugin_trial import run_tests, try_panes, try_tool
 from tui_agent.config.layers import read_toml
-from tui_agent.config.user_file import save_disabled_plugins
+from tui_agent.config.user_file import save_plugin_names
 from tui_agent.errors import UsageError
 from tui_agent.plugin_host.check import check_plugin
 from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
@@ -51,13 +51,21 @@ def set_enabled(arguments: argparse.Namespace) -> int:
     """Enable or disable a plugin in the user's configuration file."""
     base = load_context(arguments)
     name: str = arguments.name
-    known = sorted({plugin.name for plugin in discover(plugin_places(base.config, base.options))})
+    plugins = {plugin.name: plugin for plugin in discover(plugin_places(base.config, base.options))}
     path = base.config.paths.user_config
-    disabled = tuple(read_toml(path).get("plugins_disabled", ()))
-    if name not in known and name not in disabled:
-        raise UsageError(f"Unknown plugin {name!r}.", hint=f"Available: {', '.join(known)}.")
-    others = tuple(entry for entry in disabled if entry != name)
-    save_disabled_plugins(path, others if arguments.on else (*others, name))
+    settings = read_toml(path)
+    disabled, enabled = (settings.get(key, []) for key in ("plugins_disabled", "plugins_enabled"))
+    if name not in plugins and name not in (*disabled, *enabled):
+        raise UsageError(f"Unknown plugin {name!r}.", hint=f"Available: {', '.join(sorted(plugins))}.")
+    is_on_by_default = name not in plugins or plugins[name].enabled
+    disabled = [entry for entry in disabled if entry != name]
+    enabled = [entry for entry in enabled if entry != name]
+    if arguments.on and not is_on_by_default:
+        enabled.append(name)
+    elif not arguments.on and is_on_by_default:
+        disabled.append(name)
+    save_plugin_names(path, "plugins_disabled", disabled)
+    save_plugin_names(path, "plugins_enabled", enabled)
     state = "on" if arguments.on else "off"
     say_result(
         {"name": name, "state": state, "path": str(path)},
@@ -74,10 +82,12 @@ def list_plugins(arguments: argparse.Namespace) -> int:
     rows = []
     names: set[str] = set()
     for plugin in host.list_plugins():
+        is_on = host.is_enabled(plugin)
         duplicate = f"Another plugin is already named {plugin.name}." if plugin.name in names else ""
         fault = plugin.fault or duplicate
-        names.add(plugin.name)
-        state = "off" if not host.is_enabled(plugin.name) else "broken" if fault else "on"
+        if is_on:
+            names.add(plugin.name)
+        state = "off" if not is_on else "broken" if fault else "on"
         if arguments.json:
             say_json(as_json(plugin, state, fault))
         rows.append([plugin.name, state, plugin.source, plugin.version, fault or plugin.description])

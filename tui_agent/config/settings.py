@@ -301,10 +301,7 @@ class DelegationSettings(Table):
     """The `[delegation]` table: limits for tasks that an agent gives to other agents."""
 
     max_parallel_subtasks: int = Field(
-        1,
-        ge=1,
-        le=8,
-        description="Maximum number of subtasks of one agent that run at the same time; the others wait.",
+        1, ge=1, le=8, description="Maximum number of subtasks of one agent that run at the same time."
     )
     max_depth: int = Field(
         1,
@@ -417,6 +414,9 @@ class Config(Table):
     )
     plugin_dirs: tuple[UserPath, ...] = Field((), description="Extra folders with plugins.")
     plugins_disabled: tuple[str, ...] = Field((), description="Names of plugins to turn off.")
+    plugins_enabled: tuple[str, ...] = Field(
+        (), description="Names of plugins to turn on that are off by default."
+    )
     plugins: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="Settings of plugins, in a table for each: [plugins.NAME]."
     )

@@ -11,7 +11,7 @@ from contextlib import suppress
 from glob import escape
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
@@ -59,9 +59,11 @@ def save_value(
         _replace_file(target, after)
 
 
-def save_disabled_plugins(path: Path, names: Sequence[str]) -> None:
-    """Set the plugins that are not loaded. On failure raises `ConfigError` and leaves the file unchanged."""
-    save_value(path, ("plugins_disabled",), list(names) or None)
+def save_plugin_names(
+    path: Path, key: Literal["plugins_disabled", "plugins_enabled"], names: Sequence[str]
+) -> None:
+    """Set a list of plugins. On failure raises `ConfigError` and leaves the file unchanged."""
+    save_value(path, (key,), list(names) or None)
 
 
 def save_readable_files(path: Path, files: Sequence[str]) -> None:

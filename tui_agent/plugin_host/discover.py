@@ -26,7 +26,7 @@ MANIFEST = "plugin.toml"
 FOLDS = "folds.py"
 """The module with a plugin's panes and the folds that they show."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_KNOWN = frozenset({"name", "version", "api", "description", "themes", "panes"})
+_KNOWN = frozenset({"name", "version", "api", "description", "enabled", "themes", "panes"})
 
 
 def is_valid_name(name: str) -> bool:
@@ -63,6 +63,8 @@ class FoundPlugin:
     version: str = ""
     api: int | None = None
     description: str = ""
+    enabled: bool = True
+    """False if it is off until the user enables it."""
     themes: tuple[str, ...] = ()
     """Its theme files, or folders of theme files, relative to its folder."""
     panes: tuple[str, ...] = ()
@@ -75,6 +77,11 @@ class FoundPlugin:
         """True if the plugin names themes or panes and has nothing for the engine to import."""
         offers = bool(self.themes or self.panes)
         return offers and self.path is not None and not (self.path / "__init__.py").is_file()
+
+
+def is_plugin_on(found: FoundPlugin, disabled: Collection[str], enabled: Collection[str]) -> bool:
+    """Return True if a plugin is used, given the names that the user disabled and enabled."""
+    return found.name not in disabled and (found.enabled or found.name in enabled)
 
 
 def discover(places: PluginPlaces) -> list[FoundPlugin]:
@@ -124,6 +131,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     for key in ("name", "version", "description"):
         if not isinstance(fields.get(key, ""), str):
             raise PluginError(f"{path}: {key} must be text.")
+    if type(fields.get("enabled", True)) is not bool:
+        raise PluginError(f"{path}: enabled must be true or false.")
     themes = fields.get("themes", [])
     if not isinstance(themes, list) or not all(map(_is_inside, themes)):
         raise PluginError(f"{path}: themes must list files or folders inside the plugin's folder.")
@@ -139,13 +148,15 @@ def _is_inside(name: object) -> bool:
     return isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
 
 
-def theme_files(folders: Iterable[Path], disabled: Collection[str] = ()) -> list[tuple[str, Path]]:
+def theme_files(
+    folders: Iterable[Path], disabled: Collection[str] = (), enabled: Collection[str] = ()
+) -> list[tuple[str, Path]]:
     """Return the theme files that the plugins in these folders name, each with its plugin's name."""
     plugins = [plugin for folder in folders if folder.is_dir() for plugin in plugins_at(folder)]
     return [
         (plugin.name, file)
         for plugin in plugins
-        if plugin.path is not None and plugin.name not in disabled
+        if plugin.path is not None and is_plugin_on(plugin, disabled, enabled)
         for name in plugin.themes
         for file in _toml_files(plugin.path / name)
     ]

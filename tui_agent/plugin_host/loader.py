@@ -18,7 +18,7 @@ from tui_agent.plugin_api import API_VERSION
 from tui_agent.plugin_functions import DECORATED
 from tui_agent.plugin_host.api import OwnedApi
 from tui_agent.plugin_host.crash_marks import CrashMarks
-from tui_agent.plugin_host.discover import FoundPlugin, PluginPlaces, discover
+from tui_agent.plugin_host.discover import FoundPlugin, PluginPlaces, discover, is_plugin_on
 from tui_agent.plugin_host.error_text import describe_plugin_error, locate_plugin_error
 from tui_agent.plugin_host.modules import (
     files_state,
@@ -76,7 +76,7 @@ class _Attempt:
 class PluginHost:
     """Loads the plugins of one process.
 
-    `disabled` plugins are listed but not imported; `limit` is the load time of all plugins together in seconds. The
+    `disabled` plugins are listed but not imported, and so are those that are off unless they are among `enabled`; `limit` is the load time of all plugins together in seconds. The
     bundled plugins have no limit; all others are loaded side by side. `marks` is a folder that remembers which plugin
     ended the program: it is left out until its files change.
     """
@@ -85,13 +85,14 @@ class PluginHost:
         self,
         places: PluginPlaces,
         disabled: Collection[str] = (),
+        enabled: Collection[str] = (),
         *,
         limit: float = LOAD_LIMIT_S,
         marks: Path | None = None,
     ) -> None:
         self._places = places
         self._marks = CrashMarks(marks)
-        self._disabled = frozenset(disabled)
+        self._disabled, self._enabled = frozenset(disabled), frozenset(enabled)
         self._limit = limit
         self._attempts: dict[str, _Attempt] = {}
         """The last attempt for each plugin, by its location."""
@@ -105,9 +106,9 @@ class PluginHost:
         """Return every plugin in the order of loading, including disabled plugins, without importing any."""
         return discover(self._places)
 
-    def is_enabled(self, name: str) -> bool:
+    def is_enabled(self, found: FoundPlugin) -> bool:
         """Return True if `load` would import the plugin."""
-        return name not in self._disabled
+        return is_plugin_on(found, self._disabled, self._enabled)
 
     def load(self) -> LoadedPlugins:
         """Load all enabled plugins. A later call loads again those whose files have changed.
@@ -115,7 +116,7 @@ class PluginHost:
         `events` of a later call tell only what changed: a plugin was loaded again, failed, or is gone. If a changed
         plugin fails, the version that was loaded before stays in use.
         """
-        enabled = [found for found in self.list_plugins() if self.is_enabled(found.name)]
+        enabled = [found for found in self.list_plugins() if self.is_enabled(found)]
         new = self._try_changed(enabled)
         before, self._in_use = self._in_use, {}
         events, self._events = self._events, {}

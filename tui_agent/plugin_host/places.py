@@ -14,7 +14,7 @@ from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.settings import Config
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.copies import copy_plugins
-from tui_agent.plugin_host.discover import PluginPlaces, discover
+from tui_agent.plugin_host.discover import PluginPlaces, discover, is_plugin_on
 
 PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"
 
@@ -46,7 +46,8 @@ def find_panes(options: SessionOptions, environ: Mapping[str, str]) -> dict[str,
     config = load_config(options, environ)
     plugins: dict[str, tuple[PanePlace, tuple[str, ...]]] = {}
     for found in discover(plugin_places(config, options)):
-        if found.path is not None and found.name not in config.plugins_disabled:
+        is_on = is_plugin_on(found, config.plugins_disabled, config.plugins_enabled)
+        if found.path is not None and is_on:
             plugins.setdefault(found.name, (PanePlace(found.name, found.path), found.panes))
     panes: dict[str, PanePlace] = {}
     for place, names in plugins.values():

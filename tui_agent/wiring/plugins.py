@@ -33,14 +33,15 @@ def watched_folders(base: StartupContext) -> tuple[Path, ...]:
 def load_external_plugins(base: StartupContext) -> LoadedPlugins:
     """Load only the plugins that are not bundled with tui-agent."""
     places = replace(plugin_places(base.config, base.options), bundled=None)
-    return PluginHost(places, base.config.plugins_disabled).load()
+    return PluginHost(places, base.config.plugins_disabled, base.config.plugins_enabled).load()
 
 
 def plugin_host(base: StartupContext) -> PluginHost:
     """Return the host of all plugins that are not disabled. Nothing is loaded yet."""
     marks = base.config.paths.cache_dir / "plugins_loading"
     places = replace(plugin_places(base.config, base.options), keys=base.keys)
-    return PluginHost(places, base.config.plugins_disabled, marks=marks)
+    config = base.config
+    return PluginHost(places, config.plugins_disabled, config.plugins_enabled, marks=marks)
 
 
 def build_tool_registry(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.config.layers import parse_config
-from tui_agent.config.user_file import save_disabled_plugins, save_readable_files, save_value
+from tui_agent.config.user_file import save_plugin_names, save_readable_files, save_value
 from tui_agent.errors import ConfigError
 
 HELD = """\
@@ -22,7 +22,7 @@ model = "a/b"   # keep me
 
 def test_a_file_that_is_not_there_is_made_with_this_line_alone(tmp_path: Path) -> None:
     path = tmp_path / "tui-agent" / "config.toml"
-    save_disabled_plugins(path, ("notes", "map"))
+    save_plugin_names(path, "plugins_disabled", ("notes", "map"))
     assert path.read_text() == 'plugins_disabled = ["notes", "map"]\n'
 
 
@@ -30,21 +30,21 @@ def test_everything_else_stays_as_the_user_wrote_it(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(HELD)
     path.chmod(0o640)
-    save_disabled_plugins(path, ('odd "name"',))
+    save_plugin_names(path, "plugins_disabled", ('odd "name"',))
     text = path.read_text()
     assert tomllib.loads(text) == {**tomllib.loads(HELD), "plugins_disabled": ['odd "name"']}
     assert "# mine" in text and "# for now" in text and "# keep me" in text
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    save_disabled_plugins(path, ("x",))
+    save_plugin_names(path, "plugins_disabled", ("x",))
     assert path.read_text().count("plugins_disabled") == 1
-    save_disabled_plugins(path, ())
+    save_plugin_names(path, "plugins_disabled", ())
     assert path.read_text() == HELD
 
 
 def test_a_file_behind_a_link_is_changed_where_it_lies(tmp_path: Path) -> None:
     (tmp_path / "dotfiles").write_text("")
     (tmp_path / "config.toml").symlink_to("dotfiles")
-    save_disabled_plugins(tmp_path / "config.toml", ("m",))
+    save_plugin_names(tmp_path / "config.toml", "plugins_disabled", ("m",))
     assert (tmp_path / "config.toml").is_symlink()
     assert (tmp_path / "dotfiles").read_text() == 'plugins_disabled = ["m"]\n'
 
@@ -56,7 +56,7 @@ def test_what_cannot_be_changed_safely_is_left_alone(tmp_path: Path, text: str) 
     path = tmp_path / "config.toml"
     path.write_text(text)
     with pytest.raises(ConfigError) as refused:
-        save_disabled_plugins(path, ("m",))
+        save_plugin_names(path, "plugins_disabled", ("m",))
     assert refused.value.hint == 'Write it yourself: plugins_disabled = ["m"]'
     assert path.read_text() == text
 

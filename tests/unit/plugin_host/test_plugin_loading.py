@@ -84,8 +84,16 @@ def test_names_are_listed_without_importing(tmp_path: Path) -> None:
     host = PluginHost(PluginPlaces(user=tmp_path, entry_points=False), disabled={"loud"})
     [found] = host.list_plugins()
     assert (found.name, found.version, found.source) == ("loud", "3", "user")
-    assert not host.is_enabled("loud")
+    assert not any(map(host.is_enabled, host.list_plugins()))
     assert host.load().events == []
+
+
+def test_a_plugin_that_is_off_is_used_once_the_user_enables_it(tmp_path: Path) -> None:
+    write(tmp_path, "quiet", NOTHING, "enabled = false\nthemes = ['dusk.toml']\n")
+    assert load(tmp_path).events == [] and theme_files([tmp_path]) == []
+    assert load(tmp_path, enabled={"quiet"}).loaded == ["quiet"]
+    assert load(tmp_path, enabled={"quiet"}, disabled={"quiet"}).events == []
+    assert len(theme_files([tmp_path], enabled=["quiet"])) == 1
 
 
 def test_the_plugins_of_a_trusted_project_are_loaded_after_the_users(tmp_path: Path) -> None:
@@ -162,6 +170,7 @@ def test_a_later_plugin_of_the_same_name_cannot_take_its_place(tmp_path: Path) -
         ("entry = 'x'\n", "unknown fields: entry"),
         ("name = 'No Good'\n", "not valid"),
         ("themes = 'night.toml'\n", "themes must list files or folders inside the plugin's folder"),
+        ("enabled = 'no'\n", "enabled must be true or false"),
         ("themes = [7]\n", "themes must list"),
         ("themes = ['../night.toml']\n", "themes must list"),
         ("themes = ['/etc/night.toml']\n", "themes must list"),

@@ -186,7 +186,9 @@ def find_plugin_themes(options: SessionOptions, environ: Mapping[str, str]) -> S
     if options.no_plugins:
         return ()
     settings = _user_file(environ)
-    given, disabled = settings.get("plugin_dirs"), settings.get("plugins_disabled")
+    given, disabled, enabled = (
+        settings.get(key) for key in ("plugin_dirs", "plugins_disabled", "plugins_enabled")
+    )
     more = [Path(str(path)).expanduser() for path in given] if isinstance(given, list) else []
     folders = [config_folder(environ) / "plugins", *more, *options.plugin_dirs]
     # Loaded only if there is a manifest, because it costs time at the start.
@@ -194,7 +196,7 @@ def find_plugin_themes(options: SessionOptions, environ: Mapping[str, str]) -> S
     if not any(map(os.path.isfile, manifests)):
         return ()
     found: Sequence[tuple[str, Path]] = import_module("tui_agent.plugin_host.discover").theme_files(
-        folders, disabled if isinstance(disabled, list) else ()
+        folders, *(names if isinstance(names, list) else () for names in (disabled, enabled))
     )
     return found
 
