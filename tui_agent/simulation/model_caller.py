@@ -1,0 +1,102 @@
+"""Questions to a model outside a session: the simulated user's and the orchestrator's.
+
+Invariant: transient faults are retried with bounded waits; tokens and cost of every answer are counted, failed ones too.
+"""
+
+import random
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import ModelError
+from tui_agent.models.assembler import Assembler
+from tui_agent.models.faults import TRANSIENT
+from tui_agent.models.retry import next_wait
+from tui_agent.ports.model import ModelClient, ModelRequest
+from tui_agent.protocol.messages import AssistantMessage, Message, UserMessage
+from tui_agent.protocol.parts import TextContent, TextPart
+from tui_agent.protocol.settings import ModelInfo
+from tui_agent.wiring.models import build_model_factory
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+
+MAX_ANSWER_TOKENS = 8_192
+
+
+class ModelCaller:
+    """A model, and what its answers cost so far."""
+
+    def __init__(self, client: ModelClient, info: ModelInfo, base: StartupContext) -> None:
+        self._client = client
+        self._info = info
+        self._base = base
+        self._answers: dict[str, int] = {}
+        self.input_tokens = 0
+        self.output_tokens = 0
+        self.cost_usd = 0.0
+
+    @property
+    def model(self) -> str:
+        """The model's profile or name."""
+        return self._info.profile
+
+    async def ask(self, system: str, messages: tuple[Message, ...], conversation: str = "") -> str:
+        """Return the text of the model's answer. Raises `ModelError` if there is none.
+
+        Answers are counted by `conversation`, because a scripted model plays the next entry of each.
+        """
+        index = self._answers.get(conversation, 0)
+        request = ModelRequest(
+            request_id=self._base.ids.request(),
+            model=self._info,
+            system=system,
+            messages=messages,
+            tools=(),
+            max_tokens=min(self._info.max_output or MAX_ANSWER_TOKENS, MAX_ANSWER_TOKENS),
+            answer_count=index,
+        )
+        attempt = 1
+        while True:
+            answer = await self._stream(request)
+            fault = answer.final_fault()
+            if fault is None:
+                self._answers[conversation] = index + 1
+                return answer.text
+            wait = next_wait(attempt, fault.retry_after, random.random())
+            if fault.kind not in TRANSIENT or wait is None:
+                raise ModelError(fault.message, hint=fault.hint)
+            await self._base.clock.sleep(wait)
+            attempt += 1
+
+    async def _stream(self, request: ModelRequest) -> Assembler:
+        answer = Assembler()
+        async with self._client.stream(request) as chunks:
+            async for chunk in chunks:
+                answer.feed(chunk)
+        self.input_tokens += answer.usage.input_tokens
+        self.output_tokens += answer.usage.output_tokens
+        self.cost_usd += answer.cost_usd or 0.0
+        return answer
+
+    async def aclose(self) -> None:
+        """Close the model's connections."""
+        await self._client.aclose()
+
+
+def build_caller(options: SessionOptions, model: str = "") -> ModelCaller:
+    """Return a caller of `model` or, if it is empty, of the configured model. Raises `ConfigError`."""
+    base = load_startup_context(options)
+    models = build_model_factory(base)
+    config = base.config
+    if model:
+        info = models.resolve(model)
+    else:
+        info = models.resolve(config.model, config.base_url, config.reasoning_effort)
+    return ModelCaller(models.client(info), info, base)
+
+
+def user_text(text: str) -> UserMessage:
+    """Return a text as a message to a model."""
+    return UserMessage(content=(TextContent(text=text),))
+
+
+def assistant_text(text: str) -> AssistantMessage:
+    """Return a text as an earlier answer of a model."""
+    return AssistantMessage(parts=(TextPart(text=text),))

@@ -1,0 +1,32 @@
+"""Prompt templates in Jinja2: a variable that a template names but nobody gives is an error.
+
+Invariant: a template reaches only the values that it is given (Jinja2's sandbox).
+"""
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tui_agent.errors import ConfigError
+from tui_agent.simulation.yaml_files import FORMAT_HINT
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import SandboxedEnvironment
+
+
+def render(template: str, name: str, **values: object) -> str:
+    """Return the template filled in. `name` is its field in the file, for errors. Raises `ConfigError`."""
+    try:
+        return _environment().from_string(template).render(**values).strip()
+    except import_module("jinja2").TemplateError as error:
+        raise ConfigError(f"The template {name}: {error}.", hint=FORMAT_HINT) from error
+
+
+@cache
+def _environment() -> "SandboxedEnvironment":
+    # Imported only here, because only a simulation needs templates.
+    undefined = import_module("jinja2").StrictUndefined
+    environment: SandboxedEnvironment = import_module("jinja2.sandbox").ImmutableSandboxedEnvironment(
+        undefined=undefined, autoescape=False, keep_trailing_newline=True
+    )
+    return environment

@@ -1,0 +1,45 @@
+"""Reading of YAML files into checked models.
+
+Invariant: a broken file is rejected with its path, the field and the reason.
+"""
+
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from tui_agent.config.small_files import read_small
+from tui_agent.errors import ConfigError
+
+FORMAT_HINT = "The format is described in docs/simulation.md."
+T = TypeVar("T")
+
+
+class Entry(BaseModel):
+    """Base of the models of files: immutable; refuses unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+def read_yaml(path: Path, kind: type[T]) -> T:
+    """Return the content of a YAML file as `kind`. Raises `ConfigError`."""
+    text = read_small(path)
+    if text is None:
+        raise ConfigError(f"{path} was not found.", hint=FORMAT_HINT)
+    try:
+        tree = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not valid YAML: {error}.", hint="Correct that line.") from error
+    return validate(tree, kind, str(path))
+
+
+def validate(tree: object, kind: type[T], source: str) -> T:
+    """Return plain data as `kind`. Raises `ConfigError` that names `source`, the field and the reason."""
+    try:
+        return TypeAdapter(kind).validate_python(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"])) or "the file"
+        reason = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{source}, at {field}: {reason}.", hint=FORMAT_HINT) from error
