@@ -15,6 +15,8 @@ from tui_agent.protocol.events.context import (
     RepomapBuilt,
     Truncation,
 )
+from tui_agent.protocol.events.model import ModelRetried
+from tui_agent.protocol.ids import RequestId
 
 
 def cut(what: str, digest: str) -> Truncation:
@@ -71,3 +73,23 @@ def test_what_else_is_cut_is_said_and_what_a_delegate_goes_without_is_not(
     telling(story(compacted(3, cut("the plan", "c")), "subtask-1"))
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 2 and "tasks" in told[1]
+
+
+def test_each_new_try_of_a_request_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    story, telling = Story(), WarningPrinter(lambda record: None)
+    for attempt in (1, 2):
+        telling(
+            story(
+                ModelRetried(
+                    request_id=RequestId("r1"),
+                    attempt=attempt,
+                    fault="transport",
+                    message="http://127.0.0.1:1/v1 does\nnot answer.",
+                    wait_s=2.0,
+                )
+            )
+        )
+    assert capsys.readouterr().err.splitlines() == [
+        "tui-agent: http://127.0.0.1:1/v1 does not answer. Try 2 in 2 s.",
+        "tui-agent: http://127.0.0.1:1/v1 does not answer. Try 3 in 2 s.",
+    ]

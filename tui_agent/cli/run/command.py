@@ -42,12 +42,14 @@ from tui_agent.protocol.events.context import (
     RepomapBuilt,
     Truncation,
 )
+from tui_agent.protocol.events.model import ModelRetried
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.headless_turn import AfterTurn, Outcome, Show, TurnStart, run_turn
 from tui_agent.session.local import LocalSession
+from tui_agent.units import format_elapsed
 from tui_agent.wiring.session import open_session as opened
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
 
@@ -295,6 +297,8 @@ class WarningPrinter:
                 self._warn(f"The plugin {failed.plugin} is off. {detail}")
             case ErrorRaised(where="agents", message=message, hint=hint):
                 self._warn(f"{message} {hint}")
+            case ModelRetried(message=message, attempt=attempt, wait_s=wait_s):
+                warn(f"{' '.join(message.split())} Try {attempt + 1} in {format_elapsed(wait_s)}.")
             case ContextWindowInferred() as event:
                 self._warn(" ".join(inferred_window_notice(event)))
             case ContextTruncated(truncations=cuts) as cut if record.agent == MAIN_AGENT:
