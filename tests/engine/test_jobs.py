@@ -13,11 +13,11 @@ import pytest
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.engine.tools.jobs import MAX_JOBS, MAX_KEPT_BYTES
-from tui_agent.folds.base import fold
+from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.jobs import OUTPUT_TAIL_CHARS, Jobs
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
 from tui_agent.protocol.base import BlobText
-from tui_agent.protocol.commands import Close, Revert, StopJob, SubmitPrompt
+from tui_agent.protocol.commands import Close, Redo, Revert, StopJob, SubmitPrompt
 from tui_agent.protocol.events.job import JobFinished, JobProgress
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.ids import JobId
@@ -198,7 +198,12 @@ async def test_going_back_to_before_a_job_ends_it(tmp_path: Path) -> None:
         await turn(bench, 2)
         bench.submit(Revert(to_seq=before, files=False))
         await bench.until("job.finished")
-        assert [end.end for end in ends(bench)] == ["stopped"]
+        assert [(end.end, end.stopped_by) for end in ends(bench)] == [("stopped", "rewind")]
+        bench.submit(Redo())
+        await bench.until("job.finished", 2)
+        view = fold(Jobs(), current_branch(bench.events))
+        assert [job.outcome for job in view.jobs] == ["stopped by undo"] and view.running == 0
+        assert bench.recorder.state.jobs == ()
 
 
 async def test_a_job_that_prints_without_end_fills_neither_memory_nor_log(tmp_path: Path) -> None:

@@ -408,8 +408,7 @@ class Engine:
                     await self._rewind.revert_hunk(command)
                 else:
                     await self._rewind.run(command)
-                    kept_jobs = [job.job_id for job in self._parts.recorder.state.jobs]
-                    await self._jobs.end_all("stopped", "user", kept_jobs)
+                    await self._jobs.follow_branch()
         except (UsageError, CheckpointError) as error:
             self._guard(partial(self._reject, command, Refusal(error.message, error.hint)))
         except StoreError as error:

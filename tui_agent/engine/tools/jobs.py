@@ -4,7 +4,7 @@ Invariant: `job.started` is stored before the command starts and is always follo
 the session. The buffered and recorded output of a job is limited.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -20,7 +20,7 @@ from tui_agent.engine.tools.truncating_blobs import TruncatingBlobs
 from tui_agent.errors import EnvironmentFault, StoreError, ToolError, TuiAgentError
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.ports.job import JobReport
-from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobStarted
+from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobStarted, JobStopper
 from tui_agent.protocol.ids import AgentId, CallId, JobId
 
 MAX_JOBS = 8
@@ -46,9 +46,11 @@ SANDBOX_HINT = (
 class _Job:
     """A background job that is running, or has ended but can still be read."""
 
-    def __init__(self, job_id: JobId, command: str, now: float) -> None:
-        self.job_id = job_id
-        self.command = command
+    def __init__(self, start: JobStarted, agent: AgentId, now: float) -> None:
+        self.job_id = start.job_id
+        self.command = start.command
+        self.call_id = start.call_id
+        self.agent = agent
         self.started_at = now
         self.duration = 0.0
         self.scope = anyio.CancelScope()
@@ -59,7 +61,7 @@ class _Job:
         self.message = ""
         self.planned_end: JobEnd = "session"
         """The value of the event field `job.finished.end` if the job is cancelled."""
-        self.stopped_by: Literal["", "user", "agent"] = ""
+        self.stopped_by: JobStopper = ""
         self.size = 0
         self._newest = bytearray()
         self._read_to = 0
@@ -110,6 +112,7 @@ class JobManager:
         self._ticker = ticker
         self._on_trouble = on_trouble
         self._jobs: dict[JobId, _Job] = {}
+        self._started = 0
         self._group: TaskGroup | None = None
 
     def begin(self, group: TaskGroup) -> None:
@@ -130,13 +133,15 @@ class JobManager:
             )
         assert self._group is not None
         recorder, now = self._parts.recorder, self._parts.clock.monotonic()
-        job = _Job(JobId(f"job-{recorder.state.job_count + 1}"), command, now)
-        recorder.append(
-            JobStarted(job_id=job.job_id, command=command, cwd=spec.cwd, call_id=call_id), agent=agent
+        # After an undo, the number of jobs on the branch is smaller than the number that were started.
+        self._started = max(self._started, recorder.state.job_count) + 1
+        start = JobStarted(
+            job_id=JobId(f"job-{self._started}"), command=command, cwd=spec.cwd, call_id=call_id
         )
-        self._jobs[job.job_id] = job
+        recorder.append(start, agent=agent)
+        job = self._jobs[start.job_id] = _Job(start, agent, now)
         self._drop_oldest_ended()
-        self._group.start_soon(self._run, job, spec, agent)
+        self._group.start_soon(self._run, job, spec)
         return await self._report_after(job, FIRST_OUTPUT_WAIT_S)
 
     async def read(self, job_id: str, wait: float) -> JobReport:
@@ -159,17 +164,27 @@ class JobManager:
         else:
             await self.stop(job_id, "user")
 
-    async def end_all(
-        self, ended: JobEnd, by: Literal["", "user"] = "", except_ids: Collection[str] = ()
-    ) -> None:
-        """End all running background jobs except those in `except_ids`."""
-        await self._cancel_jobs(
-            [job for job in self._jobs.values() if job.job_id not in except_ids], ended, by
-        )
+    async def end_all(self, ended: JobEnd, by: JobStopper = "") -> None:
+        """End all running background jobs."""
+        await self._cancel_jobs(self._jobs.values(), ended, by)
 
-    async def _cancel_jobs(
-        self, jobs: Iterable[_Job], ended: JobEnd, by: Literal["", "user", "agent"]
-    ) -> None:
+    async def follow_branch(self) -> None:
+        """Make jobs and log agree after an undo, a redo or another move to an earlier event.
+
+        Stop the jobs that were started after that event, and record the end of those that run in the log but not here.
+        """
+        recorder = self._parts.recorder
+        jobs = {(job.job_id, job.call_id): job for job in self._jobs.values()}
+        logged = {(start.job_id, start.call_id) for start in recorder.state.jobs}
+        await self._cancel_jobs([job for key, job in jobs.items() if key not in logged], "stopped", "rewind")
+        for job_id, call_id in logged:
+            job = jobs.get((job_id, call_id))
+            if job is None:
+                recorder.append(JobFinished(job_id=job_id, end="lost"))
+            elif job.state is not None:
+                self._record_end(job)
+
+    async def _cancel_jobs(self, jobs: Iterable[_Job], ended: JobEnd, by: JobStopper) -> None:
         running = [job for job in jobs if job.state is None]
         for job in running:
             job.planned_end, job.stopped_by = ended, by
@@ -199,12 +214,12 @@ class JobManager:
         for job_id in ended[: max(len(ended) - MAX_ENDED_JOBS, 0)]:
             del self._jobs[job_id]
 
-    async def _run(self, job: _Job, spec: ExecSpec, agent: AgentId) -> None:
+    async def _run(self, job: _Job, spec: ExecSpec) -> None:
         clock = self._parts.clock
         result: ExecResult | None = None
         try:
             await self._parts.recorder.commit()
-            with self._ticker.open_merger(clock, partial(self._emit, job, agent), str) as merger, job.scope:
+            with self._ticker.open_merger(clock, partial(self._emit, job), str) as merger, job.scope:
 
                 def handle_output(data: bytes) -> None:
                     text = job.add_output(data, clock.monotonic())
@@ -219,12 +234,12 @@ class JobManager:
         except StoreError as error:
             self._on_trouble(error)
         finally:
-            self._finish(job, agent, result)
+            self._finish(job, result)
 
-    def _emit(self, job: _Job, agent: AgentId, _key: str, text: str) -> None:
-        self._parts.recorder.append(JobProgress(job_id=job.job_id, text=text, size=job.size), agent=agent)
+    def _emit(self, job: _Job, _key: str, text: str) -> None:
+        self._parts.recorder.append(JobProgress(job_id=job.job_id, text=text, size=job.size), agent=job.agent)
 
-    def _finish(self, job: _Job, agent: AgentId, result: ExecResult | None) -> None:
+    def _finish(self, job: _Job, result: ExecResult | None) -> None:
         job.state = job.planned_end
         if result is not None:
             denial = f"The sandbox: {result.blocked} {SANDBOX_HINT}" if result.blocked else result.message
@@ -233,6 +248,12 @@ class JobManager:
             job.message = " ".join(filter(None, (denial, *remarks)))
             job.state = "failed" if result.outcome in ("not_found", "failed") else "exited"
         job.duration = self._parts.clock.monotonic() - job.started_at
+        self._record_end(job)
+        job.changed.set()
+        job.ended.set()
+
+    def _record_end(self, job: _Job) -> None:
+        assert job.state is not None
         output = job.newest_output
         try:
             self._parts.recorder.append(
@@ -247,12 +268,10 @@ class JobManager:
                     stopped_by=job.stopped_by if job.state == "stopped" else "",
                     message=job.message,
                 ),
-                agent=agent,
+                agent=job.agent,
             )
         except StoreError as error:
             self._on_trouble(error)
-        job.changed.set()
-        job.ended.set()
 
 
 class CallJobs:

@@ -56,7 +56,7 @@ class JobView:
     @property
     def outcome(self) -> str:
         """A short description of the job's end: `exit 0`, `stopped by you`; `running` until then."""
-        suffix = {"user": " by you", "agent": " by the agent"}.get(self.stopped_by, "")
+        suffix = {"user": " by you", "agent": " by the agent", "rewind": " by undo"}.get(self.stopped_by, "")
         match self.state:
             case "running":
                 return "running"

@@ -24,7 +24,7 @@ from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.hook import HookRan
-from tui_agent.protocol.events.job import JobFinished, JobStarted
+from tui_agent.protocol.events.job import JobFinished, JobStarted, JobStopper
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import (
@@ -413,6 +413,14 @@ def _on_job_started(draft: Draft, ev: Envelope, payload: JobStarted) -> None:
     draft.jobs[payload.job_id] = payload.command, draft.tools.get(payload.call_id)
 
 
+_STOPPERS: Final[dict[JobStopper, str]] = {
+    "": "the agent",
+    "user": "you",
+    "agent": "the agent",
+    "rewind": "undo, with the turn that started it",
+}
+
+
 @NOTICE_HANDLERS.on(JobFinished)
 def _on_job_finished(draft: Draft, ev: Envelope, payload: JobFinished) -> None:
     command, index = draft.jobs.pop(payload.job_id, ("", None))
@@ -435,7 +443,7 @@ def _describe_end(payload: JobFinished) -> str:
         case "exited":
             return f"ended, exit {payload.exit_code}" if payload.exit_code is not None else "ended"
         case "stopped":
-            return f"stopped by {'you' if payload.stopped_by == 'user' else 'the agent'}"
+            return f"stopped by {_STOPPERS[payload.stopped_by]}"
         case "session":
             return "ended with the session"
         case "failed":

@@ -16,6 +16,9 @@ JobEnd: TypeAlias = Literal["exited", "stopped", "session", "failed", "lost"]
 - `lost`: with the program, which crashed.
 """
 
+JobStopper: TypeAlias = Literal["", "user", "agent", "rewind"]
+"""Who stopped a job; `rewind`: an undo of the turn that started it, or another move to an earlier event."""
+
 
 class JobStarted(Payload):
     """A job is about to start: this event is stored before the command runs. `cwd` is relative to the workspace."""
@@ -54,5 +57,5 @@ class JobFinished(Payload):
     size: int = 0
     dropped_bytes: int = 0
     duration_ms: float = 0.0
-    stopped_by: Literal["", "user", "agent"] = ""
+    stopped_by: JobStopper = ""
     message: str = ""
