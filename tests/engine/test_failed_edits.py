@@ -11,7 +11,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.parts import TextContent
 
-NOT_RUN = "Not run: the edit before it in this answer failed."
+NOT_RUN = "Not run: the edit before it in this answer was not made."
 GOOD = ("edit_file", '{"path": "a.py", "old_text": "x = 1", "new_text": "x = 2"}')
 FAILED = {
     "no match": ("edit_file", '{"path": "a.py", "old_text": "absent", "new_text": "x"}'),
@@ -44,7 +44,7 @@ async def test_commands_and_tests_after_a_failed_edit_are_not_run(
         await bench.until("turn.finished")
         results = bench.results()
         decided = {one.call_id for one in bench.of(PermissionDecided)}  # type: ignore[attr-defined]
-    assert [one.status for one in results][1:] == ["failed", "failed", "ok", "ok"]
+    assert [one.status for one in results][1:] == ["interrupted", "interrupted", "ok", "ok"]
     for result in results[1:3]:
         assert (result.content, result.summary) == ((TextContent(text=NOT_RUN),), "not run")
         assert result.call_id not in decided
@@ -74,5 +74,5 @@ async def test_an_edit_that_the_user_denies_counts_as_failed(tmp_path: Path, wor
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         assert len(bench.of(PermissionRequested)) == 1
-        assert [one.status for one in bench.results()] == ["denied", "failed"]
+        assert [one.status for one in bench.results()] == ["denied", "interrupted"]
     assert not (workspace / "ran").exists()

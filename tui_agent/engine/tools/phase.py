@@ -34,7 +34,7 @@ from tui_agent.workspace.local.granted_paths import grant_paths
 
 _EDIT_VERBS = frozenset({"edit", "write"})
 """The verbs of tools that change a file, known even if a call's arguments are invalid."""
-_AFTER_FAILED_EDIT = "Not run: the edit before it in this answer failed."
+_AFTER_FAILED_EDIT = "Not run: the edit before it in this answer was not made."
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class ToolPhase:
         try:
             effects = tool.effects(args)
             if edit_failed and any(isinstance(effect, RunEffect) for effect in effects):
-                self._close(plan.call, agent, "failed", _AFTER_FAILED_EDIT, "not run")
+                self._close(plan.call, agent, "interrupted", _AFTER_FAILED_EDIT, "not run")
                 return None
             if tool.settles:
                 args = await tool.settle_arguments(args, grant_paths(self._parts.env, effects))

@@ -113,7 +113,7 @@ class Start(KeyActions, LinePane, can_focus=True):
 
     def _body(self, room: int) -> list[Strip]:
         pen = Pen(self.looks, self.surface, margin=0)
-        text = "It shows what it does, asks before it acts, and records every event."
+        text = "It shows what it does, lets you undo it, and records every event."
         gap = pen.line(room, [])
         rows = [
             pen.line(room, [pen.part("A coding agent in your terminal", bold=True)]),
