@@ -219,7 +219,9 @@ def _outcome(entry: ToolEntry, *, roomy: bool) -> str:
             return f"{outcome}{_usage(entry.subtask, roomy=roomy)}"
         if entry.subtask is None:
             return "waits for its turn"
-    if entry.state in ("queued", "running", "waiting", "denied", "interrupted"):
+    if entry.state in ("queued", "running", "waiting", "denied") or (
+        entry.state == "interrupted" and outcome != "not run"
+    ):
         return _WORDS[entry.state]
     if _diffs(entry.blocks) and outcome.startswith("+"):
         return ""
