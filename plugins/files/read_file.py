@@ -37,7 +37,8 @@ class ReadFile(api.BaseTool):
         """Return the path, with the line range if one is given."""
         if args.offset == 1 and args.limit == MAX_LINES:
             return args.path
-        return f"{args.path}:{args.offset}-{args.offset + args.limit - 1}"
+        last = "" if args.limit == MAX_LINES else f"-{args.offset + args.limit - 1}"
+        return f"{args.path}:{args.offset}{last}"
 
     def effects(self, args: ReadFileArgs) -> tuple[api.Effect, ...]:
         """Return the effect of reading the file; an artifact is part of the session."""

@@ -135,3 +135,12 @@ async def test_reading_declares_exactly_its_path(bench):
     assert bench.effects("read_file", path="../x") == (ReadEffect(path="../x"),)
     assert bench.tools["read_file"].spec.parallel_safe
     assert (await bench.preview("read_file", path="x")).blocks == ()
+
+
+@pytest.mark.parametrize(
+    ("lines", "target"),
+    [({}, "a"), ({"offset": 160}, "a:160"), ({"offset": 3, "limit": 4}, "a:3-6")],
+)
+def test_a_row_names_the_lines_that_were_asked_for(bench, lines, target):
+    tool = bench.tools["read_file"]
+    assert tool.target(tool.spec.args(path="a", **lines)) == target
