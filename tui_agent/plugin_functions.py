@@ -54,7 +54,7 @@ class FunctionTool:
         function: Callable[..., Any],
         spec: ToolSpec,
         effects: Callable[..., Iterable[Effect]],
-        target: str,
+        target: Callable[..., str],
     ) -> None:
         self.spec = spec
         self.function = function
@@ -70,8 +70,8 @@ class FunctionTool:
         api.tool(self)
 
     def target(self, args: BaseModel) -> str:
-        """Return the value of the argument that the call's row shows."""
-        return str(getattr(args, self._target)) if self._target else ""
+        """Return what the call's row shows."""
+        return self._target(**_arguments(args))
 
     def effects(self, args: BaseModel) -> tuple[Effect, ...]:
         """Return the declared effects of a call."""
@@ -179,6 +179,7 @@ def tool(
     runs: Names = (),
     internal: str = "",
     effects: Callable[..., Iterable[Effect]] | None = None,
+    target: Callable[..., str] | None = None,
     name: str = "",
     verb: str = "",
     timeout: float | None = 60.0,
@@ -190,7 +191,8 @@ def tool(
     A parameter `ctx` gets the `ToolContext`. What a call does is declared by the names of its parameters: `reads` and
     `writes` (paths), `connects` (host names), `runs` (commands for bash); by `internal`, a word for the part of the
     session that a call changes; or by `effects`, a function with the same parameters without `ctx` that returns the
-    effects. Raises `PluginError` if nothing is declared, since the policy would have to ask about every call.
+    effects. `target`, likewise a function, returns what the call's row shows; without it, that is the first declared
+    parameter. Raises `PluginError` if nothing is declared, since the policy would have to ask about every call.
     """
     declared = {
         "reads": _names(reads),
@@ -224,9 +226,9 @@ def tool(
             parallel_safe,
             needs=frozenset(needs),
         )
-        shown = [parameter for names in declared.values() for parameter in names] or list(args.model_fields)
+        shown = next(iter([*(name for names in declared.values() for name in names), *args.model_fields]), "")
         declare = effects or partial(_declared_effects, declared, internal)
-        return FunctionTool(function, spec, declare, shown[0] if shown else "")
+        return FunctionTool(function, spec, declare, target or partial(_argument_text, shown))
 
     return decorate
 
@@ -270,12 +272,16 @@ def pane(fold: Callable[[], Fold]) -> Callable[[Callable[[Any], object]], Functi
     return lambda function: FunctionPane(function, fold)
 
 
+def _argument_text(name: str, /, **arguments: object) -> str:
+    return str(arguments.get(name, ""))
+
+
 def _names(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _declared_effects(
-    declared: dict[str, tuple[str, ...]], internal: str, **arguments: object
+    declared: dict[str, tuple[str, ...]], internal: str, /, **arguments: object
 ) -> list[Effect]:
     make: dict[str, Callable[[str], Effect]] = {
         "reads": lambda value: ReadEffect(path=value),

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.folds.session.view import ReadFile, SessionStateView
+from tui_agent.plugin_functions import FunctionTool
 from tui_agent.plugin_host.modules import import_from, unload_modules
 from tui_agent.policy.places.paths import Guards, Place
 from tui_agent.ports.environment import Environment
@@ -39,7 +40,12 @@ class Collecting:
 def tools_of(plugin: str) -> dict[str, Any]:
     """Return new tools of a bundled plugin, by name. The plugin is imported once, as the host does it."""
     api = Collecting()
-    _package(plugin).register(api)
+    package = _package(plugin)
+    for decorated in vars(package).values():
+        if isinstance(decorated, FunctionTool):
+            api.tool(decorated)
+    if hasattr(package, "register"):
+        package.register(api)
     return api.tools
 
 
@@ -71,6 +77,7 @@ class Bench:
     asked: list[tuple[str, Sequence[str], str]] = field(default_factory=list)
     inner: Environment | None = None
     deadline: float | None = None
+    may_connect: Callable[[str], bool] = lambda host: True
 
     def __post_init__(self) -> None:
         self.inner = self.inner or LocalEnvironment(self.folder, grace=0.2)
@@ -90,6 +97,7 @@ class Bench:
             state=self.state,
             ask=self._ask if self.answers else None,
             may_read=self._may_read,
+            may_connect=self.may_connect,
         )
 
     async def run(self, name: str, **arguments: Any) -> ToolResult:

@@ -10,7 +10,7 @@ from tui_agent.config.agent_files import FOLDER
 from tui_agent.engine.middleware.subagents import BUNDLED_AGENTS, Subagents
 from tui_agent.ports.delegate import Role
 from tui_agent.wiring.models import build_model_factory
-from tui_agent.wiring.plugins import build_tool_registry, plugin_host
+from tui_agent.wiring.plugins import agent_folders, build_tool_registry, plugin_host
 
 EXAMPLES = """\
 examples:
@@ -35,8 +35,9 @@ def configure(parser: Parser) -> None:
 def list_agents(arguments: argparse.Namespace) -> int:
     """Print all agents, and warn about invalid agent files and about tools and models that do not exist."""
     base = load_context(arguments)
-    loaded = plugin_host(base).load()
-    subagents = Subagents(base.config)
+    host = plugin_host(base)
+    loaded = host.load()
+    subagents = Subagents(base.config, agent_folders(host))
     remarks = (
         *subagents.check_roles(
             build_tool_registry(loaded)[0].names(), build_model_factory(base, loaded).resolve

@@ -1,11 +1,11 @@
 """Named agents: Markdown files that describe an agent for delegated tasks, with a few fields at the start.
 
 Invariant: a faulty file is reported and affects nothing else. When two files use the same name, the nearest wins: the
-project's (if trusted), then the user's, then the built-in one.
+project's (if trusted), then the user's, then a plugin's, then the built-in one.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,12 +48,15 @@ class NamedAgents:
     hidden: tuple[AgentFault, ...] = ()
 
 
-def load_named_agents(built_in: Path, user: Path, project: ProjectFiles | None) -> NamedAgents:
-    """Read the built-in agents from `built_in`, those from the user's folder, and those of a trusted project."""
+def load_named_agents(
+    built_in: Path, user: Path, project: ProjectFiles | None, plugins: Sequence[Path] = ()
+) -> NamedAgents:
+    """Read the built-in agents, those in folders of plugins, those in the user's, and those of a trusted project."""
     roles: dict[str, Role] = {}
     faults: list[AgentFault] = []
     hidden: list[AgentFault] = []
-    for files in (_read_folder(built_in, faults), _read_folder(user, faults), _read_project(project, faults)):
+    folders = (built_in, *plugins, user)
+    for files in (*(_read_folder(folder, faults) for folder in folders), _read_project(project, faults)):
         nearer = _read_roles(files, faults)
         hidden += [
             AgentFault(roles[name].source, f"overridden by the agent {name} in {near.source}")
@@ -61,7 +64,7 @@ def load_named_agents(built_in: Path, user: Path, project: ProjectFiles | None) 
             if name in roles
         ]
         roles |= nearer
-    users_hidden = tuple(fault for fault in hidden if Path(fault.source).parent != built_in)
+    users_hidden = tuple(fault for fault in hidden if Path(fault.source).parent not in (built_in, *plugins))
     return NamedAgents(tuple(roles[name] for name in sorted(roles)), tuple(faults), users_hidden)
 
 

@@ -91,6 +91,11 @@ class ToolContext:
 
     Takes a path of `env`.
     """
+    may_connect: Callable[[str], bool]
+    """Returns True if the policy does not deny connecting to this host or address, to which an allowed call leads.
+
+    An address of this machine or of a private network needs a rule that allows it.
+    """
     ask: AskUser | None = None
     jobs: Jobs | None = None
     skills: Skills | None = None

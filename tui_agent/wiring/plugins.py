@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tui_agent.config.agent_files import FOLDER as AGENTS
 from tui_agent.config.command_files import FOLDER as COMMANDS
 from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.plugin_wrappers import GuardedAgent
@@ -42,6 +43,12 @@ def plugin_host(base: StartupContext) -> PluginHost:
     places = replace(plugin_places(base.config, base.options), keys=base.keys)
     config = base.config
     return PluginHost(places, config.plugins_disabled, config.plugins_enabled, marks=marks)
+
+
+def agent_folders(host: PluginHost) -> list[Path]:
+    """Return the folders with Markdown agents of the plugins that are on."""
+    plugins = [found for found in host.list_plugins() if host.is_enabled(found)]
+    return [found.path / AGENTS for found in plugins if found.path is not None and found.path.is_dir()]
 
 
 def build_tool_registry(

@@ -63,7 +63,13 @@ from tui_agent.wiring.extensions import ExtensionBuilder
 from tui_agent.wiring.hooks import build_listeners
 from tui_agent.wiring.mcp import build_servers
 from tui_agent.wiring.models import ClientCache, build_model_factory
-from tui_agent.wiring.plugins import agent_factories, plugin_host, require_agent, watched_folders
+from tui_agent.wiring.plugins import (
+    agent_factories,
+    agent_folders,
+    plugin_host,
+    require_agent,
+    watched_folders,
+)
 from tui_agent.wiring.repomap import SessionMaps, index_folder
 from tui_agent.wiring.settings import apply_fork_changes, apply_options, build_settings
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
@@ -215,7 +221,7 @@ def _assemble(
     env, workspace = environments.active, environments.workspace
     run = _record_start(base, models, recorder, log, unfinished, workspace, settings, earlier)
     judge, refused = judging.build_policy(base, loaded.policy_tables, reloading=True)
-    subagents = Subagents(base.config)
+    subagents = Subagents(base.config, agent_folders(host))
     recorder.append(environments.started_event())
     languages = [offered.language for offered in loaded.languages]
     maps = SessionMaps(workspace, index_folder(base.options, base.config), languages, base.redaction)

@@ -162,15 +162,19 @@ def test_a_plugin_is_switched_off_and_on_in_the_users_configuration(
     (folder / "config.toml").write_text('# mine\ntheme = "day"\n')
     place = ("-C", str(tmp_path))
 
-    def state() -> str:
+    def state(name: str = "todo") -> str:
         capsys.readouterr()
         assert main(["plugins", "list", "--json", *place]) == 0
         found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-        return str(next(each["state"] for each in found if each["name"] == "todo"))
+        return str(next(each["state"] for each in found if each["name"] == name))
 
     assert main(["plugins", "disable", "todo", *place]) == 0
     assert state() == "off"
     assert main(["plugins", "disable", "tood", *place]) == 2
     assert main(["plugins", "enable", "todo", *place]) == 0
     assert state() == "on"
+    assert state("git") == "off"
+    for verb, expected in (("enable", "on"), ("disable", "off")):
+        assert main(["plugins", verb, "git", *place]) == 0
+        assert state("git") == expected
     assert (folder / "config.toml").read_text() == '# mine\ntheme = "day"\n'

@@ -23,10 +23,14 @@ MAX_NAMED_FAULTS = 3
 
 
 class Subagents:
-    """The configured delegates: built-in roles and named agents. Raises `ConfigError` if a prompt cannot be read."""
+    """The configured delegates: built-in roles and named agents. Raises `ConfigError` if a prompt cannot be read.
 
-    def __init__(self, config: Config) -> None:
-        agents = load_named_agents(BUNDLED_AGENTS, config.paths.config_dir / FOLDER, config.project)
+    `plugin_folders` are the folders with agents of plugins.
+    """
+
+    def __init__(self, config: Config, plugin_folders: Sequence[Path] = ()) -> None:
+        folder = config.paths.config_dir / FOLDER
+        agents = load_named_agents(BUNDLED_AGENTS, folder, config.project, plugin_folders)
         texts = PromptTexts((config.paths.config_dir / "prompts",))
         self.roles = tuple(_with_canonical_tools(role) for role in agents.roles)
         self.faults, self.hidden = agents.faults, agents.hidden

@@ -1,4 +1,4 @@
-"""Access checks: the tools that an agent may call, and the files that may be read as part of other operations.
+"""Access checks: the tools that an agent may call, and the files and hosts that other operations may use.
 
 Invariant: a search of a folder, a mention or an instruction file never shows a file whose direct read the policy would
 deny.
@@ -7,7 +7,7 @@ deny.
 from tui_agent.engine.components import EngineParts
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
-from tui_agent.protocol.effects import ReadEffect
+from tui_agent.protocol.effects import NetworkEffect, ReadEffect
 from tui_agent.protocol.ids import AgentId
 
 RULE_TOOL = "read_file"
@@ -31,6 +31,21 @@ def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
     real = path if path.startswith("/") else f"{parts.env.root.rstrip('/')}/{path}"
     state, allowed = parts.recorder.state_of(agent), allowed_tools(parts, agent)
     return _decide_read(parts.policy, state, parts.env.root, path, real, allowed, tool).verdict != "deny"
+
+
+def may_connect(parts: EngineParts, agent: AgentId, tool: str, host: str) -> bool:
+    """Return True if the policy does not deny connecting to `host`.
+
+    If the policy would ask about it, the call may connect, because the user allowed the host that leads there.
+    """
+    state = parts.recorder.state_of(agent)
+    facts = PolicyFacts(
+        workspace=parts.env.root,
+        policy=state.settings.policy if state.settings else "ask",
+        session_rules=state.granted_rules,
+        allowed_tools=allowed_tools(parts, agent),
+    )
+    return parts.policy.decide(tool, (NetworkEffect(host=host),), facts).verdict != "deny"
 
 
 def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str, real: str) -> str:

@@ -18,7 +18,7 @@ from tui_agent.engine.components import EngineParts, is_overridden
 from tui_agent.engine.model.delta_merge import DeltaMerger, FlushTimer
 from tui_agent.engine.open_calls import with_output
 from tui_agent.engine.questions import Asker
-from tui_agent.engine.tools.access import may_read
+from tui_agent.engine.tools.access import may_connect, may_read
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.large_results import RecordableResult, offload_large_result
@@ -192,6 +192,7 @@ class CallRunner:
             skills=parts.knowledge.skills if "skills" in needs else None,
             jobs=self._jobs.for_call(call.call_id, agent, granted) if "jobs" in needs else None,
             may_read=partial(may_read, parts, agent, call.name),
+            may_connect=partial(may_connect, parts, agent, call.name),
             repomap=parts.repomap if "repomap" in needs else None,
             delegate=self._delegates(call.call_id, agent) if "delegate" in needs else None,
         )

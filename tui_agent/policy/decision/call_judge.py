@@ -19,7 +19,7 @@ from tui_agent.policy.decision.rule_index import (
 from tui_agent.policy.decision.tool_binding import BINDING, bound_name
 from tui_agent.policy.interpreter.report import FileUse, LineReport
 from tui_agent.policy.places.paths import Guards, place
-from tui_agent.policy.rules.hosts import read_host
+from tui_agent.policy.rules.hosts import is_private_host, read_host
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import (
     Effect,
@@ -106,15 +106,18 @@ class CallJudge:
         return self._files.by_profile(verdict, allowed, "calls", why)
 
     def _connect(self, host: str) -> Judgement:
-        if read_host(host) is None:
+        parsed = read_host(host)
+        if parsed is None:
             return Judgement("deny", "guard.host", f"it is not certain which host {host[:80]!r} means")
         rules = self._rules.rules_for_host(host)
+        allowed = first_judgement(rules, "allow")
+        if allowed is None and is_private_host(parsed):
+            why = f"{host} is this machine or in a private network; only a rule such as `allow connect {host}` lets a tool connect to it"
+            return Judgement("deny", "network.private", why)
         stopped = stopping_judgement(rules)
         verdict = self._profile.connects
         if stopped is not None and (stopped.verdict == "deny" or verdict != "deny"):
             return stopped
         says = "allows no network" if verdict == "deny" else "requires approval for network access"
         why = f"policy {self._facts.policy} {says}"
-        return self._files.by_profile(
-            verdict, first_judgement(rules, "allow") or self._allowed, "network", why
-        )
+        return self._files.by_profile(verdict, allowed or self._allowed, "network", why)

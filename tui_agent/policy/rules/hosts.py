@@ -114,6 +114,15 @@ def parse_pattern(text: str) -> HostPattern:
     return HostPattern(host.names, below, port=host.port)
 
 
+def is_private_host(host: Host) -> bool:
+    """Return True if a reading of the host is an address of this machine or of a private network.
+
+    The address of a cloud's metadata service is one of them.
+    """
+    addresses = [address for name in host.names if (address := _address(name)) is not None]
+    return any(not address.is_global or address.is_multicast for address in addresses)
+
+
 def possible_hosts(word: str) -> Iterator[Host]:
     """Yield every host that a word of a command may name, in any program. Used for rules that ask or deny."""
     if word.startswith(DEVICES):

@@ -1,0 +1,132 @@
+"""Client for one page over HTTP.
+
+Invariant: connects only to addresses that the policy does not deny, and sends nothing of the user's: no cookies, no
+keys. A redirect is followed only to the same host.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from tui_agent.plugin_api import ToolError
+
+from .addresses import host_and_port, host_of, plain_address
+
+if TYPE_CHECKING:
+    import httpx
+
+MAX_BYTES = 1_000_000
+"""Maximum size of a page; the rest is not read, because turning it into Markdown would take too long."""
+MAX_REDIRECTS = 5
+TIME_LIMIT_S = 30.0
+HEADERS = {
+    "Accept": "text/html,application/xhtml+xml,text/*;q=0.9,*/*;q=0.5",
+    "User-Agent": "Mozilla/5.0 (compatible; tui-agent)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A response of a server.
+
+    `address` is where it came from, `moved_to` is where it refers to, and `is_cut` if it is longer than `body`.
+    """
+
+    address: str
+    status: int
+    content_type: str
+    charset: str
+    body: bytes
+    moved_to: str = ""
+    is_cut: bool = False
+
+
+async def fetch_page(address: str, may_connect: Callable[[str], bool]) -> Page:
+    """Fetch a page. Raises `ToolError` if it cannot be reached or is refused."""
+    try:
+        async with asyncio.timeout(TIME_LIMIT_S):
+            for _ in range(MAX_REDIRECTS + 1):
+                page = await _request(address, may_connect)
+                target = page.moved_to
+                if not target or host_and_port(target) != host_and_port(address):
+                    is_upgrade = target.startswith("https:") and host_of(target) == host_of(address)
+                    if not is_upgrade:
+                        return page
+                address = target
+    except TimeoutError as error:
+        raise ToolError(f"{host_of(address)} did not send the page within {TIME_LIMIT_S:g} s.") from error
+    raise ToolError(f"{address} redirects more than {MAX_REDIRECTS} times.")
+
+
+async def _request(address: str, may_connect: Callable[[str], bool]) -> Page:
+    import httpx  # noqa: PLC0415 - slow, and only pages need it
+
+    host, port = host_and_port(address)
+    is_proxied = bool({urlsplit(address).scheme, "all"} & getproxies().keys()) and not proxy_bypass(host)
+    # Connect to the very addresses that were checked: a second look-up of the name could lead elsewhere.
+    places = [host_of(address)] if is_proxied else await _resolve(host, port, may_connect)
+    is_secure = urlsplit(address).scheme == "https"
+    client = httpx.AsyncClient(
+        verify=httpx.create_ssl_context() if is_secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+        trust_env=is_proxied,
+        follow_redirects=False,
+        timeout=TIME_LIMIT_S,
+    )
+    reason = ""
+    async with client:
+        for place in places:
+            request = client.build_request(
+                "GET",
+                urlsplit(address)._replace(netloc=place).geturl(),
+                headers={**HEADERS, "Host": host_of(address)},
+                extensions={"sni_hostname": host},
+            )
+            try:
+                return await _read(address, await client.send(request, stream=True))
+            except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+                reason = str(error) or type(error).__name__
+                if not isinstance(error, httpx.ConnectError):
+                    break
+    raise ToolError(f"{host_of(address)} cannot be reached: {reason}.")
+
+
+async def _resolve(host: str, port: int, may_connect: Callable[[str], bool]) -> list[str]:
+    """Return the addresses of the host, with the port. Raises `ToolError` if the policy denies one of them."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise ToolError(f"The host {host} was not found.") from error
+    addresses = [
+        f"[{entry[4][0]}]:{port}" if entry[0] == socket.AF_INET6 else f"{entry[4][0]}:{port}"
+        for entry in found
+    ]
+    for address in addresses:
+        if not await asyncio.to_thread(may_connect, address):
+            raise ToolError(
+                f"The policy denies connecting to {address}, to which {host} leads.",
+                hint=f"If the user wants it: a rule `allow connect {address}`.",
+            )
+    return addresses
+
+
+async def _read(address: str, response: "httpx.Response") -> Page:
+    kind = response.headers.get("content-type", "").partition(";")[0]
+    charset: Any = response.charset_encoding or ""
+    location = response.headers.get("location", "")
+    page = Page(address, response.status_code, kind.strip().lower(), charset, b"")
+    if location and 300 <= response.status_code < 400:
+        try:
+            return replace(page, moved_to=plain_address(urljoin(address, location)))
+        except ValueError as error:
+            raise ToolError(f"{address} redirects to an address that is not valid: {error}.") from error
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > MAX_BYTES:
+            break
+    return replace(page, body=bytes(body[:MAX_BYTES]), is_cut=len(body) > MAX_BYTES)
