@@ -80,7 +80,7 @@ class EditorAgent:
         self._client: Client | None = None
 
     def on_connect(self, conn: Client) -> None:
-        """Take the connection, by which the editor is told and asked."""
+        """Store the connection, over which updates and requests are sent to the editor."""
         self._client = conn
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
@@ -130,7 +130,7 @@ class EditorAgent:
             return ResumeSessionResponse(**self._offers(session))
 
     async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
-        """List the newest sessions, of the folder `cwd` only if it is given."""
+        """List the newest sessions; if `cwd` is given, only those of this folder."""
         with _answering_errors():
             base = await to_thread.run_sync(load_startup_context, self._options)
             summaries = await to_thread.run_sync(base.store.list, cwd)
@@ -231,7 +231,7 @@ class EditorAgent:
             cwd_given=True,
             mcp_servers=servers,
         )
-        if session_id is not None:  # it keeps the model and the mode that were chosen in it
+        if session_id is not None:  # an earlier session keeps its own model and mode
             options = replace(options, model=None, base_url=None, effort=None, policy=None)
         base = load_startup_context(options)
         if session_id is not None and base.store.resolve(session_id) != session_id:
@@ -287,7 +287,7 @@ def _trust_notice(base: StartupContext) -> str:
 
 @contextmanager
 def _answering_errors() -> Iterator[None]:
-    """Answer an error of ours with its message and advice, as an error of the protocol."""
+    """Convert a `TuiAgentError` to the protocol's error, with its message and hint."""
     try:
         yield
     except UsageError as error:

@@ -1,6 +1,6 @@
 """One session that an editor controls: its prompts, permission requests and questions, and the updates about it.
 
-Invariant: a client of the session like the app. What the editor does is in the session's log, and the app can open it.
+Invariant: uses the session only as the app does, so the log has all that happened and the app can open the session.
 """
 
 from contextlib import suppress

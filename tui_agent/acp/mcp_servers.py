@@ -13,9 +13,9 @@ _NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def server_entries(servers: Iterable[EditorServer]) -> tuple[tuple[str, str], ...]:
-    """Return the name and the settings of each server, as in `.mcp.json`; not of those that this agent cannot reach.
+    """Return the name and the settings (JSON, as in `.mcp.json`) of each server that this agent can reach.
 
-    A name may contain anything in an editor; here it becomes part of the names of tools.
+    Names become part of tools' names, so characters that these cannot have are replaced.
     """
     entries: dict[str, str] = {}
     for server in servers:
@@ -28,7 +28,7 @@ def server_entries(servers: Iterable[EditorServer]) -> tuple[tuple[str, str], ..
                 headers = {header.name: header.value for header in server.headers}
                 settings = {"url": server.url, "headers": headers}
             case _:
-                continue  # the protocol lets agents leave these kinds out
+                continue  # the protocol does not require agents to support these kinds
         name = _NOT_IN_NAME.sub("-", server.name).strip("-_")[:MAX_NAME_CHARS] or "server"
         entries[name] = json.dumps(settings)
     return tuple(entries.items())

@@ -36,7 +36,7 @@ def build_prompt(blocks: Sequence[PromptBlock], workspace: Path, image_folder: P
     """Return the message for a prompt; images are written to `image_folder`, from where the engine reads them.
 
     A link to a file of the workspace becomes a mention (`@path`). The text of an embedded file follows the message,
-    as the editor may have changes in it that are not saved. Raises `UsageError` for blocks that cannot be sent.
+    because the editor may have unsaved changes in it. Raises `UsageError` for blocks that cannot be sent.
     """
     words: list[str] = []
     appended: list[str] = []

@@ -27,7 +27,7 @@ async def _serve(options: SessionOptions, input_fd: int, output_fd: int) -> None
     with TemporaryDirectory(prefix="tui-agent-acp-") as images:
         async with anyio.create_task_group() as group:
             agent = EditorAgent(options, RemoteSession.spawn, group, Path(images))
-            # A method that is left out is answered as not found. The library allows that, but not its type.
+            # Requests for methods that are not defined are answered with an error. The library allows that; its type does not.
             await acp.run_agent(cast(acp.Agent, agent), lines, use_unstable_protocol=True)
             await agent.aclose()
             group.cancel_scope.cancel()

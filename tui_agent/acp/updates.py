@@ -118,7 +118,7 @@ class UpdateTranslator:
         self._names: dict[AgentId, str] = {}
 
     def asking_call(self, agent: AgentId, default: str) -> str:
-        """Return the id of the call that an agent started last: the call that asks, if a tool asks the user."""
+        """Return the id of the call that the agent started last. If a tool asks the user, this is the tool's call."""
         return self._running.get(agent, default)
 
     async def translate(self, event: Envelope, state: SessionState, *, replayed: bool) -> list[Update]:

@@ -17,7 +17,7 @@ from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 MAX_TITLE_CHARS: Final = 200
 DENY: Final = "deny"
 LATER: Final = "later"
-"""Option of a question that cannot be answered with a choice."""
+"""Id of the option of a question to answer it in the next message, in the user's own words."""
 LATER_ANSWER: Final = (
     "I will answer in my next message. Repeat the question in your answer, and end the turn."
 )
@@ -25,7 +25,7 @@ NO_ANSWER: Final = "No answer."
 
 
 def permission_options(request: PermissionRequested) -> list[PermissionOption]:
-    """Return the answers that a permission request offers, with the rule that each would add. "No" is always one."""
+    """Return the answers that a permission request offers, with the rule that each would add. "No" is always offered."""
     labels: tuple[tuple[Reach, str], ...] = (
         ("session", "Yes, this session"),
         ("always", always_label(request)),
@@ -37,7 +37,7 @@ def permission_options(request: PermissionRequested) -> list[PermissionOption]:
         if choice is None or not choice.offered:
             continue
         if reach == "everywhere" and choice.rule.startswith(OPENS_FILES):
-            continue  # such a rule is saved in config.toml, which has no projects
+            continue  # this rule opens files; it would be saved in config.toml, which cannot limit it to a project
         name = f"{label}: {reveal_invisible(choice.rule)}" if choice.rule else label
         options.append(PermissionOption(option_id=reach, name=name, kind="allow_always"))
     no = PermissionOption(option_id=DENY, name="No", kind="reject_once")

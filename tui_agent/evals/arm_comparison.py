@@ -30,7 +30,8 @@ class _Stored(BaseModel):
 class Comparison(_Stored):
     """The paired comparison of two arms.
 
-    `p_adjusted` takes into account the `adjusted_for` comparisons that have enough discordant pairs to show anything.
+    A pair is discordant if only one of its two cells passed. `p_adjusted` is the p-value adjusted for `adjusted_for`
+    comparisons: those with enough discordant pairs to be significant at all.
     """
 
     first: str
@@ -77,7 +78,7 @@ class BaselineCell(_Stored):
 
 
 class Baseline(_Stored):
-    """The verdicts of a run, without the cells that the provider spoiled."""
+    """The verdicts of a run, without the cells in which the model's provider failed."""
 
     suite: str
     cells: tuple[BaselineCell, ...]
@@ -95,8 +96,8 @@ class ChangedCase(_Stored):
 class BaselineResult(_Stored):
     """A run compared with a baseline.
 
-    `regressions` are the cases of which all cells passed in the baseline and not all pass now, `fixed` those for which
-    it is the other way round. `not_compared` names the cases of the baseline that no counted cell of the run has.
+    `regressions` are cases of which all cells passed in the baseline but not all pass now; `fixed` are those where it is
+    the other way round; `not_compared` are cases of the baseline without a counted cell in the run.
     """
 
     regressions: tuple[ChangedCase, ...]
@@ -106,7 +107,9 @@ class BaselineResult(_Stored):
 
 
 def compare_arms(runs: Sequence[RunResults]) -> tuple[Comparison, ...]:
-    """Compare the arms of each run with its first one, and the arms of the same name, or the only ones, of each two runs."""
+    """Compare the arms of each run with its first arm; then, for each two runs, their arms of the same name.
+
+    Two runs with one arm each are compared even if the arms have different names."""
     pairs = [(run.arms[0], arm) for run in runs for arm in run.arms[1:]]
     for first, second in combinations(runs, 2):
         pairs += _matching_arms(first, second)
@@ -167,7 +170,7 @@ def make_baseline(run: RunResults) -> Baseline:
 
 
 def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult:
-    """Compare a run with a baseline, each arm with the one of the same name, or the only one with the only one.
+    """Compare a run with a baseline, each arm with the one of the same name; if both have one arm only, these two.
 
     Raises `ConfigError` if they have no case in common.
     """

@@ -125,7 +125,7 @@ def judge(
 
 
 def _cause(conduct: Conduct) -> tuple[str, str]:
-    """Return the category of an agent's wrong result, from what its last calls came to."""
+    """Return the category of a wrong result, and the end of a sentence that explains it, by the agent's last calls."""
     statuses = conduct.last_statuses
     ends = set(statuses.values())
     if ends == {"denied"}:

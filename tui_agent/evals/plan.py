@@ -58,12 +58,12 @@ class Plan(_Stored):
     cases: tuple[str, ...]
     repetitions: int = 1
     budgets: Budgets = Budgets()
-    """Limits that replace those of the cases."""
+    """Limits that replace those set by the cases."""
     policy: PolicyName | None = None
     test_timeout_seconds: float | None = None
     plugin_dirs: tuple[Path, ...] = ()
     max_attempts: int = 3
-    """How often a cell runs if the provider fails for a while, or if its process is lost."""
+    """Maximum number of times that a cell runs if the provider fails temporarily or the cell's process dies."""
 
     def cells(self) -> Iterator[Cell]:
         """Yield all cells, those of one case together."""

@@ -1,4 +1,4 @@
-"""Runs the cells of a plan in a bounded number of child processes, and starts again what was lost.
+"""Runs the cells of a plan in a bounded number of child processes, and restarts cells whose process died.
 
 Invariant: a child stores its own result; whatever kills a child or this process, the cells that are done stay done.
 """
@@ -18,7 +18,7 @@ from tui_agent.evals.plan import Cell, CellResult, Plan, RunFolder
 
 LOG_FILE = "log.txt"
 FIRST_PAUSE_S = 2.0
-"""Seconds before a cell that the provider failed runs again; twice as long each further time."""
+"""Seconds before a cell is retried after a failure of the provider; doubled for each further retry."""
 GRACE_PERIOD_S = 10.0
 """Seconds that a child may take to close its session when the run is stopped."""
 FAULT_STATUS = 2

@@ -1,7 +1,7 @@
 """The report of one or more evaluation runs: pass rates, figures, failures and comparisons. It is also the JSON output.
 
-Invariant: all figures of sessions come from the metrics fold, as stored in `result.json`; cells that the provider
-spoiled are counted apart, in no rate, figure or comparison.
+Invariant: all figures of sessions come from the metrics fold, as stored in `result.json`; cells in which the model's
+provider failed are counted separately and are part of no rate, figure or comparison.
 """
 
 from collections.abc import Iterable, Sequence
@@ -98,7 +98,7 @@ class Figure(_Part):
 
 
 class CellSummary(_Part):
-    """The verdict of a cell and its session. `cause` is empty if it passed, `provider` if the provider spoiled it."""
+    """The verdict of a cell and its session. `cause` is empty if it passed, `provider` if the provider failed."""
 
     case: str
     arm: str
@@ -141,7 +141,9 @@ class Report(_Part):
 
 
 def build_report(runs: Sequence[RunResults], baseline: Baseline | None = None) -> Report:
-    """Return the report of runs. A baseline is compared with the first run. Raises `ConfigError` if it cannot be."""
+    """Return the report of runs. A baseline is compared with the first run.
+
+    Raises `ConfigError` if the baseline and the run have no case in common."""
     arms = [arm for run in runs for arm in run.arms]
     return Report(
         runs=tuple(

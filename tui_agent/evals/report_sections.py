@@ -31,7 +31,7 @@ class Section:
 
 
 def report_sections(report: Report) -> list[Section]:
-    """Return all sections of a report that have something to say."""
+    """Return all sections of a report that are not empty."""
     sections = [
         *summary_sections(report),
         _verdicts(report),
@@ -125,11 +125,11 @@ def _baseline(report: Report) -> Iterator[Section]:
     changes += [("fixed", change) for change in result.fixed]
     sentences = [
         f"Passed in the baseline and not now: {format_count(len(result.regressions), 'case')}. "
-        f"The other way round: {format_count(len(result.fixed), 'case')}."
+        f"Failed in the baseline and passed now: {format_count(len(result.fixed), 'case')}."
     ]
     if result.not_compared:
         names = list_first(result.not_compared, MAX_NAMES)
-        sentences.append(f"Not compared, because no cell of theirs counts now: {names}.")
+        sentences.append(f"Not compared, because no cell of theirs counts in this run: {names}.")
     rows = [(change.case, change.arm, change.before, change.now, kind) for kind, change in changes]
     yield Section("Baseline", tuple(sentences), ("case", "arm", "baseline", "now", ""), tuple(rows))
     yield _differences(result.comparisons, "Difference from the baseline")

@@ -37,7 +37,7 @@ class ArmResults:
     """Number of the arm's cells without a result."""
 
     def verdicts(self) -> dict[tuple[str, int], bool]:
-        """Return True or False by case and repetition, without the cells that the provider spoiled."""
+        """Return which cells passed, by case and repetition, without those in which the model's provider failed."""
         return {
             (result.case, result.repetition): result.passed
             for result in self.results

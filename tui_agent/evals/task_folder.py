@@ -1,8 +1,9 @@
 """Task folders: those of Harbor and Terminal-Bench as they are, and folders with a prompt and parameters in three tiers.
 
 The tiers, the highest first: `task.py` with `generate()`, which returns a prompt and parameters; a prompt file with
-`params.py`, whose names replace `{name}` in the prompt; a prompt file only. The prompt file is `prompt.md` or `en.md`,
-in the folder or in its subfolder `task`; beside `task` stand `environment` (the fixture) and `tests` in it.
+`params.py`, whose names replace `{name}` in the prompt; a prompt file only. These files are in the folder or in its
+subfolder `task`; the prompt file is `prompt.md` or `en.md`. The folder may also have `environment` (the fixture) and
+tests, in `tests` or `environment/tests`.
 
 Invariant: loading a folder runs code only of its own `task.py` and `params.py`; no file outside it is read.
 """

@@ -94,7 +94,7 @@ class SessionDatabase:
     def refresh(self, states: Sequence[LogState], progress: Progress = lambda done, total: None) -> None:
         """Bring the database up to date, reading only sessions whose logs changed.
 
-        `progress` is called with the numbers of sessions that are read and to be read. Raises `StoreFull`,
+        `progress` is called with the number of sessions read so far and the number of all to read. Raises `StoreFull`,
         `StoreUnusable`, and `DatabaseBusy` if another program uses the database.
         """
         stale, removed = self._compare(states)
@@ -195,7 +195,7 @@ class SessionDatabase:
 
 
 def _write_lines(folder: Path, session: Path) -> bool:
-    """Append the rows of a session to the files of the tables; return False if the session cannot be read."""
+    """Append the rows of a session to the table files in `folder`; return False if the session cannot be read."""
     try:
         rows = read_session_rows(session)
     except (SessionNotFound, OSError):

@@ -29,7 +29,7 @@ from tui_agent.plugin_host.pane_messages import (
 )
 
 SILENCE_LIMIT_S: Final = 30.0
-"""Seconds after which a child is killed that neither answers nor ends by itself: it is suspended, or cannot start."""
+"""Seconds after which a child that neither answers nor ends is killed: it is suspended, or cannot start."""
 MAX_LINE: Final = 2 * MAX_BYTES
 _FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\w+)')
 
@@ -46,7 +46,7 @@ class PaneClient:
     async def ask(self, request: PaneRequest, progress: Callable[[int], object]) -> PaneAnswer:
         """Return the answer to a request; `progress` is called with the number of the event that the fold is at.
 
-        A child that was killed from outside is started again once.
+        A child that another program kills is started again once.
         """
         answer = await self._ask_once(request, progress)
         return (
@@ -54,7 +54,7 @@ class PaneClient:
         )
 
     async def _ask_once(self, request: PaneRequest, progress: Callable[[int], object]) -> PaneAnswer | None:
-        """Return the answer, or None if the child died without a word."""
+        """Return the answer, or None if the child died without one."""
         trace: list[bytes] = []
         try:
             with anyio.fail_after(SILENCE_LIMIT_S) as limit:

@@ -35,7 +35,7 @@ MAX_COPY_S: Final = 0.05
 
 @contextmanager
 def plugin_errors_named(folder: Path, at: str = "") -> Iterator[None]:
-    """Turn any error that the plugin in `folder` raises into a `PluginError` that tells its line; `at` says when."""
+    """Convert any error that the plugin in `folder` raises to a `PluginError` with the line and, as `at`, the moment."""
     try:
         yield
     except BaseException as error:
@@ -61,24 +61,24 @@ def draw_pane(pane: FunctionPane, fold: Fold, folder: Path) -> bytes:
     try:
         encoded = BLOCKS.dump_json(BLOCKS.validate_python(blocks))
     except (ValidationError, ValueError) as error:
-        raise PluginError("It returned something that is no display block.") from error
+        raise PluginError("It returned something that is not a display block.") from error
     if len(encoded) > MAX_BYTES:
         raise PluginError(f"It returned {format_bytes(len(encoded))}; at most {format_bytes(MAX_BYTES)}.")
     return encoded
 
 
 class FoldWatch:
-    """Watches a fold at work. This one does nothing."""
+    """Callbacks of a `FoldCursor` while it works. These do nothing."""
 
     def before_reading(self) -> None:
-        """The log is going to be searched, without the plugin."""
+        """Called before the log is searched, which runs no code of the plugin."""
 
     def before_event(self, seq: int) -> None:
-        """The plugin's fold is going to get the event `seq`."""
+        """Called before the plugin's fold gets the event `seq`."""
 
 
 class FoldCursor:
-    """A plugin's fold at any event of the log in the folder `log`; it gets the events of that event's branch."""
+    """Moves a plugin's fold to any event of the log in the folder `log`. The fold gets the events of that event's branch."""
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ class PaneProgress(FrozenModel):
 
 
 class PaneBlocks(FrozenModel):
-    """The pane as it is after the event `seq`: less than the requested one if the log ends before it."""
+    """The pane as it is after the event `seq`, which is earlier than the requested one if the log ends before that."""
 
     kind: Literal["blocks"] = "blocks"
     seq: int
@@ -55,7 +55,7 @@ class PaneUnchanged(FrozenModel):
 
 
 class PaneFault(FrozenModel):
-    """The pane cannot be shown; `message` says why. With `stopped`, it is not asked again."""
+    """The pane cannot be shown; `message` says why. If `stopped`, the plugin did not return in time: do not ask again."""
 
     kind: Literal["fault"] = "fault"
     message: str

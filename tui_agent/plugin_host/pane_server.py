@@ -32,9 +32,9 @@ SLICE_S: Final = 0.1
 
 
 class Deadline:
-    """Limits on the plugin's time; the process ends with a traceback on `output` if it does not return within them.
+    """Limits on the plugin's time; the process ends with a traceback on `output` if it exceeds them.
 
-    Computing counts by processor time: on a busy machine a quick plugin may take seconds.
+    Computation is limited by processor time, because on a busy machine even a quick plugin may take seconds.
     """
 
     def __init__(self, output: BinaryIO) -> None:
@@ -42,12 +42,12 @@ class Deadline:
         faulthandler.register(signal.SIGPROF, output, chain=True)  # then the signal ends the process
 
     def set(self, processor_s: float = PROCESSOR_LIMIT_S) -> None:
-        """Start both limits again: on processor time, and on all time."""
+        """Restart both countdowns: processor time and elapsed time."""
         signal.setitimer(signal.ITIMER_PROF, processor_s)
         faulthandler.dump_traceback_later(processor_s + WAIT_LIMIT_S, exit=True, file=self._output)
 
     def clear(self) -> None:
-        """Stop the time, because no plugin runs."""
+        """Stop the countdowns, because no plugin runs."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         faulthandler.cancel_dump_traceback_later()
 
@@ -115,14 +115,14 @@ class PaneServer(FoldWatch):
 
 def main() -> None:
     """Serve requests on standard input until it ends."""
-    sys.dont_write_bytecode = True  # no files of ours in the user's folders
+    sys.dont_write_bytecode = True  # write no .pyc files into the user's folders
     with (
         os.fdopen(os.dup(0), "rb") as requests,
         os.fdopen(os.dup(1), "wb", buffering=0) as output,
         Path(os.devnull).open("rb") as empty,
     ):
-        os.dup2(2, 1)  # what a plugin prints is no answer
-        os.dup2(empty.fileno(), 0)  # and what it reads is no request
+        os.dup2(2, 1)  # a plugin's output must not be taken for an answer
+        os.dup2(empty.fileno(), 0)  # and a plugin must not read the requests
         server = PaneServer(output.write, Deadline(output))
         for line in requests:
             server.serve_line(line)

@@ -1,6 +1,6 @@
 """Access to the server: who may send which request.
 
-Invariant: every request, of every route and also of none, is checked here: its host, its origin and its token.
+Invariant: every request, even for a route that does not exist, is checked here: its host, its origin and its token.
 """
 
 import hmac
@@ -50,14 +50,14 @@ class AccessControl:
         return web.Response(status=401, text="Unauthorized: open the address that tui-agent serve printed.\n")
 
     def _is_own_host(self, host: str) -> bool:
-        """Return True if a request's host is this server. Otherwise, a foreign name was resolved to this machine."""
+        """Return True if a request's host is this server. Other names may be of a site that resolves to this machine."""
         return self._host not in LOOPBACK or urlsplit(f"//{host}").hostname in LOOPBACK
 
     def _has_token(self, text: str) -> bool:
         return hmac.compare_digest(text.encode(), self._token.encode())
 
     def keep_token(self, response: web.StreamResponse) -> None:
-        """Store the token in a cookie of the browser, for this host and session of the browser."""
+        """Store the token in a cookie for this host, which the browser keeps until it is closed."""
         response.set_cookie(self.cookie, self._token, httponly=True, samesite="Strict", path="/")
 
     @property

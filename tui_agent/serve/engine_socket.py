@@ -1,4 +1,4 @@
-"""The Unix socket by which app processes use the engines of a server, in the words of the engine process.
+"""The Unix socket by which app processes use the engines of a server, with the messages of an engine process.
 
 Invariant: a client gets the log's end first and then all later records, without gaps. Its `Close` ends its connection
 only. A client that does not read for `STALL_S` is disconnected; the session and its other clients do not wait for it.
@@ -57,7 +57,7 @@ class EngineSocket:
                     stream, note_line(FailedNote(type(error).__name__, error.message, error.hint))
                 )
             except (*_GONE, ValueError, KeyError, TypeError):
-                return  # the client is gone, or is none of ours
+                return  # the client disconnected, or is not an app process
 
     async def _serve_session(
         self, hosted: HostedSession, stream: SocketStream, lines: BufferedByteReceiveStream
@@ -97,7 +97,7 @@ class EngineSocket:
         await stream.aclose()
 
     async def _send(self, stream: SocketStream, data: bytes) -> bool:
-        """Send data; return False if the client does not read it or is gone."""
+        """Send data; return False if the client does not read it or has disconnected."""
         try:
             with anyio.move_on_after(self._stall_s) as scope:
                 await stream.send(data)

@@ -75,20 +75,20 @@ class EventStream:
         return self._prompt.done.is_set()
 
     async def _say_done(self, request: web.Request, seq: int) -> None:
-        """Send the last event if the command led to no turn, which would have sent it."""
+        """Send the event `done` if the command started no turn; otherwise the turn's end sends it."""
         if self._last_name != "done":
             reason = "rejected" if self._prompt is not None and self._prompt.error else "finished"
             await self._write(request, encode_event(("done", {"reason": reason, "detail": ""}), seq))
 
     async def _ping(self, request: web.Request) -> None:
-        """Send a comment from time to time, so that a connection that is gone is noticed."""
+        """Send a comment from time to time, to notice that the client has disconnected."""
         while True:
             await anyio.sleep(PING_S)
             with suppress(ConnectionError):
                 await self._write(request, b": ping\n\n")
 
     async def _write(self, request: web.Request, data: bytes) -> bool:
-        """Send data; return False if the client does not read it. Raises `ConnectionError` if it is gone."""
+        """Send data; return False if the client does not read it. Raises `ConnectionError` if it has disconnected."""
         with anyio.move_on_after(self._stall_s) as scope:
             await self._response.write(data)
         if scope.cancelled_caught and request.transport is not None:

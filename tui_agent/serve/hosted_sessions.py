@@ -33,7 +33,7 @@ SESSION_ENDED = TuiAgentError("The session ended.", hint="Send the request again
 
 
 class HostedSession:
-    """An open session with its engine, and what the server itself needs to know of it."""
+    """An open session with its engine, and the server's own state for it."""
 
     def __init__(self, session: RemoteSession) -> None:
         self.session = session
@@ -49,7 +49,7 @@ class HostedSession:
 
     @property
     def opened_note(self) -> OpenedNote:
-        """The engine's note about the open session."""
+        """The message that the engine sends when the session is open."""
         assert self._opened_note is not None
         return self._opened_note
 

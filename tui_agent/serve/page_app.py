@@ -1,6 +1,6 @@
 """Entry of the process that draws the app for one page of a browser. Its argument is the options of the session.
 
-Invariant: standard input and output have the packets of Textual's web driver only.
+Invariant: standard input and output carry only the packets of Textual's web driver.
 """
 
 import gc
@@ -21,7 +21,7 @@ def main() -> int:
     except TuiAgentError as error:
         sys.stderr.write(f"tui-agent: {error}\n")
         return 1
-    gc.disable()  # the app enables it again after loading
+    gc.disable()  # for a faster start; the app enables it again after loading
     status: int = load_module("tui_agent.tui.app").run_in_browser(options, handle=link)
     return status
 

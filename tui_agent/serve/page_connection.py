@@ -30,7 +30,7 @@ _DRAWING_ENDS: Final = (
     TimeoutError,
     ValueError,
 )
-"""Errors after which a page is closed: the app or the page is gone, the page does not read, or the app prints text."""
+"""Errors after which a page is closed: the app or the page has ended, the page does not read, or the app prints text."""
 
 
 class PageConnection:
@@ -106,7 +106,7 @@ def app_command(options: SessionOptions) -> tuple[str, ...]:
 
 
 def bound(cells: int) -> int:
-    """Return a width or height in cells that the app can draw."""
+    """Limit a width or height, in cells, to what the app can draw."""
     return max(1, min(cells, MAX_CELLS))
 
 

@@ -46,7 +46,9 @@ examples:
 
 def add_graph_verb(verbs: Verbs) -> None:
     """Add the verb `graph` to `verbs`."""
-    graph = verbs.add("graph", show_graph, "show the tests passed by part of a session", examples=EXAMPLES)
+    graph = verbs.add(
+        "graph", show_graph, "show how many tests passed after each part of a session", examples=EXAMPLES
+    )
     graph.add_argument("id", metavar="ID", help=f"{RECORDING_HELP}, or a trace.parquet (also s3://…)")
     graph.add_argument("-o", "--output", metavar="FILE", type=Path, help="write an .svg or .html file")
     graph.add_argument("--part", metavar="N", type=int, help="write the files after part N (-1: before all)")

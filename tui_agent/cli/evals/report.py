@@ -29,7 +29,7 @@ examples:
   tui-agent eval report eval-runs/main --save-baseline baseline.json
   tui-agent eval report eval-runs/branch --baseline baseline.json
 
-exit status: 0 no case passed in the baseline and fails now, 1 at least one does, 2 usage, or a run that cannot be read
+exit status: 0 no regression, 1 a case that passed in the baseline fails now, 2 usage, or a run that cannot be read
 """
 
 
@@ -38,11 +38,13 @@ def add_report_verb(verbs: Verbs) -> None:
     report = verbs.add("report", show_report, "report on runs and compare them", examples=EXAMPLES, groups=())
     report.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="the folder of a run")
     report.add_argument("--format", choices=tuple(FORMATS.values()), help="(default: by FILE, or text)")
-    report.add_argument("-o", "--output", metavar="FILE", type=Path, help="write this file")
+    report.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the report to FILE")
     report.add_argument(
         "--baseline", metavar="FILE|RUN", type=Path, help="name the cases that passed there and fail now"
     )
-    report.add_argument("--save-baseline", metavar="FILE", type=Path, help="write the run's results there")
+    report.add_argument(
+        "--save-baseline", metavar="FILE", type=Path, help="save the run's results as a baseline in FILE"
+    )
 
 
 def show_report(arguments: argparse.Namespace) -> int:
@@ -86,7 +88,7 @@ def _format(arguments: argparse.Namespace) -> str:
         return FORMATS[arguments.output.suffix]
     except KeyError:
         raise UsageError(
-            f"The ending of {arguments.output} says no format.",
+            f"{arguments.output}: its ending is not that of a format.",
             hint=f"Give --format, or one of the endings {', '.join(FORMATS)}.",
         ) from None
 

@@ -55,7 +55,9 @@ def add_suite_verbs(verbs: Verbs) -> None:
         _add_common(verb)
     for verb in (run, ablate):
         verb.add_argument("-m", "--model", metavar="NAME", default="", help="the model, or oracle")
-        verb.add_argument("--reasoning-effort", dest="effort", choices=EFFORTS, help="how hard it thinks")
+        verb.add_argument(
+            "--reasoning-effort", dest="effort", choices=EFFORTS, help="how hard a reasoning model thinks"
+        )
     matrix.add_argument(
         "--model-profiles", metavar="A,B", type=_names, default=(), help="the models, separated by commas"
     )
@@ -90,7 +92,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="DIR", type=Path, help="the run's folder (default: eval-runs/SUITE-TIME)"
     )
-    parser.add_argument("--resume", metavar="DIR", type=Path, help="run what is left of an earlier run")
+    parser.add_argument("--resume", metavar="DIR", type=Path, help="finish an earlier run")
     parser.add_argument(
         "-j", "--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="cases at the same time"
     )
@@ -114,7 +116,7 @@ def _efforts(text: str) -> tuple[str, ...]:
     names = _names(text)
     unknown = next((name for name in names if name not in EFFORTS), None)
     if unknown is not None:
-        raise argparse.ArgumentTypeError(f"{unknown!r} is none of {', '.join(EFFORTS)}")
+        raise argparse.ArgumentTypeError(f"{unknown!r} is not one of {', '.join(EFFORTS)}")
     return names
 
 

@@ -56,7 +56,7 @@ class TraceBuilder:
         self.parts = Parts()
         self._branches = Branches()
         self._records: list[PartRecord | None] = []
-        """One record for each part; None for a record that was dropped because it is written."""
+        """One record for each part; None for a record that was dropped because it is in the file."""
         self.first_changed = 0
         """The position of the first record that changed since this was last set."""
         self.is_stale = False

@@ -45,7 +45,7 @@ def write_trace(trace: AgentTrace, dest: Path) -> None:
 
 
 def read_trace(path: Path) -> AgentTrace:
-    """Read a trajectory from a parquet file, also one of another program. Raises `UsageError`, `DamagedParquet`."""
+    """Read a trajectory from a parquet file, which another program may have written. Raises `UsageError`, `DamagedParquet`."""
     return rows_to_trace(read_rows(path))
 
 
@@ -80,7 +80,7 @@ def merge_parts(
     branch: Iterable[Stretch] | None = None,
     last_part: int | None = None,
 ) -> None:
-    """Write `dest` again: its first `kept` rows, then the rows in the file `lines`, all with the fields of `run`.
+    """Rewrite `dest`: its first `kept` rows, then the rows in the file `lines`, all with the fields of `run`.
 
     `folder` is for temporary files. `branch` are the ranges of event numbers on the current branch, if they changed.
     `last_part` leaves out later parts. Raises `StoreFull`, `DamagedParquet`.

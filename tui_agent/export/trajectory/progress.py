@@ -27,9 +27,9 @@ circle { fill: var(--line); }
 
 @dataclass(frozen=True, slots=True)
 class ProgressPoint:
-    """The tests after a part that ran some: over all test commands so far, each in its newest run.
+    """Test counts after a part that ran tests: the sum over all test commands so far, each by its newest run.
 
-    `command` is the newest one; `solved` and `commands` count the commands whose newest run passed, and all.
+    `command` is the newest test command. Of `commands` test commands so far, `solved` passed in their newest run.
     """
 
     part: int

@@ -34,7 +34,7 @@ BUNDLE: Final = "repo.bundle"
 UNSETTLED_PARTS: Final = 256
 """Number of newest parts that stay in memory, because a checkpoint or a test may still change them."""
 LEFT_BEHIND_S: Final = 3600.0
-"""Age in seconds from which a temporary folder is taken to be left behind by a program that was killed."""
+"""Age in seconds after which a temporary folder is assumed to be left behind by a program that was killed."""
 
 
 class TrajectoryFile:
@@ -79,7 +79,7 @@ class TrajectoryFile:
                 self._builder.apply(record)
 
     def write(self, **run_fields: Any) -> None:
-        """Write all parts so far; nothing before the first. `run_fields` are kept for later writes. Raises `StoreFull`."""
+        """Write all parts so far, or nothing if there are none. `run_fields` are kept for later writes. Raises `StoreFull`."""
         self._run_fields |= run_fields
         if not self.has_parts:
             return

@@ -83,7 +83,7 @@ class TraceWriter:
         self._next_write = anyio.current_time() + max(MIN_PAUSE_S, PAUSE_FACTOR * self._write_time)
 
     def _prepare(self) -> None:
-        load_package("duckdb")  # now, because it takes as long as many writes
+        load_package("duckdb")  # before the first write, because the import takes much longer than a write
         remove_left_behind(self._file.path.parent)
 
     def _apply_and_write(self, records: list[Record], **run_fields: Any) -> None:
@@ -103,7 +103,7 @@ class TraceWriter:
         await self._write(bundle_uri=BUNDLE if has_bundle else None)
 
     def _tell(self, fault: StoreError) -> None:
-        """Report a failed write once, until a write succeeds again."""
+        """Report a failed write, but only the first of several in a row."""
         if not self._is_reported:
             self._report(fault)
         self._is_reported = True

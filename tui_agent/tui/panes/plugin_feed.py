@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from tui_agent.plugin_host.places import PanePlace
 
 PanePlaces: TypeAlias = Mapping[str, "PanePlace"]
-"""Where each pane is, by its name."""
+"""The place of each pane by its name."""
 PERIOD_S: Final = 0.2
 """Seconds between two requests to the child process."""
 KIND: Final = "pane:"
-"""The beginning of the contributions of a plugin that are panes."""
+"""The prefix of those contributions of a plugin that are panes."""
 
 
 class PaneSource(Protocol):
@@ -41,7 +41,7 @@ class PaneSource(Protocol):
 
 def start_client() -> PaneSource:
     """Return the client of a child process, which starts with the first request."""
-    # By name, because only an open pane needs it.
+    # Loaded here, because only an open pane needs it.
     return cast(PaneSource, import_module("tui_agent.plugin_host.pane_client").PaneClient())
 
 
@@ -60,7 +60,7 @@ class PaneState:
     blocks: tuple[DisplayBlock, ...] | None = None
     """None until the first answer."""
     asked_seq: int = -2
-    """The event for which the pane was last asked; -2 before the first time."""
+    """The event for which the pane was last requested; -2 before the first request."""
     progress: int = -1
     """The event that the pane's fold has reached, while it reads a long log."""
     fault: str = ""
@@ -129,7 +129,7 @@ class PaneFeed:
             self._open(name)
 
     def open_page(self, name: str) -> None:
-        """Keep a pane up to date because its page is open; an empty name if none is."""
+        """Set the pane whose page is open, which is then kept up to date; empty if no page is open."""
         self.page = name
         self._open(name)
 
@@ -184,7 +184,7 @@ class PaneFeed:
                 self._places = await to_thread.run_sync(self.find)
             place = self._places.get(name)
             if place is None or place.plugin != state.loaded.plugin or self._shown_log is None:
-                state.fault = f"The plugin {state.loaded.plugin} is not here any more."
+                state.fault = f"The plugin {state.loaded.plugin} was removed."
                 return
             messages = import_module("tui_agent.plugin_host.pane_messages")
             request = messages.PaneRequest(

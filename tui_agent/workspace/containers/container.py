@@ -87,7 +87,7 @@ class Container:
             os.close(folder)
 
     async def _explain_start(self, is_late: bool) -> ConfigError:
-        """Return why the container did not start, with what to do, and remove what there is of it."""
+        """Return an error that says why the container did not start and what to do; remove its remains."""
         assert self._process is not None
         errors = b""
         if not is_late:
@@ -102,7 +102,7 @@ class Container:
     # -- the processes in it ---------------------------------------------------------------------------------------
 
     def launcher(self, marker: str, *, merged: bool, has_input: bool) -> "ContainerLauncher":
-        """Return what starts the command with this marker."""
+        """Return the launcher of the command with this marker."""
         return ContainerLauncher(self, self._environ, marker, merged=merged, has_input=has_input)
 
     async def find_program(self, name: str, cwd: str) -> str | ExecResult:
@@ -193,7 +193,10 @@ class Container:
             raise EnvironmentFault(f"{self._settings.program} failed: {last_line(errors)}")
 
     async def _remove(self) -> None:
-        with anyio.move_on_after(REMOVE_LIMIT_S, shield=True), suppress(EnvironmentFault):  # it is gone
+        with (
+            anyio.move_on_after(REMOVE_LIMIT_S, shield=True),
+            suppress(EnvironmentFault),
+        ):  # the container has ended
             await self._run_client(self.command_line.remove(self.name))
 
     async def aclose(self) -> int:

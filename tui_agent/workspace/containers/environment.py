@@ -1,9 +1,9 @@
 """The environments `docker` and `apptainer`: commands run in a container; files are those of this machine.
 
-The workspace is mounted in the container at its own path, so that checkpoints, the repository map, instructions and
-mentions, which read it here, see what commands do.
+The workspace is mounted in the container at its own path. So checkpoints, the repository map, instructions and mentions,
+which read this machine's files, see what commands change.
 
-Invariant: a file tool never opens a file outside the workspace, because there the container has other files.
+Invariant: a file tool never opens a file outside the workspace, because the container has other files there.
 """
 
 import os

@@ -1,10 +1,10 @@
 """An environment on a machine of a provider: commands run there, files are those of this machine.
 
-The workspace is copied to the machine at the same path. Before each command the files that changed here are copied
-there, after it those that changed there are copied back, so that file tools, checkpoints, the repository map and
-mentions see what commands do.
+The workspace is copied to the machine at the same path. Files that changed on this machine are copied there before each
+command; files that changed there are copied back after it. So file tools, checkpoints, the repository map and mentions
+see what commands change.
 
-Invariant: a command's result is returned only after its changes are here.
+Invariant: a command's result is returned only after its changes have been copied back.
 """
 
 import math
@@ -160,7 +160,9 @@ class RemoteEnvironment(EnvironmentWrapper):
         return self._local.git_is_steered(folders)
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
-        return frozenset(names)  # what the machine finds under a name is not known here
+        return frozenset(
+            names
+        )  # which programs the machine would find is not known, so any may be the workspace's
 
     async def upload(self, local: Path, path: str) -> None:
         """Copy a file or folder of this machine into the workspace, or a file to another path of the machine."""
