@@ -15,13 +15,13 @@ from pydantic_core import PydanticUndefined
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.main import APP, VERBS, Verb, parser_for
 from tui_agent.cli.options import EVERYTHING, GROUPS, Parser
+from tui_agent.config.environment_settings import EnvironmentsSettings
 from tui_agent.config.layers import FALLBACKS, VARIABLES
 from tui_agent.config.settings import (
     CheckpointSettings,
     Config,
     ContextSettings,
     DelegationSettings,
-    EnvironmentsSettings,
     HookSettings,
     ModelProfile,
     SandboxSettings,
@@ -189,6 +189,16 @@ def configuration_page() -> str:
         "else `night`; `beacon` and `ink` have a high contrast, `harbour` is for colour-blind eyes, and `terminal` uses the"
     )
     lines.append("terminal's own colours and background.")
+    lines.append(
+        "\n**Notifications.** When a turn ends, or an approval or question waits, and the terminal is not focused, the app sends a"
+    )
+    lines.append(
+        "message of the terminal (OSC 9, or OSC 777 in foot, urxvt and VTE terminals) and rings the bell. `notifications ="
+    )
+    lines.append(
+        '"desktop"` uses notify-send or macOS instead, except over ssh; `bell` only rings; `off` does neither. tmux needs'
+    )
+    lines.append("`focus-events on` and `allow-passthrough on`.")
     lines.append(
         "\n**Remembered choices.** The app remembers the theme, the model and the side panes (F6) that you choose in it, and"
     )

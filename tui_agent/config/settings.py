@@ -4,25 +4,22 @@ Invariant: unknown keys are refused; every field has a description; no field hol
 """
 
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     PrivateAttr,
-    StringConstraints,
     field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
+from tui_agent.config.environment_settings import EnvironmentsSettings
 from tui_agent.config.paths import Paths
 from tui_agent.config.project_files import ProjectFiles
+from tui_agent.config.setting_types import HeaderText, Table, UserPath, VariableName
 from tui_agent.config.trust import Project
 from tui_agent.config.user_choices import FILE_NAME
 from tui_agent.ports.hook import DEFAULT_TIME_LIMIT_S, TOOL_EVENTS
@@ -31,37 +28,12 @@ from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.events.hook import HookEvent, HookSource
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
-UserPath: TypeAlias = Annotated[Path, AfterValidator(Path.expanduser)]
-"""A path in the configuration, in which `~` is expanded to the home folder."""
-HeaderText: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]*$")]
-"""Text that is allowed in an HTTP header."""
-VariableName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-"""The full name of an environment variable."""
-
-
-def _require_program_words(text: str) -> str:
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise PydanticCustomError("program", "Not a command line: {error}", {"error": str(error)}) from error
-    if not words:
-        raise PydanticCustomError("program", "A program is missing")
-    return text
-
-
-ProgramWords: TypeAlias = Annotated[str, AfterValidator(_require_program_words)]
-"""A program with options, quoted as for a shell."""
 Symbols: TypeAlias = Literal["auto", "unicode", "ascii"]
 Motion: TypeAlias = Literal["auto", "on", "off"]
+Notifications: TypeAlias = Literal["auto", "osc9", "osc777", "bell", "desktop", "off"]
 MATCH_ALL = ("", "*")
 """Values of a hook's `matcher` that match every tool."""
 MAX_TIMEOUT_S = 600.0
-
-
-class Table(BaseModel):
-    """A table of a configuration file: frozen, and strict about its keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class HookSettings(Table):
@@ -241,62 +213,6 @@ class SandboxSettings(Table):
     )
 
 
-class DockerSettings(Table):
-    """The `[environments.docker]` table: the container in which the environment `docker` runs commands."""
-
-    command: ProgramWords = Field(
-        "docker",
-        description='The program, with its global options: `"podman"`, `"podman --remote"`.',
-    )
-    image: str = Field("", description="The image; it must be on this machine and have `sh` and `grep`.")
-    network: str = Field("none", min_length=1, description="The network of the container; none: no network.")
-    arguments: tuple[str, ...] = Field(
-        (), description='More arguments of `docker run`, such as `"-v"`, `"/data:/data:ro"`.'
-    )
-
-
-class ApptainerSettings(Table):
-    """The `[environments.apptainer]` table: the instance in which the environment `apptainer` runs commands."""
-
-    command: ProgramWords = Field(
-        "apptainer", description='The program, with its global options: `"singularity"`.'
-    )
-    image: str = Field("", description="The image: a file (`.sif`) or folder; it must have `sh` and `grep`.")
-    network: str = Field(
-        "none", min_length=1, description="The network; none: no network, host: that of this machine."
-    )
-    arguments: tuple[str, ...] = Field(
-        (), description='More arguments of `apptainer instance start`, such as `"--nv"`.'
-    )
-
-
-class RemoteSettings(Table):
-    """A table such as `[environments.e2b]`: the sandbox of a provider in which commands run."""
-
-    image: str = Field("", description="The provider's image or template; empty: the provider's default.")
-    network: Literal["none", "open"] = Field("none", description="none: no network; open: the internet.")
-    lifetime_seconds: int = Field(
-        3_600, ge=60, description="Seconds after which the provider ends a sandbox that was left behind."
-    )
-
-
-class EnvironmentsSettings(Table):
-    """The `[environments]` table: how the environments other than `local` are started."""
-
-    docker: DockerSettings = Field(
-        default_factory=DockerSettings, description="A container of docker or podman."
-    )
-    apptainer: ApptainerSettings = Field(
-        default_factory=ApptainerSettings, description="An instance of Apptainer or Singularity."
-    )
-    e2b: RemoteSettings = Field(default_factory=RemoteSettings, description="A sandbox of E2B.")
-    modal: RemoteSettings = Field(default_factory=RemoteSettings, description="A sandbox of Modal.")
-
-
-ENVIRONMENTS = (LOCAL_ENVIRONMENT, *EnvironmentsSettings.model_fields)
-"""The names of the built-in environments."""
-
-
 class DelegationSettings(Table):
     """The `[delegation]` table: limits for tasks that an agent gives to other agents."""
 
@@ -407,6 +323,10 @@ class Config(Table):
     )
     motion: Motion = Field("auto", description="Animations and blinking: auto, on or off.")
     mouse: bool = Field(True, description="Use the mouse.")
+    notifications: Notifications = Field(
+        "auto",
+        description="How you are told that a turn ended or waits for you: auto, osc9, osc777, bell, desktop or off.",
+    )
     vim: bool = Field(False, description="Vim keys in the prompt.")
     keys: dict[str, str | tuple[str, ...]] = Field(
         default_factory=dict,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.config.settings import ApptainerSettings, DockerSettings, RemoteSettings
+from tui_agent.config.environment_settings import ApptainerSettings, DockerSettings, RemoteSettings
 from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.loader import LoadedPlugins

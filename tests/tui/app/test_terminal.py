@@ -3,6 +3,7 @@
 import base64
 import os
 import pty
+import queue
 import re
 import select
 import signal
@@ -118,8 +119,43 @@ def test_what_a_terminal_would_drop_is_not_called_copied() -> None:
 def test_plain_terminals_get_the_bell_only() -> None:
     speaker, written = terminal(TERM="linux")
     speaker.title("x")
-    speaker.notify("waiting")
+    speaker.notify("a", "waiting")
     assert written == ["\x07"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "kind", "sent"),
+    [
+        ({}, "auto", ["\x1b]9;a;b: done\x07", "\x07"]),
+        ({"VTE_VERSION": "7800"}, "auto", ["\x1b]777;notify;a,b;done\x07", "\x07"]),
+        ({"TERM": "foot"}, "osc9", ["\x1b]9;a;b: done\x07", "\x07"]),
+        ({}, "osc777", ["\x1b]777;notify;a,b;done\x07", "\x07"]),
+        ({"TMUX": "/tmp/x"}, "osc9", ["\x1bPtmux;\x1b\x1b]9;a;b: done\x07\x1b\\", "\x07"]),
+        ({}, "bell", ["\x07"]),
+        ({}, "desktop", ["\x1b]9;a;b: done\x07", "\x07"]),  # over ssh, the desktop is elsewhere
+        ({}, "off", []),
+    ],
+)
+def test_a_notification_is_sent_as_the_setting_says(
+    environ: dict[str, str], kind: str, sent: list[str]
+) -> None:
+    speaker, written = terminal(**environ)
+    speaker.notifications = kind
+    speaker.notify("a;b", "do\x1b[31mne")
+    assert written == sent
+
+
+def test_the_desktop_gets_title_and_text_as_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: queue.Queue[list[str]] = queue.Queue()
+    module = "tui_agent.tui.terminal.terminal"
+    monkeypatch.setattr(f"{module}.find_system_program", lambda name, environ: f"/usr/bin/{name}")
+    monkeypatch.setattr(f"{module}.subprocess.run", lambda words, **more: started.put(words))
+    monkeypatch.setattr(f"{module}.sys.platform", "linux")
+    speaker, written = terminal(SSH_TTY="", WAYLAND_DISPLAY="wayland-0")
+    speaker.notifications = "desktop"
+    speaker.notify("--help", "done")
+    assert started.get(timeout=10) == ["/usr/bin/notify-send", "--app-name=tui-agent", "--", "--help", "done"]
+    assert written == []
 
 
 def test_the_farewell_has_the_answer_and_the_way_back_and_no_control_sequence() -> None:
@@ -146,13 +182,13 @@ def test_there_is_no_way_back_where_nothing_was_said_nor_from_a_demo(tmp_path: P
 async def test_waiting_is_told_only_to_those_who_look_elsewhere() -> None:
     async with open_app(golden("night_shift")) as driven:
         told: list[str] = []
-        driven.app.terminal.notify = told.append  # type: ignore[method-assign]
+        driven.app.terminal.notify = lambda title, text: told.append(text)  # type: ignore[method-assign]
         question = QuestionAsked(question_id=RequestId("q"), text="?", form="text")
         driven.session.feed(TurnStarted(turn=3), question)
         await driven.settle()
         assert told == []
     async with open_app(golden("night_shift")) as driven:
-        driven.app.terminal.notify = told.append  # type: ignore[method-assign]
+        driven.app.terminal.notify = lambda title, text: told.append(text)  # type: ignore[method-assign]
         driven.app.app_focus = False
         driven.session.feed(TurnStarted(turn=3), question)
         await driven.settle()

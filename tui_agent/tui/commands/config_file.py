@@ -26,6 +26,7 @@ def save_setting(context: AppContext, key: tuple[str, ...], value: Value | None)
     app.use_keys(apply_key_settings(config.keys).actions)
     if key == ("vim",):
         app.editor.use_vim(on=config.vim)
+        app.terminal.notifications = config.notifications
     if key == ("theme",) and config.theme:
         app.use_theme(config.theme)
     done = "removed from" if value is None else "saved in"

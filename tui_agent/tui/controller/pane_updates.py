@@ -139,9 +139,9 @@ class PaneUpdater:
         if self._app.app_focus or self._host.views.seq <= self._host.seen_seq:
             return
         if view.mood == "waiting":
-            self._app.terminal.notify(f"{title}: waiting for you, {view.what}")
+            self._app.terminal.notify(title, f"waiting for you, {view.what}")
         elif before == "running" and view.mood in ("ready", "failed", "stopped"):
-            self._app.terminal.notify(f"{title}: {view.word}")
+            self._app.terminal.notify(title, view.word)
 
     def _show_prompt(self) -> None:
         meter, state = self._host.views.meter.view(), self._host.state

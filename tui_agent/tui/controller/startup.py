@@ -49,6 +49,7 @@ def configure(host: SessionHost) -> None:
     if keys.faults:
         app.say(f"[keys] in config.toml: {' '.join(keys.faults)}", "warning")
     app.editor.use_vim(on=config.vim)
+    app.terminal.notifications = config.notifications
     if not app.options.policy:
         app.header.policy_hint = config.policy
         app.prompt.set_state(config.policy, "", running=False)

@@ -11,7 +11,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 from tui_agent.config.programs import find_system_program
@@ -21,6 +23,7 @@ from tui_agent.tui.text import clean, clean_line
 Write = Callable[[str], None]
 MAX_ANSWER_LENGTH: Final = 4000
 """Maximum length in characters of the last answer that is printed after quitting."""
+MAX_NOTIFICATION_CHARS: Final = 120
 MOST_CLIPBOARD: Final = 100_000
 """Maximum length of copied text in characters; terminals drop longer OSC 52 sequences."""
 
@@ -39,6 +42,10 @@ class Terminal:
         self._wayland = bool(environ.get("WAYLAND_DISPLAY"))
         self._x11 = bool(environ.get("DISPLAY"))
         self._titled = ""
+        is_osc777 = bool(environ.get("VTE_VERSION")) or environ.get("TERM", "").startswith(("foot", "rxvt"))
+        self._default_sequence = "osc777" if is_osc777 else "osc9"
+        self.notifications = "auto"
+        """How `notify` works: the setting `notifications`."""
 
     def title(self, text: str) -> None:
         """Set the window's title; the terminal stores the old one until `restore`."""
@@ -61,11 +68,35 @@ class Terminal:
             self._write("\x1b[23;2t")
             self._titled = ""
 
-    def notify(self, text: str) -> None:
-        """Notify a user who is looking elsewhere: by OSC 9 if the terminal supports it, and by the bell."""
-        if not self._plain:
-            self._write(self._passed(f"\x1b]9;{clean_line(text)[:120]}\x07"))
+    def notify(self, title: str, text: str) -> None:
+        """Notify a user who is looking elsewhere, in the way of the setting `notifications`.
+
+        A terminal without messages gets the bell only. `desktop` is used on the user's own machine only.
+        """
+        title, text = (clean_line(part)[:MAX_NOTIFICATION_CHARS] for part in (title, text))
+        kind = self.notifications
+        if kind == "off" or (kind == "desktop" and not self._remote and self._notify_desktop(title, text)):
+            return
+        if kind != "bell" and not self._plain:
+            is_osc777 = kind == "osc777" or (kind != "osc9" and self._default_sequence == "osc777")
+            # OSC 777 separates its fields by semicolons.
+            message = f"777;notify;{title.replace(';', ',')};{text}" if is_osc777 else f"9;{title}: {text}"
+            self._write(self._passed(f"\x1b]{message}\x07"))
         self._write("\x07")
+
+    def _notify_desktop(self, title: str, text: str) -> bool:
+        """Show a message of the desktop without waiting for it. Return False if there is no program for it."""
+        script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
+        is_mac = sys.platform == "darwin"
+        words = ("osascript", "-e", script) if is_mac else ("notify-send", "--app-name=tui-agent", "--")
+        path = find_system_program(words[0], os.environ) if is_mac or self._wayland or self._x11 else None
+        if path is None:
+            return False
+        run = partial(
+            subprocess.run, timeout=10, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        Thread(target=run, args=([path, *words[1:], title, text],), daemon=True).start()
+        return True
 
     def copy(self, text: str) -> bool:
         """Copy text with a clipboard program of this machine, or else by OSC 52. Return False if it is too long."""
