@@ -3,17 +3,24 @@
 A broken action of an oracle makes the suite fail; so does a case whose tests pass before the oracle acts.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import anyio
 import pytest
 
+from tests.stubs.store import store
+from tests.unit.plugin_host.test_plugin_loading import write
 from tui_agent.errors import ConfigError
 from tui_agent.evals.case import Case, VerifierSpec
+from tui_agent.evals.case_functions import run_plugin_verifier
 from tui_agent.evals.cell import run_cell
 from tui_agent.evals.plan import ORACLE, Arm, CellResult, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
 from tui_agent.export.trajectory.parquet import read_trace
 from tui_agent.export.trajectory.trajectory_file import BUNDLE, TRACE, read_session_trace
+from tui_agent.ports.verdict import Verdict, Verifier
+from tui_agent.protocol.envelope import Record
 from tui_agent.store.redaction.redactor import Redactor
 
 SUITE = load_suite("bench-20", Path())
@@ -22,7 +29,9 @@ QUICK = ("fix-off-by-one", "denied-then-allowed")
 """The cases of `make test`; `make test-all` runs all."""
 
 
-async def run(case: Case, tmp_path: Path) -> CellResult:
+async def run(
+    case: Case, tmp_path: Path, folder: str = "run", plugin_dirs: tuple[Path, ...] = ()
+) -> CellResult:
     """Run a case by its oracle."""
     plan = Plan(
         suite="bench-20",
@@ -30,9 +39,10 @@ async def run(case: Case, tmp_path: Path) -> CellResult:
         here=tmp_path,
         arms=(Arm(name=ORACLE, model=ORACLE),),
         cases=(case.id,),
+        plugin_dirs=plugin_dirs,
     )
     (cell,) = plan.cells()
-    return await run_cell(plan, RunFolder(tmp_path / "run"), case, cell)
+    return await run_cell(plan, RunFolder(tmp_path / folder), case, cell)
 
 
 @pytest.fixture(autouse=True)
@@ -98,10 +108,55 @@ async def test_a_cell_writes_its_trajectory_with_the_results_of_its_checks(tmp_p
     assert trace.run.task_params["case"] == "fix-off-by-one"
 
 
-async def test_an_unknown_verifier_is_named(tmp_path: Path) -> None:
-    case = CASES["fix-off-by-one"].model_copy(update={"verifier": VerifierSpec(plugin="judge")})
-    with pytest.raises(ConfigError, match="no plugin offers the verifier 'judge'"):
-        await run(case, tmp_path)
+PLUGIN = """\
+from pathlib import Path
+from tui_agent.plugin_api import Verdict, oracle, verifier
+
+@oracle
+async def mend(workspace: Path) -> None:
+    (workspace / "series.py").write_text("def sum_to(n):\\n    return sum(range(1, n + 1))\\n")
+
+@verifier
+async def ran_tests(workspace, records):
+    kinds = [record.payload.kind for record in records]
+    is_fixed = "n + 1" in (workspace / "series.py").read_text()
+    return Verdict(float(is_fixed and "test.finished" in kinds), f"{kinds.count('turn.finished')} turn")
+"""
+
+
+async def test_a_plugins_oracle_and_verifier_see_workspace_and_events(tmp_path: Path) -> None:
+    plugins = (tmp_path / "plugins",)
+    write(plugins[0], "judge", PLUGIN)
+    base = CASES["fix-off-by-one"]
+    scripted = base.model_copy(update={"verifier": VerifierSpec(plugin="ran_tests")})
+    by_agent = await run(scripted, tmp_path, "a", plugins)
+    assert (by_agent.passed, by_agent.verify) == (True, {"reward": 1.0, "fault": ""})
+    mended = {"oracle": (), "oracle_plugin": "mend"}
+    by_plugin = await run(scripted.model_copy(update=mended), tmp_path, "b", plugins)
+    assert (by_plugin.tests, by_plugin.verifier, by_plugin.detail) == (True, False, "the verifier failed")
+    case = base.model_copy(update={"verifier": VerifierSpec(plugin="nothing")})
+    with pytest.raises(ConfigError, match="fix-off-by-one: no plugin has the verifier 'nothing'"):
+        await run(case, tmp_path, "c", plugins)
+
+
+async def hang(workspace: Path, records: Sequence[Record]) -> Verdict:
+    return Verdict(await anyio.sleep(600) or 1.0)
+
+
+async def fail(workspace: Path, records: Sequence[Record]) -> Verdict:
+    raise KeyError("b")
+
+
+@pytest.mark.parametrize(
+    ("function", "fault"),
+    [(hang, "the verifier was stopped after 0.1 s"), (fail, "the verifier failed: KeyError: 'b'")],
+)
+async def test_a_plugins_verifier_that_gives_no_verdict_is_named(
+    function: Verifier, fault: str, tmp_path: Path
+) -> None:
+    spec = VerifierSpec(plugin="judge", timeout_seconds=0.1)
+    log = store(tmp_path).create("ses_a")
+    assert (await run_plugin_verifier(spec, function, tmp_path, log.folder)).fault == fault
 
 
 async def test_a_broken_action_of_an_oracle_makes_the_case_fail(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from tests.stubs.golden import golden_session
 from tests.stubs.kept_folder import KeptFolder
 from tui_agent.cli.main import main
 from tui_agent.export.trajectory.parquet import read_rows, read_trace
+from tui_agent.export.trajectory.trajectory_file import read_session_trace
+from tui_agent.store.redaction.redactor import Redactor
 
 Call = Callable[..., tuple[int, str, str]]
 SCRIPT = """\
@@ -310,8 +312,15 @@ def test_a_limit_of_parts_counts_over_the_session_and_a_used_up_one_stops_at_onc
     found = []
     for more in (("--max-parts", "3"), ("--continue",), ("--continue", "--max-parts", "6")):
         status, out, _ = call("run", "go", *script, "--stream", "--json", *more)
-        found.append((status, [row["part"] for row in rows(out)]))
-    assert found == [(3, [0, 1, 2]), (3, []), (0, [3, 4, 5])]
+        newest = max((tmp_path / "data" / "sessions").iterdir(), key=lambda folder: folder.name)
+        end = read_session_trace(newest, Redactor()).run.session_end
+        assert end is not None
+        found.append((status, [row["part"] for row in rows(out)], end.reason, end.total_parts))
+    assert found == [
+        (3, [0, 1, 2], "part_limit", 3),
+        (3, [], "part_limit", 3),
+        (0, [3, 4, 5], "finished", 6),
+    ]
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol import commands
 from tui_agent.protocol.commands import Command
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.session import SessionEnded
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 
@@ -97,7 +99,7 @@ def check_command(
             job.job_id != job_id for job in state.jobs
         ):
             return Refusal(f"{job_id} has ended.", "/jobs lists the running jobs.")
-        case commands.RecordResult() if state.client != "eval":
+        case commands.RecordResult(result=result) if not _may_record(state, result):
             return Refusal("Only an evaluation can record results.")
         case commands.StopJob() if not state.jobs:
             return Refusal("No background jobs are running.")
@@ -110,6 +112,10 @@ def check_command(
         case commands.SendQueued():
             return _turn_limit_refusal(state, running)
     return None
+
+
+def _may_record(state: SessionStateView, result: Payload) -> bool:
+    return state.client == "eval" or (state.client == "headless" and isinstance(result, SessionEnded))
 
 
 def _has_delegate(state: SessionStateView, agent: AgentId | None) -> bool:

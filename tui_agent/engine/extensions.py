@@ -13,7 +13,6 @@ from tui_agent.ports.agent import Agent
 from tui_agent.ports.command import SlashCommand
 from tui_agent.ports.hook import Hook
 from tui_agent.ports.middleware import Middleware
-from tui_agent.ports.verdict import Oracle, Verifier
 from tui_agent.protocol.events.base import Payload
 
 
@@ -29,9 +28,6 @@ class Extensions:
     listeners: Sequence[EventListener] = ()
     commands: Mapping[str, SlashCommand] = field(default_factory=dict)
     """The slash commands that run in the engine, by name."""
-    oracles: Mapping[str, Oracle] = field(default_factory=dict)
-    verifiers: Mapping[str, Verifier] = field(default_factory=dict)
-    """For evaluations: functions that solve a case, and functions that judge a workspace."""
 
 
 @dataclass(frozen=True, slots=True)

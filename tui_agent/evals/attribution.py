@@ -13,16 +13,8 @@ from tui_agent.protocol.events.session import TrajectoryEnd
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.parts import tool_calls
-from tui_agent.session.headless_turn import Outcome
+from tui_agent.session.headless_turn import LIMITS, Outcome
 
-_LIMITS: dict[str, TrajectoryEnd] = {
-    "part_limit": "part_limit",
-    "iteration_limit": "iteration_limit",
-    "turn_limit": "turn_limit",
-    "cost_limit": "cost_limit",
-    "time_limit": "timeout",
-    "interrupted": "interrupted",
-}
 _AGENT_FAULTS = frozenset(("model_error", "error", "stuck", "rejected"))
 """Ends of a turn after which a case is not passed, whatever its tests say."""
 
@@ -114,8 +106,8 @@ def judge(
         return Verdict(False, "tool", oracle_fault, end="unsolved")
     if tests is not False and verifier is not False:
         return Verdict(True, end="solved")
-    end = _LIMITS.get(outcome.reason, "unsolved")
-    if outcome.reason in _LIMITS:
+    end = LIMITS.get(outcome.reason, "unsolved")
+    if outcome.reason in LIMITS:
         return Verdict(False, "budget", outcome.detail or f"the turn ended as {outcome.reason}", end=end)
     missed = " and ".join(
         name for name, result in (("tests", tests), ("verifier", verifier)) if result is False

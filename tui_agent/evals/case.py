@@ -59,7 +59,8 @@ class Case(_Entry):
     """One task: the agent gets `prompt` in a new copy of the fixture; then the tests and the verifier run.
 
     The fixture is the folder `fixture` (a path relative to the case's file) with `files` added. `test_files` are added
-    only after the agent has ended. `oracle` are the answers of a model that solves the case.
+    only after the agent has ended. `oracle` are the answers of a model that solves the case; `oracle_plugin` instead
+    names a plugin's function that solves it.
     """
 
     id: Name = ""
@@ -77,6 +78,7 @@ class Case(_Entry):
     split: str = "dev"
     source: str = ""
     oracle: tuple[ScriptedAnswer, ...] = ()
+    oracle_plugin: str = ""
     folder: Path = Field(Path(), exclude=True)
     """The folder of the case's file; set when the file is read."""
     harbor: "HarborTask | None" = None

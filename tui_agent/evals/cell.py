@@ -7,7 +7,6 @@ session's log before the session closes.
 import json
 import shutil
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +20,8 @@ from tui_agent.config.trust import current_trust_keys
 from tui_agent.errors import ConfigError, StoreError, TuiAgentError
 from tui_agent.evals.attribution import Conduct, Verdict, judge
 from tui_agent.evals.case import Case
-from tui_agent.evals.checks import Checked, VerifierFunction, run_harbor_tests, run_tests, run_verifier
+from tui_agent.evals.case_functions import load_case_functions, run_plugin_oracle, run_plugin_verifier
+from tui_agent.evals.checks import Checked, run_harbor_tests, run_tests, run_verifier
 from tui_agent.evals.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.evals.workspace import create_check_copy, create_workspace
 from tui_agent.export.trajectory.writer import TraceWriter
@@ -44,14 +44,8 @@ NOT_IN_RESULT = ("kinds", "events", "final_answer")
 """Metrics that a result leaves out; the session has them."""
 
 
-async def run_cell(
-    plan: Plan,
-    run: RunFolder,
-    case: Case,
-    cell: Cell,
-    functions: Mapping[str, VerifierFunction] | None = None,
-) -> CellResult:
-    """Run a case once, and return its result without storing it. `functions` are verifiers of plugins, by name.
+async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellResult:
+    """Run a case once, and return its result without storing it.
 
     Raises `ConfigError` if the case cannot run at all, such as one whose tests pass before the agent acts.
     """
@@ -62,7 +56,7 @@ async def run_cell(
     if plan.test_timeout_seconds is not None:
         case = case.model_copy(update={"test_timeout_seconds": plan.test_timeout_seconds})
     create_workspace(case, folder / "repo")
-    trial = _Trial(plan, run, case, arm, cell, folder, functions or {})
+    trial = _Trial(plan, run, case, arm, cell, folder)
     await trial.require_failing_tests()
     result = await trial.run()
     shutil.rmtree(folder / "checked", ignore_errors=True)
@@ -80,16 +74,17 @@ class _Trial:
         arm: Arm,
         cell: Cell,
         folder: Path,
-        functions: Mapping[str, VerifierFunction],
     ) -> None:
         self._plan, self._run, self._case, self._arm = plan, run, case, arm
-        self._cell, self._folder, self._functions = cell, folder, functions
+        self._cell, self._folder = cell, folder
         self._base = load_startup_context(self._options())
+        self._functions = load_case_functions(self._base, case)
         self._metrics, self._conduct = Metrics(), Conduct()
         self._tests: TestFinished | None = None
         self._verifier: VerifierFinished | None = None
         self._verdict = Verdict(False)
         self._outcome: Outcome | None = None
+        self._oracle_fault = ""
         self._session, self._model = "", arm.model
         self._notes = [] if case.harbor is None else list(case.harbor.skipped)
 
@@ -119,9 +114,11 @@ class _Trial:
         )
 
     def _write_oracle(self) -> str:
-        if not self._case.oracle:
-            raise ConfigError(f"{self._case.id} has no oracle.", hint="Add [[oracle]], or choose a model.")
-        answers = [answer.model_dump(mode="json", exclude_defaults=True) for answer in self._case.oracle]
+        case = self._case
+        if not (case.oracle or case.oracle_plugin):
+            raise ConfigError(f"{case.id} has no oracle.", hint="Add [[oracle]], or choose a model.")
+        answers = [answer.model_dump(mode="json", exclude_defaults=True) for answer in case.oracle]
+        answers = answers or [{"text": f"The oracle {case.oracle_plugin} solved it."}]
         path = self._folder / "oracle.yaml"  # JSON is valid YAML
         path.write_text(
             json.dumps({"name": ORACLE, "answers": answers}, ensure_ascii=False), encoding="utf-8"
@@ -166,6 +163,9 @@ class _Trial:
                 writers.start_soon(self._trace_writer().follow, session.follow())
             started = EvalCaseStarted(suite=self._plan.suite_name, case=self._case.id, arm=self._arm.name)
             session.submit(RecordResult(result=started))
+            if self._is_oracle and self._functions.oracle is not None:
+                workspace = self._folder / "repo"
+                self._oracle_fault = await run_plugin_oracle(self._case, self._functions.oracle, workspace)
             await run_turn(session, self._case.prompt, self._show, coda=self._evaluate)
 
     def _trace_writer(self) -> TraceWriter:
@@ -186,14 +186,15 @@ class _Trial:
         self._outcome = outcome
         check_fault = await self._run_checks(session)
         tests, verifier = self._test_result(), self._verifier_result()
-        oracle_fault = self._conduct.broken_oracle_action(self._case) if self._is_oracle else ""
+        if self._is_oracle and not self._oracle_fault:
+            self._oracle_fault = self._conduct.broken_oracle_action(self._case)
         verdict = self._verdict = judge(
             outcome,
             self._conduct,
             tests=tests,
             verifier=verifier,
             check_fault=check_fault,
-            oracle_fault=oracle_fault,
+            oracle_fault=self._oracle_fault,
         )
         for result in (self._tests, self._verifier, self._score(verdict), SessionEnded(reason=verdict.end)):
             if result is not None:
@@ -201,7 +202,7 @@ class _Trial:
 
     async def _run_checks(self, session: Session) -> tuple[str, str]:
         """Run tests and verifier; return the category and the reason if one gave no result."""
-        case, log = self._case, self._run.session_folder(session.id) / "events.jsonl"
+        case, session_folder = self._case, self._run.session_folder(session.id)
         try:
             if case.harbor is not None:
                 async with _CheckCopy(self._base, case, self._folder) as env:
@@ -209,11 +210,18 @@ class _Trial:
             elif case.test_command:
                 async with _CheckCopy(self._base, case, self._folder) as env:
                     self._tests = await run_tests(case, env)
-            if case.verifier is not None:
+            if case.verifier is not None and self._functions.verifier is not None:
+                async with _CheckCopy(self._base, case, self._folder) as env:
+                    self._verifier = await run_plugin_verifier(
+                        case.verifier, self._functions.verifier, Path(env.root), session_folder
+                    )
+            elif case.verifier is not None:
                 create_workspace(case, self._new_folder("fixture"))
                 async with _CheckCopy(self._base, case, self._folder) as env:
-                    checked = Checked(Path(env.root), self._folder / "fixture", log)
-                    self._verifier = await run_verifier(case, checked, env, self._functions)
+                    checked = Checked(
+                        Path(env.root), self._folder / "fixture", session_folder / "events.jsonl"
+                    )
+                    self._verifier = await run_verifier(case, checked, env)
                 shutil.rmtree(self._folder / "fixture", ignore_errors=True)
         except OSError as error:
             return "environment", f"the workspace cannot be checked: {error}"

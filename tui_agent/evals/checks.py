@@ -6,12 +6,10 @@ Invariant: whatever hangs is stopped with all its processes at its time limit, a
 import json
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
-from tui_agent.errors import ConfigError
 from tui_agent.evals.case import Case
 from tui_agent.evals.container import container_command
 from tui_agent.ports.environment import ExecResult, ExecSpec
@@ -24,15 +22,11 @@ MAX_FAULT_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Input of a verifier: the workspace after the agent, the fixture, and the session's log."""
+    """Input of a verifier's command: the workspace after the agent, the fixture, and the session's log."""
 
     workspace: Path
     fixture: Path
     log: Path
-
-
-VerifierFunction: TypeAlias = Callable[[Checked], Awaitable[tuple[float, str]]]
-"""A plugin's verifier: returns the reward and a text."""
 
 
 _PASSED = re.compile(r"(?<!\d)(\d{1,9}) passed|\bRan (\d{1,9}) test")
@@ -94,18 +88,10 @@ async def run_harbor_tests(
     )
 
 
-async def run_verifier(
-    case: Case, checked: Checked, env: LocalEnvironment, functions: Mapping[str, VerifierFunction]
-) -> VerifierFinished:
-    """Run the case's verifier on a copy of the workspace. `functions` are those of plugins, by name."""
+async def run_verifier(case: Case, checked: Checked, env: LocalEnvironment) -> VerifierFinished:
+    """Run the command of the case's verifier on a copy of the workspace."""
     spec = case.verifier
     assert spec is not None
-    if spec.plugin:
-        function = functions.get(spec.plugin)
-        if function is None:
-            raise ConfigError(f"{case.id}: no plugin offers the verifier {spec.plugin!r}.")
-        reward, text = await function(checked)
-        return VerifierFinished(verifier=spec.plugin, reward=reward, output=text, fault=_check_reward(reward))
     reward_file = checked.workspace.parent / "reward.txt"
     reward_file.unlink(missing_ok=True)
     variables = {
@@ -155,10 +141,11 @@ def _parse_reward(file: Path) -> tuple[float, str]:
         reward = float(text)
     except ValueError:
         return 0.0, f"wrote {text[:40]!r} as its reward, which is not a number"
-    return (0.0, _check_reward(reward)) if _check_reward(reward) else (reward, "")
+    return (0.0, check_reward(reward)) if check_reward(reward) else (reward, "")
 
 
-def _check_reward(reward: float) -> str:
+def check_reward(reward: float) -> str:
+    """Return why a reward is not valid; empty if it is."""
     return "" if math.isfinite(reward) else f"gave the reward {reward}, which is not a finite number"
 
 

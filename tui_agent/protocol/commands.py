@@ -330,7 +330,7 @@ class ReloadPlugins(CommandBase):
 
 
 class RecordResult(CommandBase):
-    """Record a result in the session. Only a client of the kind `eval` may do this."""
+    """Record a result in the session. Only a client of the kind `eval` may do this; `headless` may record the end."""
 
     kind: Literal["record_result"] = "record_result"
     result: TestFinished | VerifierFinished | EvalCaseStarted | EvalScored | SessionEnded = Field(

@@ -25,7 +25,7 @@ from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
-from tui_agent.protocol.events.session import CommandRejected, RunStarted
+from tui_agent.protocol.events.session import CommandRejected, RunStarted, TrajectoryEnd
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.ids import MAIN_AGENT, CallId, CommandId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
@@ -35,6 +35,15 @@ from tui_agent.protocol.unicode_text import format_count
 Show = Callable[[Record], None]
 TurnStart: TypeAlias = str | ContinueTurn
 """The start of a turn: a prompt, or the command to continue the session without a prompt."""
+LIMITS: dict[str, TrajectoryEnd] = {
+    "part_limit": "part_limit",
+    "iteration_limit": "iteration_limit",
+    "turn_limit": "turn_limit",
+    "cost_limit": "cost_limit",
+    "time_limit": "timeout",
+    "interrupted": "interrupted",
+}
+"""Ends of a turn that the agent did not choose, and how they end a trajectory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,11 @@ class Outcome:
     def status(self) -> str:
         """`success` if the turn finished, else `reason`."""
         return "success" if self.reason == "finished" else self.reason
+
+    @property
+    def trajectory_end(self) -> TrajectoryEnd:
+        """The end of the trajectory if nothing checks the result."""
+        return "finished" if self.reason == "finished" else LIMITS.get(self.reason, "agent_error")
 
 
 AfterTurn: TypeAlias = Callable[[Session, Outcome], Awaitable[None]]

@@ -50,8 +50,6 @@ class ExtensionBuilder:
             build_hooks(self._base, loaded, self._env),
             build_listeners(loaded, self._recorder.append),
             commands,
-            {offered.name: offered.make for offered in loaded.oracles},
-            {offered.name: offered.make for offered in loaded.verifiers},
         )
         return extensions, (*served.events, *failed, *events)
 

@@ -32,7 +32,8 @@ from tui_agent.folds.text.labels import (
     unknown_price_warning,
 )
 from tui_agent.ports.environment import Sandbox
-from tui_agent.protocol.commands import ContinueTurn
+from tui_agent.ports.session import Session
+from tui_agent.protocol.commands import ContinueTurn, RecordResult
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -44,7 +45,7 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.model import ModelRetried
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.events.session import ErrorRaised, SessionEnded
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.headless_turn import AfterTurn, Outcome, Show, TurnStart, run_turn
@@ -187,11 +188,17 @@ async def run_one_turn(
         async with anyio.create_task_group() as group:
             group.start_soon(interrupt_on_signal, session)
             after = session.log.previous_last_seq
-            outcome = await run_turn(session, begin, WarningPrinter(show), after, coda)
+            end = record_end if options.client == "headless" else None
+            outcome = await run_turn(session, begin, WarningPrinter(show), after, coda or end)
             group.cancel_scope.cancel()
         return with_advice(outcome, session.settings)
 
     return await use_session(options, base, run_in)
+
+
+async def record_end(session: Session, outcome: Outcome) -> None:
+    """Record in the session how its task ended."""
+    session.submit(RecordResult(result=SessionEnded(reason=outcome.trajectory_end)))
 
 
 def with_advice(outcome: Outcome, settings: SessionSettings | None) -> Outcome:

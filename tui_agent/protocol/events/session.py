@@ -128,6 +128,7 @@ class SessionContextLoaded(Payload):
 TrajectoryEnd: TypeAlias = Literal[
     "solved",
     "unsolved",
+    "finished",
     "part_limit",
     "iteration_limit",
     "turn_limit",
@@ -140,11 +141,13 @@ TrajectoryEnd: TypeAlias = Literal[
 
 
 class SessionEnded(Payload):
-    """The task of a session ended for good, recorded by the client that ended it, such as an evaluation.
+    """The task of a session ended, recorded by the client that ended it: an evaluation, or `tui-agent run`.
 
-    `solved` and `unsolved` are the result of tests and verifier after the agent ended its work. Without a result,
-    `agent_error` is a failure of the model, the engine or the policy, and `env_error` one of files, processes, tests or
-    verifier. `run.finished` says that a process closed the session, which can be resumed.
+    `solved` and `unsolved` are the result of tests and verifier after the agent ended its work; `finished` says that
+    nothing checked it. `agent_error` is a failure of the model, the engine or the policy, and `env_error` one of files,
+    processes, tests or verifier. A process that is killed records no end. A later turn goes on with the task, and the
+    newest end counts. The app, the browser and editors record none, because their user may go on; `run.finished` says
+    that a process closed the session.
     """
 
     kind: Literal["session.ended"] = "session.ended"
