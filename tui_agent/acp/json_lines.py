@@ -20,7 +20,7 @@ class JsonLines:
         self._writer = writer
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Write a message. Raises `ConnectionError` if the editor is gone.
+        """Write a message. Raises `ConnectionError` if the editor has disconnected.
 
         The line is queued before anything is awaited, so messages keep the order in which they were sent.
         """
@@ -30,7 +30,7 @@ class JsonLines:
         await self._writer.drain()
 
     async def receive(self) -> dict[str, Any] | None:
-        """Wait for the next message; None once the editor is gone."""
+        """Wait for the next message; None once the editor has disconnected."""
         while True:
             try:
                 line = await self._reader.readuntil(b"\n")

@@ -1,4 +1,4 @@
-"""The server of `tui-agent acp`: one editor on standard input and output, until it is gone.
+"""The server of `tui-agent acp`: one editor on standard input and output, until it disconnects.
 
 Invariant: only the protocol's messages reach standard output.
 """

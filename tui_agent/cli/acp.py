@@ -12,7 +12,7 @@ from tui_agent.errors import UsageError
 
 EXAMPLES = """\
 examples:
-  tui-agent acp --policy plan        as an editor starts it; "command" and "args" in its settings
+  tui-agent acp --policy plan        an editor runs this: set its "command" and "args"
 
 docs/editors.md has the settings of Zed and other editors.
 """

@@ -81,7 +81,7 @@ def check_server(arguments: argparse.Namespace) -> int:
 
 
 async def _start(settings: ServerSettings, env: LocalEnvironment) -> ServerRunner:
-    """Run a server until it has told its tools or failed."""
+    """Run a server until it has listed its tools or failed."""
     runner = ServerRunner(settings, env, env.root, lambda: None, delays=())
     async with anyio.create_task_group() as group:
         group.start_soon(runner.run)

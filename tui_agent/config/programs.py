@@ -46,7 +46,7 @@ def find_program(name: str, workspace: Path, environ: Mapping[str, str]) -> str 
 
 
 def find_system_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """Return the path of a program outside the current folder, or None if there is none or that folder is gone."""
+    """Return the path of a program outside the current folder, or None if there is none or that folder no longer exists."""
     try:
         return find_program(name, Path.cwd(), environ)
     except OSError:

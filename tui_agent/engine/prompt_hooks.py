@@ -25,7 +25,7 @@ MAX_WINDOW_SHARE = 0.25
 END_HOOKS_TIMEOUT_S: Final = 10.0
 """Maximum seconds for hooks at the end of the session."""
 ABANDONED_HOOKS_TIMEOUT_S: Final = 2.0
-"""Maximum seconds for hooks at the end of the session if the client is gone."""
+"""Maximum seconds for hooks at the end of the session if the client has disconnected."""
 _UP: Final = "Press Up to get your message back."
 
 

@@ -216,7 +216,7 @@ class Turns:
                 await self._caller.compactor.compact("user", command.focus)
 
     def _calls_to_close(self) -> list[OpenCall]:
-        """Return the open calls to close with the turn. If the client is gone, calls that await approval stay open."""
+        """Return the open calls to close with the turn. If the client has disconnected, calls that await approval stay open."""
         recorder, open_calls = self._parts.recorder, self._parts.recorder.state.open_calls
         if not (self._client_is_gone and self._parts.interactive):
             return list(open_calls)

@@ -108,7 +108,7 @@ class SessionDatabase:
         progress(len(stale), len(stale))
 
     def _compare(self, states: Sequence[LogState]) -> tuple[list[LogState], list[str]]:
-        """Return the logs that changed, and the sessions that are gone."""
+        """Return the logs that changed, and the sessions that no longer exist."""
         known: dict[str, str] = {}
         if self._is_usable():
             with self._connect(read_only=True) as connection:

@@ -50,7 +50,7 @@ class ServerGone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An open connection to a server. `ended` is set when the server is gone; None for a server without a process."""
+    """An open connection to a server. `ended` is set when the server has ended; None for a server without a process."""
 
     client: Client
     elicitation: Elicitation

@@ -135,7 +135,7 @@ class ServerRunner:
         return "it ended", False
 
     async def _follow(self, connection: "Connection") -> None:
-        """List the tools again whenever they change. Return when the server is gone or the session closes."""
+        """List the tools again whenever they change. Return when the server ends or the session closes."""
         async with anyio.create_task_group() as group:
             if connection.ended is not None:
                 group.start_soon(self._wake_at_end, connection.ended)

@@ -42,7 +42,7 @@ class ToolSearch:
         self._reveal = reveal
         self.spec = ToolSpec(
             name,
-            f"Find tools of the MCP server {server}, which has {format_count(len(tools), 'tool')}. Then call what it found.",
+            f"Find tools of the MCP server {server}, which has {format_count(len(tools), 'tool')}. Then call the tools that it finds.",
             SearchArguments,
             "find",
             timeout=10.0,

@@ -81,7 +81,7 @@ class AppSession(Session, Protocol):
 
     @property
     def is_closed(self) -> bool:
-        """True if the engine is gone and no new records will come."""
+        """True if the engine has exited and no new records will come."""
         ...
 
     @property

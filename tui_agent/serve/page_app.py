@@ -14,7 +14,7 @@ from tui_agent.session.engine_handle import connect_engine
 
 
 def main() -> int:
-    """Run the app until its page is closed, and return the exit status: 1 if the server is gone."""
+    """Run the app until its page is closed, and return the exit status: 1 if the server has exited."""
     options = SessionOptions.from_json(json.loads(sys.argv[1]))
     try:
         link = connect_engine(options)

@@ -30,7 +30,7 @@ class EngineLink(Protocol):
         ...
 
     def send(self, line: bytes) -> bool:
-        """Write one line to the engine. Return False if the engine is gone."""
+        """Write one line to the engine. Return False if the engine has exited."""
         ...
 
     def stderr_tail(self) -> str:
@@ -79,7 +79,7 @@ class SocketLink:
         """Do nothing: the options were sent at once."""
 
     def send(self, line: bytes) -> bool:
-        """Write one line to the server. Return False if the server is gone."""
+        """Write one line to the server. Return False if the server has exited."""
         try:
             self._socket.sendall(line)
         except OSError:
@@ -137,7 +137,7 @@ class EngineHandle:
             self.send(first_line)
 
     def send(self, line: bytes) -> bool:
-        """Write one line to the engine. Return False if the engine is gone."""
+        """Write one line to the engine. Return False if the engine has exited."""
         assert self.child.stdin is not None
         try:
             self.child.stdin.write(line)

@@ -155,7 +155,7 @@ class RemoteSession:
 
     @property
     def is_closed(self) -> bool:
-        """True if the engine process is gone, so that no new records will come."""
+        """True if the engine process has exited, so that no new records will come."""
         return self._ended.is_set()
 
     async def wait_until_readable(self) -> LockedNote | None:

@@ -115,7 +115,7 @@ def _is_extended(state: LogState, row: sqlite3.Row) -> bool:
 
 
 def _read_end(state: LogState, known_to: int) -> bytes:
-    """Return the bytes of a log just before an offset; empty if the log is gone."""
+    """Return the bytes of a log just before an offset; empty if the log no longer exists."""
     try:
         with (state.folder / EVENTS_FILE).open("rb") as log:
             log.seek(max(0, known_to - _END_BYTES))

@@ -38,7 +38,7 @@ LAST_EVENTS_TIMEOUT_S = 2.0
 """Maximum seconds to wait until the app has read the last events."""
 PARENT_CHECK_INTERVAL_S = 1.0
 ORPHAN_GRACE_S = 3.0
-"""Seconds that a session has to close normally after the app is gone."""
+"""Seconds that a session has to close normally after the app has exited."""
 
 
 def main() -> int:
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process once its parent is gone.
+    """End this process once its parent has exited.
 
     Normally the end of input closes the session. A blocked event loop (for example, a plugin that never returns) would
     not notice that; this thread then ends the process after a grace period.

@@ -39,7 +39,7 @@ class ExtensionBuilder:
         self._files: tuple[CommandFiles, ...] = ()
 
     def build(self, loaded: LoadedPlugins) -> tuple[Extensions, Sequence[Payload]]:
-        """Return the extensions, and the events that tell of refused tools and of changed slash commands."""
+        """Return the extensions, and the events that report refused tools and changed slash commands."""
         served = self._servers.offers()
         tools, failed = build_tool_registry(loaded, served.tools, self._context.ablation)
         commands, events = self._load_commands(loaded, served)

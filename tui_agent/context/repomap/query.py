@@ -49,16 +49,16 @@ class ClosedFlag:
         return self._ended
 
     def close(self) -> None:
-        """Mark the map as closed."""
+        """Mark the repository map as closed."""
         self._ended = True
 
     def require_open(self) -> None:
-        """Raise `EnvironmentFault` if the map is closed."""
+        """Raise `EnvironmentFault` if the repository map is closed."""
         if self._ended:
             raise EnvironmentFault("The map was closed.")
 
     def until(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield the items while the map is open. Raises `EnvironmentFault` once it is closed."""
+        """Yield the items while the repository map is open. Raises `EnvironmentFault` once it is closed."""
         for item in items:
             self.require_open()
             yield item
@@ -140,7 +140,7 @@ def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Rank
 def from_scan(
     listing: FileList, root: str, ask: Ask, known: Languages, cleaner: Cleaner, closed: ClosedFlag
 ) -> Basis:
-    """Rank the files by reading each of them. Raises `EnvironmentFault` if the map is closed meanwhile."""
+    """Rank the files by reading each of them. Raises `EnvironmentFault` if the repository map is closed meanwhile."""
     skipped = Counter(listing.skipped)
     names = by_first_name(entry.path for entry in listing.entries) if ask.query.text else {}
     alike: Alike = lambda first: names.get(first, ())  # noqa: E731 - as short as a name

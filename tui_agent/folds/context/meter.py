@@ -274,7 +274,7 @@ class ContextMeter:
             state.sections = _fit_sections(state.sections, used, state.stable)
 
     def _keep_stable_sections(self) -> None:
-        """Keep the tokens of stable sections whose text is new, so that later counts of whole requests do not change them."""
+        """Fix the token count of each stable section with new text: later counts of whole requests do not change it."""
         state, packed = self._state, self._state.manifest
         sections = packed.sections if packed is not None else ()
         names = {SECTION_LABELS[section.name]: section.chars for section in sections}

@@ -68,7 +68,7 @@ class FilesChangedView:
 
     @property
     def line_counts(self) -> tuple[int, int] | None:
-        """The added and removed lines, or None if a file changed more than once: its sums are not its change."""
+        """The numbers of added and removed lines; None if a file changed more than once, since a line may then count twice."""
         return None if any(file.changes > 1 for file in self.files) else (self.added, self.removed)
 
 

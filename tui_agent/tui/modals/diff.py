@@ -106,7 +106,7 @@ class DiffSheet(Viewer):
 
     @property
     def _page(self) -> Sequence[ChangedFile]:
-        """The files that are drawn."""
+        """The files that the sheet shows now: at most `FILES_AT_ONCE`."""
         return self._files[self._first : self._first + FILES_AT_ONCE]
 
     def _summary(self) -> str:
@@ -256,7 +256,7 @@ class DiffSheet(Viewer):
         )
 
     def _choose(self, index: int) -> None:
-        """Choose a stop, and scroll to it."""
+        """Choose the change with this index, and scroll to it."""
         stop = self._stops[index]
         self._chosen, self._message = (stop.file.path, stop.hunk), ("", "t2")
         self.redraw()

@@ -45,7 +45,7 @@ class Chips:
         self.pictures: dict[str, Picture] = {}
 
     def clear(self) -> None:
-        """Forget all chips."""
+        """Forget the texts and pictures of all chips."""
         self.texts.clear()
         self.pictures.clear()
 

@@ -1,4 +1,4 @@
-"""The message editor: a text area that grows, with chips, history, and optional vim keys.
+"""The message editor: a text area that grows, with chips (labels of pasted texts and pictures), history, and optional vim keys.
 
 Invariant: `submit` and `act` are called directly in the key handler, so that each of several keys that are read
 together sees the text changed by the keys before it. The editor knows nothing of sessions. All text put into it is
@@ -97,7 +97,7 @@ class MessageArea(TextArea, inherit_css=False):
         self._returned = self.text if returned else ""
 
     def put_message(self, message: str) -> None:
-        """Replace the text and forget all chips."""
+        """Replace the text, and forget the pasted texts and pictures."""
         self.chips.clear()
         self.put_text(message)
 

@@ -171,7 +171,7 @@ def state_mark(state: str, symbols: Symbols) -> tuple[str, Role]:
 
 
 def list_pen(looks: Looks, chosen: bool = False) -> Pen:
-    """Return the pen for a row in the list of a list page."""
+    """Return the `Pen` for a row in the list of a list page."""
     return Pen(looks, "selection" if chosen else "s0", chosen=chosen)
 
 

@@ -161,7 +161,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return [self.line(width, [(" " * indent + piece, style)]) for piece in wrap(text, width - indent)]
 
     def choice_row(self, chosen: bool, intent: str, ground: Role = "selection") -> Pen:
-        """Return the pen for a row that the user can select; a click on the row runs `intent`."""
+        """Return the `Pen` for a row that the user can select; a click on the row runs `intent`."""
         return Pen(self.looks, ground if chosen else "s3", intent, chosen, margin=0)
 
     def on_mount(self) -> None:
@@ -375,7 +375,7 @@ class ChoiceSheet(Sheet[ResultT]):
         """Use the selected row, e.g. give the answer in it."""
 
     def choice_pen(self, number: int, ground: Role = "selection") -> Pen:
-        """Return the pen for the row with this index (from 0) among those that can be selected."""
+        """Return the `Pen` for the row with this index (from 0) among those that can be selected."""
         return self.choice_row(number == self.chosen, f"choose {number}", ground)
 
     def move(self, direction: int) -> None:

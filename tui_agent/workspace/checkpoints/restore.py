@@ -202,7 +202,7 @@ def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> l
 
 
 def find_emptied_folders(shadow: CheckpointStore, removed: set[str], created: list[str]) -> list[str]:
-    """Return the folders that become empty when the files `removed` are gone, deepest first.
+    """Return the folders that become empty when the files `removed` are removed, deepest first.
 
     Excludes folders in which a file is created, and folders that were empty when the session started.
     """

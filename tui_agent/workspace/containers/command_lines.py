@@ -48,7 +48,7 @@ class ContainerSettings:
 
     @property
     def description(self) -> str:
-        """Return a phrase that tells where commands run."""
+        """Return a phrase that says where commands run."""
         network = "no network" if self.network == "none" else f"network {self.network}"
         return f"a {self.program} container (image {self.image}, {network})"
 
@@ -59,7 +59,7 @@ class ContainerSettings:
 
 
 class DockerCommandLine:
-    """The command lines of docker and podman, for containers by name."""
+    """The command lines of docker and podman, which address containers by their names."""
 
     ends_with_supervisor = True
     """True if the supervisor is the container's first process, with which it ends and is removed."""
@@ -116,7 +116,7 @@ class DockerCommandLine:
 
 
 class ApptainerCommandLine(DockerCommandLine):
-    """The command lines of Apptainer and Singularity, for instances by name."""
+    """The command lines of Apptainer and Singularity, which address instances by their names."""
 
     ends_with_supervisor = False
 

@@ -9,7 +9,7 @@ class RemoteMachine(Protocol):
 
     @property
     def description(self) -> str:
-        """A phrase that tells where commands run."""
+        """A phrase that says where commands run."""
         ...
 
     async def start(self) -> None:

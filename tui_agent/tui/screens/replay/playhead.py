@@ -91,7 +91,7 @@ class PlayheadScreen(FullScreen):
         """Show that time has passed while playing; `moved` is True if the playhead reached another event."""
 
     def move(self, change: Callable[[Playhead], object]) -> None:
-        """Change the playhead with `change`, and show the moment at its new place."""
+        """Let `change` move the playhead, then show the moment at its new place."""
         if not self.ready:
             return
         change(self.playhead)
