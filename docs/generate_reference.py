@@ -33,6 +33,47 @@ COMMAND_LINE = Path(__file__).parent / "command-line.md"
 CONFIGURATION = Path(__file__).parent / "configuration.md"
 NOTE = "<!-- Written by `python -m docs.generate_reference`; do not edit. -->"
 
+HEAD = "\n| key | meaning | default |\n|---|---|---|"
+INTRODUCTION = f"""\
+# Configuration
+
+{NOTE}
+
+The first that sets a value wins: options, environment variables, `.tui_agent/config.toml` of a trusted project, your
+`config.toml`. `tui-agent config show` says where each value comes from, `tui-agent config path` where the files are. Keys are
+never in configuration ([models.md](models.md#keys)). An unknown key is an error that names its line.
+
+**In the app.** `/settings` lists every setting with its value and where that comes from; type to search, and press Enter to
+change one in your `config.toml`. `/keys` gives an action another key, names the conflicts before you save, and shows what your
+terminal sends for a key. Comments in the file stay, and a value that is not valid is not written. `/theme` shows each theme
+while you choose. Without a choice it is `day` if the terminal reports a light background, else `night`; `beacon` and `ink` have
+a high contrast, `harbour` is for colour-blind eyes, and `terminal` uses the terminal's own colours.
+
+**Notifications.** When a turn ends, or an approval or question waits, and the terminal is not focused, the app sends a message
+of the terminal (OSC 9, or OSC 777 in foot, urxvt and VTE terminals) and rings the bell. `notifications = "desktop"` uses
+notify-send or macOS instead, except over ssh; `bell` only rings; `off` does neither. tmux needs `focus-events on` and
+`allow-passthrough on`.
+
+**Remembered choices.** The app remembers the theme, the model and the side panes (F6) that you choose in it, and the policy of
+each project, in `choices.json` of the data folder. Its later starts use them where none of the above sets the key; `tui-agent
+run` uses only the model. Options such as `--model` hold for one start. `bypass` is never remembered, and a session that you open
+again keeps its own model and policy. To forget the choices, delete the file."""
+SETTINGS_TABLES: tuple[tuple[str, str, type[BaseModel]], ...] = (
+    ("[models.NAME]", "Examples for vendors and local servers: [models.md](models.md).", ModelProfile),
+    ("[budgets]", "", Budgets),
+    ("[context]", "What they mean: [context.md](context.md).", ContextSettings),
+    ("[delegation]", "What they mean: [delegation.md](delegation.md).", DelegationSettings),
+    ("[checkpoints]", "What they mean: [checkpoints.md](checkpoints.md).", CheckpointSettings),
+    ("[sandbox]", "What it promises: [sandbox.md](sandbox.md).", SandboxSettings),
+    *(
+        (f"[environments.{name}]", "Examples: [environments.md](environments.md).", field.annotation)
+        for name, field in EnvironmentsSettings.model_fields.items()
+    ),
+    ("[secrets]", "", SecretSettings),
+    ("[[hook]]", "When they run, and what they can answer: [hooks.md](hooks.md).", HookSettings),
+)
+"""The tables of config.toml: name, remark, and the model with its keys."""
+
 EXITS = {
     Exit.DONE: "done",
     Exit.FAILED: "the task failed",
@@ -162,86 +203,19 @@ def settings(model: type[BaseModel]) -> Iterator[str]:
 
 def configuration_page() -> str:
     """Return the text of docs/configuration.md."""
-    lines = [f"# Configuration\n\n{NOTE}\n"]
-    lines.append(
-        "The first that sets a value wins: options, environment variables, `.tui_agent/config.toml` of a trusted"
-    )
-    lines.append(
-        "project, your `config.toml`. `tui-agent config show` says where each value comes from, `tui-agent config"
-    )
-    lines.append(
-        "path` where the files are. Keys are never in configuration: they come from the environment, a trusted"
-    )
-    lines.append("`.env`, or the system's key ring. An unknown key is an error that names its line.")
-    lines.append(
-        "\n**In the app.** `/settings` lists every setting with its value and where that comes from; type to search, and press"
-    )
-    lines.append(
-        "Enter to change one in your `config.toml`. `/keys` gives an action another key, names the conflicts before you save, and"
-    )
-    lines.append(
-        "shows what your terminal sends for a key. The comments in the file stay, and a value that is not valid is not written."
-    )
-    lines.append(
-        "`/theme` shows each theme while you choose. Without a choice it is `day` if the terminal reports a light background,"
-    )
-    lines.append(
-        "else `night`; `beacon` and `ink` have a high contrast, `harbour` is for colour-blind eyes, and `terminal` uses the"
-    )
-    lines.append("terminal's own colours and background.")
-    lines.append(
-        "\n**Notifications.** When a turn ends, or an approval or question waits, and the terminal is not focused, the app sends a"
-    )
-    lines.append(
-        "message of the terminal (OSC 9, or OSC 777 in foot, urxvt and VTE terminals) and rings the bell. `notifications ="
-    )
-    lines.append(
-        '"desktop"` uses notify-send or macOS instead, except over ssh; `bell` only rings; `off` does neither. tmux needs'
-    )
-    lines.append("`focus-events on` and `allow-passthrough on`.")
-    lines.append(
-        "\n**Remembered choices.** The app remembers the theme, the model and the side panes (F6) that you choose in it, and"
-    )
-    lines.append(
-        "the policy of each project, in `choices.json` of the data folder; never in `config.toml`. Its later starts use them"
-    )
-    lines.append(
-        "where none of the above sets the key. `tui-agent run` uses the remembered model, and nothing else of them. Options,"
-    )
-    lines.append(
-        "such as `--model`, hold for one start and are not remembered; to remember such a model, choose it with /model."
-    )
-    lines.append(
-        "`bypass` is never remembered, and a session that you open again keeps its own model and policy. To forget the"
-    )
-    lines.append(
-        "choices, delete the file. If it is damaged or cannot be written, the app says so and goes on."
-    )
-    head = "\n| key | meaning | default |\n|---|---|---|"
-    lines += [head, *settings(Config)]
-    lines += ["\n## `[models.NAME]`\n\nExamples for vendors and local servers: [models.md](models.md).", head]
-    lines += settings(ModelProfile)
-    lines += ["\n## `[budgets]`", head, *settings(Budgets)]
-    lines += ["\n## `[context]`\n\nWhat they mean: [context.md](context.md).", head]
-    lines += settings(ContextSettings)
-    lines += ["\n## `[delegation]`\n\nWhat they mean: [delegation.md](delegation.md).", head]
-    lines += settings(DelegationSettings)
-    lines += ["\n## `[checkpoints]`\n\nWhat they mean: [checkpoints.md](checkpoints.md).", head]
-    lines += settings(CheckpointSettings)
-    lines += ["\n## `[sandbox]`\n\nWhat it promises: [sandbox.md](sandbox.md).", head]
-    lines += settings(SandboxSettings)
-    for name, field in EnvironmentsSettings.model_fields.items():
-        lines += [f"\n## `[environments.{name}]`\n\nExamples: [environments.md](environments.md).", head]
-        lines += settings(field.annotation)
-    lines += ["\n## `[secrets]`", head, *settings(SecretSettings)]
-    lines += ["\n## `[[hook]]`\n\nWhen they run, and what they can answer: [hooks.md](hooks.md).", head]
-    lines += settings(HookSettings)
-    lines.append("\n## Environment variables\n\n| variable | sets |\n|---|---|")
-    lines += [f"| `{name}` | `{'.'.join(key)}` |" for name, key in VARIABLES.items()]
-    lines.append("| `TUI_AGENT_HOME` | `data_dir` |")
-    lines += [f"| `{name}` | `{'.'.join(key)}`, if nothing else does |" for name, key in FALLBACKS.items()]
-    lines.append("| `NO_COLOR` | no colour anywhere |")
-    return "\n".join(lines) + "\n"
+    lines = [INTRODUCTION, HEAD, *settings(Config)]
+    for table, remark, model in SETTINGS_TABLES:
+        lines += [f"\n## `{table}`" + (f"\n\n{remark}" if remark else ""), HEAD, *settings(model)]
+    return "\n".join([*lines, *variables()]) + "\n"
+
+
+def variables() -> Iterator[str]:
+    """Yield the section about environment variables."""
+    yield "\n## Environment variables\n\n| variable | sets |\n|---|---|"
+    yield from (f"| `{name}` | `{'.'.join(key)}` |" for name, key in VARIABLES.items())
+    yield "| `TUI_AGENT_HOME` | `data_dir` |"
+    yield from (f"| `{name}` | `{'.'.join(key)}`, if nothing else does |" for name, key in FALLBACKS.items())
+    yield "| `NO_COLOR` | no colour anywhere |"
 
 
 def main() -> None:

@@ -109,8 +109,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     @on(Prompt.MenuChanged)
     def _menu_changed(self) -> None:
-        if self.prompt.menu.display and self.note.display:
-            self.note.display = False
+        if self.prompt.menu.display and self.notice.display:
+            self.notice.display = False
         self.place_overlays()
         self.show_keys()
 
@@ -197,7 +197,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
     @on(Prompt.Submitted)
     def _message_submitted(self, event: Prompt.Submitted) -> None:
         event.stop()
-        self.hide_note()
+        self.hide_notice()
         if self.controller is None or self._is_opening:
             self._wait(event, "your message is sent once the session is open")
         else:
@@ -215,7 +215,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         """Handle Esc: close the menu, else interrupt, else close the notice; a notice never keeps a turn running."""
         if self.prompt.close_menu():
             return
-        had_notice = self.hide_note()
+        had_notice = self.hide_notice()
         if self.controller is not None:
             self.controller.escape(had_notice=had_notice)
 
@@ -282,7 +282,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             chat = self.controller.chat.widget
             if chat is not None and not chat.can_toggle(chat.cursor):
                 hidden |= {"chat_fold"}
-            if not self.note.is_cut_off and not (running and self.controller.chat.openable):
+            if not self.notice.is_cut_off and not (running and self.controller.chat.openable):
                 hidden |= {"open_block"}
         actions = [action for action in self.actions if action.name not in hidden]
         keys = footer(actions, scopes, running=running)

@@ -27,7 +27,7 @@ from tui_agent.tui.actions import Action
 from tui_agent.tui.layout import Shape, shape
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.panes.note import Level, Note
+from tui_agent.tui.panes.notice import Level, Notice
 from tui_agent.tui.panes.side_strip import PaneStrip
 from tui_agent.tui.panes.sidebar import Sidebar
 from tui_agent.tui.panes.status import Status, StatusView
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 Spawn = Callable[[SessionOptions], "AppSession"]
 
-NOTE_S = 8.0
+NOTICE_S = 8.0
 BACKGROUND_S = 2.0
 """Seconds after the question in which the terminal's report of its background may change the theme."""
 KEY_S = 0.04
@@ -120,7 +120,7 @@ class Frame(App[int]):
         self.shape: Shape = shape(80, 24)
         self._shaped: tuple[Shape, bool] | None = None
         self.terminal = Terminal(self._write, self.environ)
-        self._note_timer: Timer | None = None
+        self._notice_timer: Timer | None = None
         self.background_asked_at = 0.0
 
     def get_default_screen(self) -> Screen[None]:
@@ -132,7 +132,7 @@ class Frame(App[int]):
         self.editor = self.prompt.editor
         self.header, self.sidebar = Header(looks), Sidebar(looks)
         self.pane_strip, self.status, self.footer = PaneStrip(looks), Status(looks), Footer(looks)
-        self.note = Note(looks, id="note")
+        self.notice = Notice(looks, id="notice")
         self.chat = Vertical(id="chat")
         if self.first.bare:
             # By name, so that only a start that shows this page loads it before the first paint.
@@ -150,7 +150,7 @@ class Frame(App[int]):
             yield self.sidebar
         yield self.footer
         yield self.prompt.menu
-        yield self.note
+        yield self.notice
 
     @property
     def typed_at(self) -> float:
@@ -222,7 +222,7 @@ class Frame(App[int]):
         status = 0 if now.tiny else 1
         for pane, rows, bottom in (
             (self.prompt.menu, self.prompt.menu.rows, now.height - below),
-            (self.note, len(self.note.lines(width)), now.height - below - status),
+            (self.notice, len(self.notice.lines(width)), now.height - below - status),
         ):
             if pane.display:
                 rows = max(1, min(rows, bottom))
@@ -270,14 +270,14 @@ class Frame(App[int]):
 
     def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
         """Show a notice above the prompt for a few seconds; if `stays` is set, until Esc or the next message."""
-        self.note.text, self.note.level = text, level
-        self.note.key = self.key_map.key_of("open_block")
-        self.note.display = True
+        self.notice.text, self.notice.level = text, level
+        self.notice.key = self.key_map.key_of("open_block")
+        self.notice.display = True
         self.place_overlays()
-        self.note.show()
-        if self._note_timer is not None:
-            self._note_timer.stop()
-        self._note_timer = None if stays or self.note.cut else self.set_timer(NOTE_S, self.hide_note)
+        self.notice.show()
+        if self._notice_timer is not None:
+            self._notice_timer.stop()
+        self._notice_timer = None if stays or self.notice.cut else self.set_timer(NOTICE_S, self.hide_notice)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Report an error that a worker raised; the app keeps running."""
@@ -306,10 +306,10 @@ class Frame(App[int]):
     def set_status(self, view: StatusView) -> None:
         self.status.set_view(view, self.clock())
 
-    def hide_note(self) -> bool:
+    def hide_notice(self) -> bool:
         """Hide the notice above the prompt; return False if there was none."""
-        was_shown = bool(self.note.display)
-        self.note.display = False
+        was_shown = bool(self.notice.display)
+        self.notice.display = False
         return was_shown
 
     def edit_outside(self, text: str) -> str | None:

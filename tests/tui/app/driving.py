@@ -132,4 +132,4 @@ async def _open(
             await driven.settle()
         yield driven
         controller = app.controller
-        assert driven.may_break or controller is None or not controller.faults.first, app.note.text
+        assert driven.may_break or controller is None or not controller.faults.first, app.notice.text

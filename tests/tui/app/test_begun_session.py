@@ -132,7 +132,7 @@ async def test_copy_waits_for_the_whole_if_its_end_has_no_answer() -> None:
         driven.app.copy_text = copied.append  # type: ignore[method-assign]
         driven.app.do("copy")
         await driven.pilot.pause(0.1)
-        assert copied == [] and not driven.app.note.display
+        assert copied == [] and not driven.app.notice.display
         session.read.set()
         await driven.until(lambda: copied)
         assert copied == ["Said long ago."]

@@ -214,7 +214,7 @@ async def test_a_wrong_entry_is_told_at_the_start_and_the_default_works(
     keys: str, told: str, tmp_path: Path
 ) -> None:
     async with open_with_keys(tmp_path, keys) as driven:
-        note = " ".join(driven.app.note.text.split())
+        note = " ".join(driven.app.notice.text.split())
         assert note.startswith("[keys] in config.toml:") and told in note
         await driven.press("ctrl+p")
         assert isinstance(driven.app.screen, Picker)

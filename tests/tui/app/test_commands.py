@@ -64,11 +64,11 @@ async def test_a_command_with_an_argument_is_submitted() -> None:
 async def test_a_wrong_argument_is_explained() -> None:
     async with open_app(golden("night_shift")) as driven:
         for line in ("/policy never", "/reasoning much", "/cost nothing", "/rename", "/run", "/theme pink"):
-            driven.app.hide_note()
+            driven.app.hide_notice()
             driven.app.prompt.editor.put_text(line)
             await driven.press("escape", "enter")
             assert driven.session.submitted == [], line
-            assert driven.app.note.display and driven.app.note.text, line
+            assert driven.app.notice.display and driven.app.notice.text, line
 
 
 async def test_shift_tab_goes_through_the_safe_policies_only() -> None:
@@ -155,7 +155,7 @@ async def test_a_session_that_cannot_be_opened_leaves_the_present_one() -> None:
         driven.app.spawn = lambda _: locked
         await driven.type("/session ses_b")
         await driven.press("enter")
-        while not driven.app.note.display:
+        while not driven.app.notice.display:
             await driven.pilot.pause(0.01)
         assert "Another process holds ses_b. Close it there." in driven.text()
         assert not driven.session.is_closed
@@ -178,7 +178,7 @@ async def test_the_app_lives_when_the_first_session_cannot_be_opened() -> None:
 async def test_the_end_of_the_engine_is_said_with_the_way_back() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.session.end()
-        while not driven.app.note.display:
+        while not driven.app.notice.display:
             await driven.pilot.pause(0.01)
         assert "The engine stopped." in driven.text() and "engine ended" in driven.text()
 
@@ -231,7 +231,7 @@ async def test_copy_takes_the_last_answer_that_says_something(empty: str) -> Non
         copied: list[str] = []
         driven.app.copy_text = copied.append  # type: ignore[method-assign]
         driven.app.do("copy")
-        await driven.until(lambda: copied or driven.app.note.display)
+        await driven.until(lambda: copied or driven.app.notice.display)
         assert copied == ["Done at last."]
 
 

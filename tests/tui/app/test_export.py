@@ -10,7 +10,7 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.replaying import FakeCommandLine, FakeRecording, open_replay
 from tui_agent.export.files import FORMATS as ALL
 from tui_agent.tui.commands.reports import FORMATS
-from tui_agent.tui.main_screen import NOTE_S
+from tui_agent.tui.main_screen import NOTICE_S
 from tui_agent.tui.modals.export_form import ExportForm
 
 WORKSPACE = "/home/ada/timesheet"
@@ -125,7 +125,9 @@ async def test_a_report_is_written_on_the_users_word_and_its_place_is_said() -> 
         told = words[words.index("--terminal") + 1]
         assert told.startswith("ok: terminal: 120×40, true colour, TERM xterm-256color")
         assert words[words.index("--model") + 1] == "claude-sonnet-4-5"
-        assert driven.app.note.display and not [one for one in driven.app._timers if one._interval == NOTE_S]
+        assert driven.app.notice.display and not [
+            one for one in driven.app._timers if one._interval == NOTICE_S
+        ]
         await driven.press("escape")
         assert "Report saved" not in driven.text()
 

@@ -38,7 +38,7 @@ def broken(driven: Driven) -> Views:
 
 async def uncovered(driven: Driven) -> str:
     """The screen without the word above the prompt."""
-    driven.app.hide_note()
+    driven.app.hide_notice()
     await driven.pilot.pause()
     return driven.text()
 
@@ -55,20 +55,20 @@ async def test_a_fold_that_fails_is_said_and_written_and_the_others_go_on(tmp_pa
         driven.session.feed(TurnStarted(turn=3), UserMessageReceived(text="still heard"))
         await driven.settle()
         assert (
-            f"The task list could not use event {seq}, todo.updated (KeyError: 'map" in driven.app.note.text
+            f"The task list could not use event {seq}, todo.updated (KeyError: 'map" in driven.app.notice.text
         )
-        assert "/bug" in driven.app.note.text and driven.app.note.display
+        assert "/bug" in driven.app.notice.text and driven.app.notice.display
         assert "still heard" in await uncovered(driven) and views.state.view().is_busy
         written = screen_error_log(tmp_path)
         await driven.until(lambda: written.is_file() and "in apply" in written.read_text())
         assert driven.session.id in written.read_text() and written.stat().st_mode & 0o777 == 0o600
-        assert KEY not in written.read_text() + driven.app.note.text
-        driven.app.hide_note()
+        assert KEY not in written.read_text() + driven.app.notice.text
+        driven.app.hide_notice()
         before = written.read_text()
         driven.session.feed(tasks(), UserMessageReceived(text="and heard again"))
         await driven.settle()
         assert "and heard again" in driven.text()
-        assert not driven.app.note.display and written.read_text() == before
+        assert not driven.app.notice.display and written.read_text() == before
         driven.session.feed(TurnFinished(turn=3, reason="finished"))
         await driven.settle()
         assert "the task list is incomplete: /bug" in driven.text()
@@ -87,7 +87,7 @@ async def test_a_pane_that_cannot_be_drawn_is_said_and_the_others_are_drawn() ->
             driven.session.feed(tasks(), UserMessageReceived(text=text))
             await driven.settle()
             assert text in await uncovered(driven)
-        assert "could not be drawn (RuntimeError: no such colour)" in driven.app.note.text
+        assert "could not be drawn (RuntimeError: no such colour)" in driven.app.notice.text
         assert "the header is incomplete" in driven.text()
 
 
@@ -108,7 +108,7 @@ async def test_going_back_with_a_broken_chat_does_not_stop_the_views() -> None:
         end = len(driven.session.records) - 1
         driven.session.feed(SessionHeadMoved(to_seq=end - 5, from_seq=end, reason="undo"))
         await driven.settle()
-        assert "The screen could not be drawn (RuntimeError: no place)" in driven.app.note.text
+        assert "The screen could not be drawn (RuntimeError: no place)" in driven.app.notice.text
         driven.session.feed(SessionHeadMoved(to_seq=end, from_seq=end - 5, reason="undo"))
         driven.session.feed(UserMessageReceived(text="still heard"))
         await driven.settle()

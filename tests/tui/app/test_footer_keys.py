@@ -61,7 +61,7 @@ def footer(driven: Driven) -> Footer:
 def visible_state(driven: Driven) -> tuple[object, ...]:
     """Everything that a key may change."""
     app = driven.app
-    return driven.rows(), app.note.text, list(app.screen_stack), list(driven.session.submitted), app.focused
+    return driven.rows(), app.notice.text, list(app.screen_stack), list(driven.session.submitted), app.focused
 
 
 @pytest.mark.slow_variants

@@ -38,7 +38,7 @@ async def test_a_fork_works_in_an_own_folder_by_default_and_is_opened(tmp_path: 
         folder = f"--folder=/home/ada/timesheet-fork-{at}"
         assert asked == ("sessions", "fork", SESSION, "--at", at, folder, "--json")
         assert [(one.session, one.model) for one in walked.opened] == [(FORK, None)]
-        assert not walked.app.note.display, "the chat says what was forked"
+        assert not walked.app.notice.display, "the chat says what was forked"
         assert walked.newest.submitted == [], "it waits for what is said in it"
 
 
@@ -93,7 +93,7 @@ async def test_while_a_turn_runs_a_fork_is_made_and_named_but_not_opened(tmp_pat
         await walked.slash("/fork 100")
         await walked.keys("enter")
         assert len(walked.told.forks) == 1 and walked.opened == []
-        assert walked.app.note.text == f"Forked. /sessions {FORK} opens the fork when the turn has ended."
+        assert walked.app.notice.text == f"Forked. /sessions {FORK} opens the fork when the turn has ended."
         await walked.slash("/what-if")
         assert "A turn is running." in walked.text() and len(walked.app.screen_stack) == 1
 

@@ -60,14 +60,14 @@ async def test_esc_interrupts_although_a_notice_is_shown(level: str) -> None:
         await driven.settle()
         driven.app.say("Copied 3 lines.", level, stays=level == "warning")  # type: ignore[arg-type]
         await driven.press("escape")
-        assert kinds(driven) == [Interrupt] and not driven.app.note.display
+        assert kinds(driven) == [Interrupt] and not driven.app.notice.display
 
 
 async def test_esc_closes_a_notice_while_nothing_runs() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.app.say("Copied 3 lines.")
         await driven.press("escape")
-        assert not driven.app.note.display and kinds(driven) == []
+        assert not driven.app.notice.display and kinds(driven) == []
 
 
 async def test_esc_right_after_enter_interrupts_the_turn_that_is_about_to_start() -> None:
@@ -113,7 +113,7 @@ async def test_ten_thousand_notices_leave_one_and_one_timer() -> None:
         assert "Notice 9999." in driven.text() and "Notice 9998." not in driven.text()
         assert len(driven.app._timers) <= timers + 1
         await driven.press("escape")
-        assert not driven.app.note.display
+        assert not driven.app.notice.display
 
 
 # -- Ctrl+C and Ctrl+D

@@ -168,7 +168,7 @@ async def test_a_saved_theme_is_drawn_anew_while_it_is_in_use(tmp_path: Path) ->
         driven.app.use_theme("mine")
         await driven.pilot.pause()
         assert driven.app.looks.palette.theme.colors["accent"] == "#00ff00"
-        assert "not valid TOML" in driven.app.note.text
+        assert "not valid TOML" in driven.app.notice.text
 
 
 def plugin_with_themes(home: Path) -> None:

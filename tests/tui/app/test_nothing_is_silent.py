@@ -26,7 +26,7 @@ OF_THE_APP = [action for action in ACTIONS if action.scope == "app" and action.n
 def seen(driven: Driven) -> tuple[Sequence[str], str, int, int]:
     """Everything that a person, or the engine, would notice."""
     app = driven.app
-    return driven.rows(), app.note.text, len(app.screen_stack), len(driven.session.submitted)
+    return driven.rows(), app.notice.text, len(app.screen_stack), len(driven.session.submitted)
 
 
 @pytest.mark.slow

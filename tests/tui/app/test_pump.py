@@ -88,7 +88,7 @@ async def test_a_cut_log_opens_and_the_rest_arrives_live_to_the_same_screen(cut:
         session.wake()
         driven.app.clock = lambda: records[-1].time + 1
         await driven.settle()
-        driven.app.hide_note()
+        driven.app.hide_notice()
         await driven.pilot.pause()
         controller = driven.app.controller
         assert controller is not None

@@ -255,7 +255,7 @@ async def test_what_changes_the_ground_of_a_turn_is_refused_while_it_runs() -> N
         driven.session.feed(TurnStarted(turn=3))
         await driven.settle()
         for slash in words:
-            driven.app.hide_note()
+            driven.app.hide_notice()
             driven.app.prompt.editor.put_text(f"{slash} zzz")
             await driven.press("enter")
             assert driven.session.submitted == [], slash

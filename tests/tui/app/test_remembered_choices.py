@@ -51,12 +51,12 @@ async def test_theme_side_panes_model_and_policy_are_in_the_file_of_choices(tmp_
     ) as driven:
         await run(driven, "/theme day")
         await driven.until(lambda: kept(tmp_path).get("theme") == "day")
-        assert driven.app.note.text == "Using theme day."
+        assert driven.app.notice.text == "Using theme day."
         await driven.press("f6")
         await driven.until(lambda: kept(tmp_path).get("sidebar") is False)
         await run(driven, "/model vendor/x")
         await driven.until(lambda: kept(tmp_path).get("model") == "vendor/x")
-        assert driven.app.note.text == "Using vendor/x."
+        assert driven.app.notice.text == "Using vendor/x."
         await run(driven, "/policy plan")
         await driven.until(lambda: "plan" in dict(kept(tmp_path)["policies"]).values())  # type: ignore[call-overload]
     workspace = json.loads((tmp_path / "data" / FILE_NAME).read_text())["policies"]
@@ -79,7 +79,7 @@ async def test_a_model_from_an_option_is_not_remembered_until_the_user_confirms_
         await run(driven, "/provider claude-sonnet-4-5")
         await driven.press("enter", "enter", "enter")
         await driven.until(lambda: kept(tmp_path).get("model") == "claude-sonnet-4-5")
-        assert driven.app.note.text == "Using claude-sonnet-4-5 (answers in 0 ms)."
+        assert driven.app.notice.text == "Using claude-sonnet-4-5 (answers in 0 ms)."
 
 
 async def test_choosing_the_model_of_an_option_again_remembers_it_with_its_address(tmp_path: Path) -> None:
@@ -135,10 +135,10 @@ async def test_what_wins_over_a_choice_is_named(tmp_path: Path) -> None:
         session=session, options=options(tmp_path), environ={"HOME": str(tmp_path)}
     ) as driven:
         await run(driven, "/theme day")
-        assert driven.app.note.text == f"Using theme day. The next start uses night, set in {config}."
+        assert driven.app.notice.text == f"Using theme day. The next start uses night, set in {config}."
         await run(driven, "/model vendor/x")
         await driven.until(
-            lambda: f"Using vendor/x. The next start uses a/b, set in {config}." in driven.app.note.text
+            lambda: f"Using vendor/x. The next start uses a/b, set in {config}." in driven.app.notice.text
         )
     assert config.read_text() == 'theme = "night"\nmodel = "a/b"\n'
 
@@ -149,7 +149,7 @@ async def test_a_damaged_file_is_a_notice_and_the_next_choice_replaces_it(tmp_pa
     async with open_app(
         golden("night_shift"), options=options(tmp_path), environ={"HOME": str(tmp_path)}
     ) as driven:
-        assert f"{FILE_NAME} is damaged, so your last choices are not used." in driven.app.note.text
+        assert f"{FILE_NAME} is damaged, so your last choices are not used." in driven.app.notice.text
         await driven.type("still works")
         await driven.press("enter")
         assert len(driven.session.submitted) == 1
@@ -164,14 +164,14 @@ async def test_a_choice_that_cannot_be_written_is_reported_once_and_holds_until_
     async with open_app(
         golden("night_shift"), options=options(tmp_path), environ={"HOME": str(tmp_path)}
     ) as driven:
-        assert "is not a file, so your last choices are not used." in driven.app.note.text
+        assert "is not a file, so your last choices are not used." in driven.app.notice.text
         await driven.press("f6")
-        await driven.until(lambda: "Your choice holds until you quit" in driven.app.note.text)
+        await driven.until(lambda: "Your choice holds until you quit" in driven.app.notice.text)
         assert not driven.app.sidebar.display
-        driven.app.hide_note()
+        driven.app.hide_notice()
         await driven.press("f6")
         await driven.pilot.pause(0.1)
-        assert driven.app.sidebar.display and not driven.app.note.display
+        assert driven.app.sidebar.display and not driven.app.notice.display
 
 
 async def test_the_start_page_names_the_remembered_policy_before_the_session_is_open(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ async def test_a_reset_carries_the_open_session_on_and_names_where_it_is_kept(tm
     async with open_app(session=stored(tmp_path)) as driven:
         options = await reset(driven, "/reset-session")
         assert (options.session, options.carry_from) == (None, OLD)
-        assert driven.app.note.text == f"Started a new session. /sessions {OLD} opens the old one."
+        assert driven.app.notice.text == f"Started a new session. /sessions {OLD} opens the old one."
         while "Added a summary" not in driven.text():
             await driven.pilot.pause(0.01)
         (row,) = [row for row in driven.rows() if "Added a summary" in row]

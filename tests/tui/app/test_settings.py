@@ -108,8 +108,8 @@ async def test_a_number_a_choice_a_switch_and_a_text_are_written_and_every_comme
         await driven.type("0.4")
         await driven.press("enter")
         assert path.read_text() == FILE.replace("keep = 0.3 ", "keep = 0.4 ")
-        assert "context.keep saved in" in driven.app.note.text
-        assert driven.app.note.text.endswith("Used from the next start.")
+        assert "context.keep saved in" in driven.app.notice.text
+        assert driven.app.notice.text.endswith("Used from the next start.")
         await run(driven, "/settings symbols")
         await driven.type("ascii")
         await driven.press("enter")
@@ -142,16 +142,16 @@ async def test_a_value_that_is_not_valid_or_has_no_effect_is_reported(tmp_path: 
         await run(driven, "/settings context.keep")
         await driven.type("7")
         await driven.press("enter")
-        assert "'context.keep' is 7: input should be less than or equal to 0.6" in driven.app.note.text
+        assert "'context.keep' is 7: input should be less than or equal to 0.6" in driven.app.notice.text
         assert path.read_text() == FILE
         await run(driven, "/settings motion")
         await driven.type("on")
         await driven.press("enter")
-        assert "no effect now, because environment TUI_AGENT_MOTION sets it" in driven.app.note.text
+        assert "no effect now, because environment TUI_AGENT_MOTION sets it" in driven.app.notice.text
         await run(driven, "/settings models")
-        assert "tui-agent config edit" in driven.app.note.text
+        assert "tui-agent config edit" in driven.app.notice.text
         await run(driven, "/settings nope")
-        assert driven.app.note.text == "No setting 'nope'. /settings lists all settings."
+        assert driven.app.notice.text == "No setting 'nope'. /settings lists all settings."
 
 
 @pytest.mark.parametrize("size", SIZES)

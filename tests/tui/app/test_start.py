@@ -322,9 +322,9 @@ async def test_why_a_session_cannot_be_opened_stands_once() -> None:
     async with open_app(session=refused, size=(80, 24)) as driven:
         await shown(driven, "No session is open")
         await driven.pilot.pause()
-        assert driven.text().count("Use that version.") == 1 and not driven.app.note.display
+        assert driven.text().count("Use that version.") == 1 and not driven.app.notice.display
         driven.app.do("new")  # which fails again, and is answered
-        while not driven.app.note.display:
+        while not driven.app.notice.display:
             await driven.pilot.pause(0.01)
 
 
@@ -342,7 +342,7 @@ async def test_a_model_that_is_refused_leaves_the_start_page_and_says_why() -> N
         assert "There is no model 'nope'. /model lists them." in text and "This folder" in text
         controller = driven.app.controller
         assert controller is not None and controller.chat.start.display
-        driven.app.note.display = False
+        driven.app.notice.display = False
         session.feed(UserMessageReceived(text="hello", source="prompt"), TurnStarted(turn=1))
         await driven.settle()
-        assert not controller.chat.start.display and not driven.app.note.display
+        assert not controller.chat.start.display and not driven.app.notice.display

@@ -65,7 +65,7 @@ async def test_a_message_for_a_session_that_cannot_be_opened_comes_back_into_the
         await driven.type("and more")
         assert locked.gate is not None
         locked.gate.set()
-        await driven.until(lambda: driven.app.note.display)
+        await driven.until(lambda: driven.app.notice.display)
         assert driven.app.prompt.editor.text == "my words\nand more"
         assert "opening" not in driven.app.status.view.word
         await driven.press("enter")
@@ -139,7 +139,7 @@ async def test_a_session_that_is_not_there_is_neither_made_nor_a_name(way: str) 
     async with open_app(golden("night_shift"), outside=knowing("ses_b")) as driven:
         driven.app.spawn = lambda options: opened.append(options) or held_back()  # type: ignore[func-returns-value]
         await send(driven, way)
-        await driven.until(lambda: driven.app.note.display)
+        await driven.until(lambda: driven.app.notice.display)
         assert f"No session {way.split()[1]}." in driven.text()
         assert not opened and driven.session.submitted == []
         await send(driven, "goes on here")
@@ -153,7 +153,7 @@ async def test_the_beginning_of_an_id_opens_it_and_one_of_several_asks_for_more(
     async with open_app(golden("night_shift"), outside=knowing("ses_two", "ses_three")) as driven:
         driven.app.spawn = lambda options: asked.append(options.session) or other  # type: ignore[func-returns-value]
         await send(driven, "/session ses_t")
-        await driven.until(lambda: driven.app.note.display)
+        await driven.until(lambda: driven.app.notice.display)
         assert "2 sessions begin with ses_t: ses_two, ses_three. Type more of the id." in driven.text()
         await send(driven, "/session ses_tw")
         await driven.until(lambda: driven.app.session_id == "ses_two")
@@ -193,10 +193,10 @@ async def test_while_a_turn_runs_a_name_can_be_given_and_no_other_session_opened
         await answer(driven, "enter")
         await driven.until(lambda: driven.session.submitted)
         assert isinstance(driven.session.submitted[0], Rename)
-        driven.app.hide_note()
+        driven.app.hide_notice()
         await driven.type("/session ses_b")
         await driven.press("enter")
-        await driven.until(lambda: driven.app.note.display)
+        await driven.until(lambda: driven.app.notice.display)
         assert "A turn is running." in driven.text() and len(driven.session.submitted) == 1
 
 

@@ -384,7 +384,7 @@ from tui_agent.tui.app import AgentApp, draw
 class Broken(AgentApp):
     CSS_PATH = Path(sys.modules[AgentApp.__module__].__file__).parent / "styles" / "app.tcss"
 
-    def hide_note(self):
+    def hide_notice(self):
         raise RuntimeError("a row that is none")
 
 home, model, debug = sys.argv[1:]

@@ -85,7 +85,7 @@ async def test_an_unknown_theme_is_answered_with_the_names_that_there_are() -> N
     async with open_app(golden("night_shift")) as driven:
         await submit(driven, "/theme pink")
         assert (
-            driven.app.note.text
+            driven.app.notice.text
             == "No theme pink. Choose from beacon, day, ember, frost, harbour, ink, night, terminal; or dark, light."
         )
 
@@ -107,15 +107,15 @@ async def test_the_key_for_find_keeps_a_message_that_is_being_typed() -> None:
         await driven.type("half a thought")
         await driven.press("ctrl+f3")
         assert driven.app.prompt.editor.text == "half a thought"
-        assert driven.app.note.text == "/find needs a text, for example /find midnight."
+        assert driven.app.notice.text == "/find needs a text, for example /find midnight."
 
 
 async def test_vim_turns_the_keys_on_and_off() -> None:
     async with open_app(golden("night_shift")) as driven:
         await submit(driven, "/vim")
-        assert "Vim keys are on until you quit." in driven.app.note.text and "insert" in driven.text()
+        assert "Vim keys are on until you quit." in driven.app.notice.text and "insert" in driven.text()
         await submit(driven, "/vim")
-        assert "Vim keys are off until you quit." in driven.app.note.text
+        assert "Vim keys are off until you quit." in driven.app.notice.text
         assert driven.app.prompt.editor.vim is None
 
 
@@ -134,7 +134,9 @@ async def test_an_unknown_command_is_answered_with_the_nearest() -> None:
         for typed, meant in NEAREST.items():
             driven.app.prompt.editor.put_text(typed)
             await driven.press("escape", "enter")
-            assert driven.app.note.text == f"Unknown command {typed}. Did you mean {meant}? /help lists all."
+            assert (
+                driven.app.notice.text == f"Unknown command {typed}. Did you mean {meant}? /help lists all."
+            )
             assert driven.app.prompt.editor.text == typed
 
 
@@ -232,7 +234,7 @@ async def test_commands_that_run_together_are_never_sent_as_a_message() -> None:
             await submit(driven, text)
             assert driven.session.submitted == [] and driven.app.prompt.editor.text == text
             unknown = f"Unknown command {text.split()[0]}. Did you mean {meant}? /help lists all."
-            assert driven.app.note.text == unknown and unknown in driven.text()
+            assert driven.app.notice.text == unknown and unknown in driven.text()
 
 
 async def test_a_path_at_the_start_of_a_message_is_sent() -> None:
@@ -251,7 +253,7 @@ async def test_a_command_that_a_turn_refuses_says_so_and_stays() -> None:
         await driven.settle()
         for text in ("/undo", "/redo"):
             driven.app.prompt.editor.put_text("")
-            driven.app.hide_note()
+            driven.app.hide_notice()
             await driven.type(text)
             assert "not while a turn runs" in driven.text()
             assert [hint.word for hint in driven.app.footer.keys] == ["choose", "complete", "close"]

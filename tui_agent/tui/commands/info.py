@@ -10,7 +10,7 @@ from tui_agent.tui.commands.sheets import open_picker, show_answer
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.layout import LOW, SIDE, shape
 from tui_agent.tui.modals.picker import Item
-from tui_agent.tui.modals.viewer import show, show_full_note
+from tui_agent.tui.modals.viewer import show, show_full_notice
 from tui_agent.tui.panes.todo import EMPTY, item_row, progress
 from tui_agent.tui.widgets.facts import Facts
 
@@ -155,7 +155,7 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
 
 def toggle_block(context: AppContext, argument: str) -> None:
     """Show the full text of a notice that is cut off; if there is none, fold or unfold a block of the transcript."""
-    if show_full_note(context, context.app.note):
-        context.app.hide_note()
+    if show_full_notice(context, context.app.notice):
+        context.app.hide_notice()
     else:
         context.chat.toggle()

@@ -16,7 +16,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.cli_client import Ask, beside_json, json_rows, text_of
 from tui_agent.tui.main_screen import Frame
-from tui_agent.tui.panes.note import Level
+from tui_agent.tui.panes.notice import Level
 from tui_agent.tui.text import clean_line, shorten_home
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field

@@ -8,7 +8,7 @@ from textual.strip import Strip
 
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.panes.note import Note
+from tui_agent.tui.panes.notice import Notice
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
@@ -108,11 +108,11 @@ def show(
     return viewer
 
 
-def show_full_note(context: AppContext, note: Note) -> bool:
+def show_full_notice(context: AppContext, notice: Notice) -> bool:
     """Open a sheet with the full text of a notice that was cut off; return False if no notice was cut off."""
-    if not note.is_cut_off:
+    if not notice.is_cut_off:
         return False
-    text = note.text
+    text = notice.text
     show(context, "Full text", lambda facts: facts.text(text), plain=text)
     return True
 

@@ -18,10 +18,10 @@ from textual.worker import WorkType
 
 from tui_agent.tui.actions import Action, Scope
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.viewer import Viewer, show_full_note
+from tui_agent.tui.modals.viewer import Viewer, show_full_notice
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.panes.note import Level, Note
+from tui_agent.tui.panes.notice import Level, Notice
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
@@ -34,7 +34,7 @@ from tui_agent.tui.worker_errors import WorkerErrorReporter
 MIN_WIDTH_FOR_DETAIL = 100
 MIN_HEIGHT_FOR_HEADS = 24
 """Height of the terminal in rows from which empty rows separate the title and the column names."""
-NOTE_S = 10.0
+NOTICE_S = 10.0
 HEADER_ACTIONS = ("help", "context", "cost", "model", "policy", "agent", "jobs")
 """Actions that a click in the header runs on the main screen."""
 
@@ -43,23 +43,23 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
     """A screen that covers the main screen: keys, workers, and notices above the footer."""
 
     looks_of: Callable[[], Looks]
-    note: Note
-    _note_number = 0
+    notice: Notice
+    _notice_number = 0
 
     def say(self, text: str, level: Level = "info") -> None:
         """Show a notice for a while. A notice that is cut off stays until its key shows the full text."""
-        self._note_number += 1
-        number, note = self._note_number, self.note
-        note.text, note.level = text, level
-        note.display = True
-        note.styles.height = len(note.lines(self.app.size.width))
-        note.show()
-        note.refresh()
-        if not (note.cut and note.key):
-            self.set_timer(NOTE_S, lambda: self.hide_notice() if number == self._note_number else None)
+        self._notice_number += 1
+        number, notice = self._notice_number, self.notice
+        notice.text, notice.level = text, level
+        notice.display = True
+        notice.styles.height = len(notice.lines(self.app.size.width))
+        notice.show()
+        notice.refresh()
+        if not (notice.cut and notice.key):
+            self.set_timer(NOTICE_S, lambda: self.hide_notice() if number == self._notice_number else None)
 
     def hide_notice(self) -> None:
-        self.note.display = False
+        self.notice.display = False
 
     def leave(self) -> None:
         self.dismiss(None)
@@ -141,7 +141,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     PageFrame #page-detail {
         width: 46; height: 1fr; background: $s1; overflow-x: hidden; scrollbar-size: 1 1; scrollbar-background: $s1;
     }
-    PageFrame #page-note { display: none; }
+    PageFrame #page-notice { display: none; }
     """
 
     def __init__(self, context: AppContext) -> None:
@@ -153,7 +153,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.head = PageHead(self.looks_of)
         self.listing: ChoiceList[ItemT] = ChoiceList(self.looks_of, self.draw_row)
         self.detail = Detail(self.looks_of, self.show_detail)
-        self.note = Note(self.looks_of, id="page-note")
+        self.notice = Notice(self.looks_of, id="page-notice")
         self._detail_opened = False
         """True if the details were opened in place of the list, because there is no room for both."""
         self._state: tuple[object, ...] = ()
@@ -165,11 +165,11 @@ class PageFrame(FullScreen, Generic[ItemT]):
                 yield self.head
                 yield self.listing
             yield self.detail
-        yield self.note
+        yield self.notice
         yield self.footer
 
     def on_mount(self) -> None:
-        self.note.key = self.key_map.key_of("whole_note")
+        self.notice.key = self.key_map.key_of("whole_note")
         self.show_session()
         self.footer.set_class(self.context.app.shape.airy, "-airy")
         self.fit()
@@ -324,7 +324,7 @@ class Page(PageFrame[ItemT]):
 
     def show_whole_note(self) -> bool:
         """Show the full text of a notice that is cut off; return False if there is no such notice."""
-        shown = show_full_note(self.context, self.note)
+        shown = show_full_notice(self.context, self.notice)
         if shown:
             self.hide_notice()
         return shown

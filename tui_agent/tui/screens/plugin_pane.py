@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.panes.note import Note
+from tui_agent.tui.panes.notice import Notice
 from tui_agent.tui.panes.plugin_feed import PaneFeed
 from tui_agent.tui.panes.plugin_sections import pane_rows, pane_title
 from tui_agent.tui.screens.page import FullScreen, PageHead
@@ -31,7 +31,7 @@ class PluginPaneScreen(FullScreen):
     PluginPaneScreen { background: $s0; }
     PluginPaneScreen PageHead { height: 3; }
     PluginPaneScreen Lines { height: 1fr; margin: 0 0 0 2; overflow-x: hidden; scrollbar-size: 1 1; background: $s0; }
-    PluginPaneScreen #page-note { display: none; }
+    PluginPaneScreen #page-notice { display: none; }
     """
     key_methods = {
         "view_scroll": "scroll_rows",
@@ -59,13 +59,13 @@ class PluginPaneScreen(FullScreen):
         self.header, self.footer = Header(looks), Footer(looks)
         self.head = PageHead(looks)
         self.lines = Lines(looks)
-        self.note = Note(looks, id="page-note")
+        self.notice = Notice(looks, id="page-notice")
 
     def compose(self) -> ComposeResult:
         yield self.header
         yield self.head
         yield self.lines
-        yield self.note
+        yield self.notice
         yield self.footer
 
     def key_scopes(self) -> Sequence[Scope]:

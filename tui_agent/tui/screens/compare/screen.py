@@ -19,7 +19,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.marks import DENIED, MARKS, mark_symbol
-from tui_agent.tui.panes.note import Note
+from tui_agent.tui.panes.notice import Notice
 from tui_agent.tui.screens.compare.ends import Ends
 from tui_agent.tui.screens.compare.head import CompareHead, CompareHeader, Moment, columns_for
 from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead, PlayheadScreen
@@ -45,7 +45,7 @@ class CompareScreen(PlayheadScreen):
     DEFAULT_CSS = """
     CompareScreen { background: $s0; }
     CompareScreen Lines { height: 1fr; overflow-x: hidden; scrollbar-size: 1 1; background: $s0; }
-    CompareScreen Note { display: none; }
+    CompareScreen Notice { display: none; }
     """
     key_methods = {
         "compare_side": "choose_other",
@@ -76,13 +76,13 @@ class CompareScreen(PlayheadScreen):
         self.chosen = 0
         self.file = 0
         self.looks_of = looks = lambda: context.app.looks
-        self.header, self.footer, self.note = CompareHeader(looks), Footer(looks), Note(looks)
+        self.header, self.footer, self.notice = CompareHeader(looks), Footer(looks), Notice(looks)
         self.header.opened = context.state.title
         self.head, self.lines = CompareHead(looks), Lines(looks)
         self.playhead = Playhead(_merge_timelines(None), 0)
 
     def compose(self) -> ComposeResult:
-        yield from (self.header, self.head, self.lines, self.note, self.footer)
+        yield from (self.header, self.head, self.lines, self.notice, self.footer)
 
     def on_mount(self) -> None:
         self._fit()

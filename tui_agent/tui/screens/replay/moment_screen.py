@@ -21,7 +21,7 @@ from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.meter import meter_style
-from tui_agent.tui.panes.note import Level
+from tui_agent.tui.panes.notice import Level
 from tui_agent.tui.panes.plugin_feed import PaneFeed, PanePlaces, find_panes
 from tui_agent.tui.panes.plugin_sections import PluginSections
 from tui_agent.tui.panes.side_strip import PaneStrip
@@ -43,7 +43,7 @@ from tui_agent.tui.widgets.rows import Part, with_intent
 from tui_agent.tui.worker_errors import WorkerErrorReporter
 from tui_agent.units import format_cost, format_percent
 
-NOTE_S = 8.0
+NOTICE_S = 8.0
 MAX_BLOBS = 200
 _ROLES: Final[dict[Level, Role]] = {"info": "t2", "done": "success", "warning": "warning", "error": "error"}
 
@@ -342,4 +342,4 @@ class MomentScreen(PlayheadScreen):
                 self._notice = ("", "t2")
                 self.show_head()
 
-        self.set_timer(NOTE_S, hide)
+        self.set_timer(NOTICE_S, hide)

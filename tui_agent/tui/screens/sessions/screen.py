@@ -14,7 +14,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.export_form import export_to_chosen_place
 from tui_agent.tui.modals.fork_request import ForkPoint
-from tui_agent.tui.panes.note import Level
+from tui_agent.tui.panes.notice import Level
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.screens.sessions.list_page import SessionsPage
 from tui_agent.tui.screens.sessions.rows import SORTS, Row, Sort

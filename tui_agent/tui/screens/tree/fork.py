@@ -22,7 +22,7 @@ from tui_agent.tui.modals.fork_request import (
     workplaces_for,
 )
 from tui_agent.tui.modals.model_picker import choose_model
-from tui_agent.tui.panes.note import Level
+from tui_agent.tui.panes.notice import Level
 
 Say: TypeAlias = Callable[[str, Level], None]
 StartFork: TypeAlias = Callable[[ForkPoint, Say], None]
@@ -84,4 +84,4 @@ async def _open(context: AppContext, point: ForkPoint, request: ForkRequest, res
         return
     if point.prompt_text and not context.editor.text:
         context.editor.put_text(point.prompt_text)
-    context.app.hide_note()  # The chat says what was forked.
+    context.app.hide_notice()  # The chat says what was forked.

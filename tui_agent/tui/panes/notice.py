@@ -18,7 +18,7 @@ _ROLES: dict[Level, Role] = {"info": "accent", "done": "success", "warning": "wa
 MAX_ROWS: Final = 8
 
 
-class Note(LinePane):
+class Notice(LinePane):
     """The notice above the prompt: a few rows of text with a symbol for the level."""
 
     surface = "s3"
