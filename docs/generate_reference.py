@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
@@ -58,7 +59,7 @@ notify-send or macOS instead, except over ssh; `bell` only rings; `off` does nei
 each project, in `choices.json` of the data folder. Its later starts use them where none of the above sets the key; `tui-agent
 run` uses only the model. Options such as `--model` hold for one start. `bypass` is never remembered, and a session that you open
 again keeps its own model and policy. To forget the choices, delete the file."""
-SETTINGS_TABLES: tuple[tuple[str, str, type[BaseModel]], ...] = (
+SETTINGS_TABLES: tuple[tuple[str, str, Any], ...] = (
     ("[models.NAME]", "Examples for vendors and local servers: [models.md](models.md).", ModelProfile),
     ("[budgets]", "", Budgets),
     ("[context]", "What they mean: [context.md](context.md).", ContextSettings),
