@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
 
 from tui_agent.protocol.secret_names import SECRET_NAME
 from tui_agent.store.redaction.library import KeywordIndex, bundled_rules
 from tui_agent.store.redaction.rule import Rule, compile_pattern
 from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.spellings import spellings
-
-if TYPE_CHECKING:
-    from pydantic import JsonValue
 
 MIN_TEXT = 8
 """Minimum number of characters of a text that is searched by rules."""

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -30,6 +29,7 @@ from tui_agent.folds.text.labels import (
     mention_result,
     missing_map_notice,
 )
+from tui_agent.ports.session import AppSession
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import (
     AnswerQuestion,
@@ -64,6 +64,7 @@ from tui_agent.protocol.events.turn import (
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
+from tui_agent.session.engine_handle import EngineLink
 from tui_agent.tui.linear.trust import ask_about_files
 from tui_agent.tui.modals.effects import (
     effect_lines,
@@ -73,10 +74,6 @@ from tui_agent.tui.modals.effects import (
 from tui_agent.tui.terminal.terminal import farewell
 from tui_agent.tui.text import clean, clean_line, reveal_line
 from tui_agent.units import format_bytes, format_tokens
-
-if TYPE_CHECKING:
-    from tui_agent.ports.session import AppSession
-    from tui_agent.session.engine_handle import EngineLink
 
 Say = Callable[[str], None]
 ReadLine = Callable[[], Awaitable[str | None]]
