@@ -11,7 +11,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "tree_sitter": ("tui_agent/context/repomap/", "tui_agent/policy/bash"),
     "tiktoken": ("tui_agent/context/token_counter.py",),
     "watchfiles": ("tui_agent/tui/theme", "tui_agent/plugin_host/"),
-    "tomlkit": ("tui_agent/config/user_file.py",),
+    "tomlkit": ("tui_agent/config/user_file.py", "tui_agent/evals/case_writer.py"),
     "httpx": ("tui_agent/models/", "plugins/web/page_client.py"),
     "bs4": ("plugins/web/page_text.py",),
     "markdownify": ("plugins/web/page_text.py",),

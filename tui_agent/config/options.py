@@ -71,8 +71,8 @@ class SessionOptions:
 
     @property
     def is_attended(self) -> bool:
-        """True if someone can answer questions. False for headless runs and evaluations, which would wait forever."""
-        return self.interactive and self.client not in ("headless", "eval")
+        """True if someone can answer questions. False for headless runs, which would wait forever."""
+        return self.interactive and self.client != "headless"
 
     def to_json(self) -> dict[str, object]:
         """Return the options as a JSON object for the engine process; `from_json` restores them."""

@@ -3,6 +3,7 @@
 Invariant: a failure of the provider is never attributed to the agent.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from tui_agent.evals.case import Case
@@ -30,9 +31,13 @@ class Conduct:
     """The calls that failed because of files or processes."""
     answers: list[list[CallId]] = field(default_factory=list)
     """The calls of each answer."""
+    used_tools: Counter[str] = field(default_factory=Counter)
+    """The number of successful calls of each tool, those of subtasks included."""
 
     def apply(self, event: Envelope) -> None:
         """Add one event of the session."""
+        if isinstance(event.payload, ToolFinished) and event.payload.status == "ok":
+            self.used_tools[event.payload.name] += 1
         if event.agent != MAIN_AGENT:
             return
         match event.payload:

@@ -55,12 +55,24 @@ class VerifierSpec(_Entry):
         return self
 
 
+class Expected(_Entry):
+    """Assertions about the state after the agent: the content of files, and tools of which a call must have succeeded.
+
+    `files` has for each path of the workspace a file in the case's folder with the same content, or an empty text if
+    there must be no such file.
+    """
+
+    files: dict[RelativePath, str] = Field(default_factory=dict)
+    tools: tuple[str, ...] = ()
+
+
 class Case(_Entry):
     """One task: the agent gets `prompt` in a new copy of the fixture; then the tests and the verifier run.
 
     The fixture is the folder `fixture` (a path relative to the case's file) with `files` added. `test_files` are added
     only after the agent has ended. `oracle` are the answers of a model that solves the case; `oracle_plugin` instead
-    names a plugin's function that solves it.
+    names a plugin's function that solves it, and `recording` the folder of a frozen session whose answers are replayed.
+    Each of `follow_ups` is sent when the turn before it has ended; an empty one goes on without a message.
     """
 
     id: Name = ""
@@ -79,6 +91,9 @@ class Case(_Entry):
     source: str = ""
     oracle: tuple[ScriptedAnswer, ...] = ()
     oracle_plugin: str = ""
+    recording: str = ""
+    follow_ups: tuple[str, ...] = ()
+    expected: Expected | None = None
     folder: Path = Field(Path(), exclude=True)
     """The folder of the case's file; set when the file is read."""
     harbor: "HarborTask | None" = None
@@ -96,8 +111,8 @@ class Case(_Entry):
 
     @model_validator(mode="after")
     def _check_result(self) -> "Case":
-        if not (self.test_command or self.verifier or self.harbor):
-            raise ValueError("give a test_command or a verifier")
+        if not (self.test_command or self.verifier or self.harbor or self.expected):
+            raise ValueError("give a test_command, a verifier or expected")
         return self
 
     @property

@@ -4,10 +4,10 @@ Invariant: tests and verifier run on copies, so the workspace stays as the agent
 session's log before the session closes.
 """
 
-import json
 import shutil
 import time
 from dataclasses import asdict
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,20 @@ from tui_agent.config.trust import current_trust_keys
 from tui_agent.errors import ConfigError, StoreError, TuiAgentError
 from tui_agent.evals.attribution import Conduct, Verdict, judge
 from tui_agent.evals.case import Case
-from tui_agent.evals.case_functions import load_case_functions, run_plugin_oracle, run_plugin_verifier
+from tui_agent.evals.case_functions import load_case_functions, run_plugin_verifier
 from tui_agent.evals.checks import Checked, run_harbor_tests, run_tests, run_verifier
+from tui_agent.evals.expectations import check_expected
+from tui_agent.evals.oracle import CaseOracle
 from tui_agent.evals.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.evals.workspace import create_check_copy, create_workspace
 from tui_agent.export.trajectory.writer import TraceWriter
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.ports.session import Session
-from tui_agent.protocol.commands import RecordResult
+from tui_agent.protocol.commands import ContinueTurn, RecordResult
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
 from tui_agent.protocol.events.session import SessionEnded
-from tui_agent.session.headless_turn import Outcome, run_turn
+from tui_agent.session.headless_turn import Outcome, TurnStart, run_turn
 from tui_agent.wiring.sandbox import build_confinement
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
@@ -77,6 +79,7 @@ class _Trial:
     ) -> None:
         self._plan, self._run, self._case, self._arm = plan, run, case, arm
         self._cell, self._folder = cell, folder
+        self._oracle = CaseOracle(case, folder) if arm.model == ORACLE else None
         self._base = load_startup_context(self._options())
         self._functions = load_case_functions(self._base, case)
         self._metrics, self._conduct = Metrics(), Conduct()
@@ -84,13 +87,9 @@ class _Trial:
         self._verifier: VerifierFinished | None = None
         self._verdict = Verdict(False)
         self._outcome: Outcome | None = None
-        self._oracle_fault = ""
+        self._turn = 1
         self._session, self._model = "", arm.model
         self._notes = [] if case.harbor is None else list(case.harbor.skipped)
-
-    @property
-    def _is_oracle(self) -> bool:
-        return self._arm.model == ORACLE
 
     def _options(self) -> SessionOptions:
         plan, case, arm = self._plan, self._case, self._arm
@@ -100,7 +99,7 @@ class _Trial:
         return SessionOptions(
             cwd=workspace,
             client="eval",
-            model=self._write_oracle() if self._is_oracle else arm.model or None,
+            model=arm.model or None if self._oracle is None else self._oracle.write_model(),
             effort=arm.effort,
             policy=plan.policy or case.policy,
             allowed_tools=case.allowed_tools,
@@ -108,26 +107,14 @@ class _Trial:
             context_mode=arm.context_mode,
             data_dir=self._run.data,
             plugin_dirs=plan.plugin_dirs,
-            interactive=False,
+            interactive=self._oracle is not None and self._oracle.is_attended,
             trusted_once=current_trust_keys(workspace),
             **limits,
         )
 
-    def _write_oracle(self) -> str:
-        case = self._case
-        if not (case.oracle or case.oracle_plugin):
-            raise ConfigError(f"{case.id} has no oracle.", hint="Add [[oracle]], or choose a model.")
-        answers = [answer.model_dump(mode="json", exclude_defaults=True) for answer in case.oracle]
-        answers = answers or [{"text": f"The oracle {case.oracle_plugin} solved it."}]
-        path = self._folder / "oracle.yaml"  # JSON is valid YAML
-        path.write_text(
-            json.dumps({"name": ORACLE, "answers": answers}, ensure_ascii=False), encoding="utf-8"
-        )
-        return f"scripted:{path}"
-
     async def require_failing_tests(self) -> None:
-        """Raise `ConfigError` if the case's tests pass in the untouched fixture."""
-        if not self._case.test_command:
+        """Raise `ConfigError` if the case's tests pass in the untouched fixture. In a frozen session they may."""
+        if not self._case.test_command or self._case.recording:
             return
         async with _CheckCopy(self._base, self._case, self._folder) as env:
             test = await run_tests(self._case, env)
@@ -163,10 +150,9 @@ class _Trial:
                 writers.start_soon(self._trace_writer().follow, session.follow())
             started = EvalCaseStarted(suite=self._plan.suite_name, case=self._case.id, arm=self._arm.name)
             session.submit(RecordResult(result=started))
-            if self._is_oracle and self._functions.oracle is not None:
-                workspace = self._folder / "repo"
-                self._oracle_fault = await run_plugin_oracle(self._case, self._functions.oracle, workspace)
-            await run_turn(session, self._case.prompt, self._show, coda=self._evaluate)
+            if self._oracle is not None:
+                await self._oracle.solve(self._functions.oracle)
+            await run_turn(session, self._case.prompt, partial(self._note, session), coda=self._end_turn)
 
     def _trace_writer(self) -> TraceWriter:
         session = self._run.session_folder(self._session)
@@ -176,25 +162,37 @@ class _Trial:
     def _note_unwritten_trace(self, error: StoreError) -> None:
         self._notes.append(f"The trajectory may lack parts: {error.message}")
 
-    def _show(self, record: Record) -> None:
+    def _note(self, session: Session, record: Record) -> None:
         if isinstance(record, Envelope):
             self._metrics.apply(record)
             self._conduct.apply(record)
+            if self._oracle is not None:
+                self._oracle.apply(record, session)
+
+    async def _end_turn(self, session: Session, outcome: Outcome) -> TurnStart | None:
+        """Return the case's next message; evaluate after the last one, or if the turn did not end as it should."""
+        rest = self._case.follow_ups[self._turn - 1 :]
+        if rest and outcome.reason in ("finished", "denied"):
+            self._turn += 1
+            if self._oracle is not None:
+                self._oracle.begin_turn(self._turn)
+            return rest[0] or ContinueTurn()
+        await self._evaluate(session, outcome)
+        return None
 
     async def _evaluate(self, session: Session, outcome: Outcome) -> None:
-        """Run tests and verifier after the turn, and record their results in the session."""
+        """Run tests and verifier after the last turn, and record their results in the session."""
         self._outcome = outcome
         check_fault = await self._run_checks(session)
         tests, verifier = self._test_result(), self._verifier_result()
-        if self._is_oracle and not self._oracle_fault:
-            self._oracle_fault = self._conduct.broken_oracle_action(self._case)
+        oracle_fault = "" if self._oracle is None else self._oracle.find_fault(self._conduct)
         verdict = self._verdict = judge(
             outcome,
             self._conduct,
             tests=tests,
             verifier=verifier,
             check_fault=check_fault,
-            oracle_fault=self._oracle_fault,
+            oracle_fault=oracle_fault,
         )
         for result in (self._tests, self._verifier, self._score(verdict), SessionEnded(reason=verdict.end)):
             if result is not None:
@@ -223,6 +221,8 @@ class _Trial:
                     )
                     self._verifier = await run_verifier(case, checked, env)
                 shutil.rmtree(self._folder / "fixture", ignore_errors=True)
+            if case.expected is not None and self._verifier_result() is not False:
+                self._verifier = check_expected(case, self._folder / "repo", self._conduct.used_tools)
         except OSError as error:
             return "environment", f"the workspace cannot be checked: {error}"
         if self._tests is not None and self._tests.exit_code is None and case.harbor is None:

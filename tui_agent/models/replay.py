@@ -8,9 +8,14 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
 
 from anyio.lowlevel import checkpoint
+from pydantic import TypeAdapter, ValidationError
 
+from tui_agent.errors import ConfigError
 from tui_agent.folds.base import current_branch
 from tui_agent.models.faults import fault
 from tui_agent.ports.log import BlobReader
@@ -40,6 +45,29 @@ class RecordedAnswers:
     delegates: Mapping[str, Sequence[ModelResponded]] = field(default_factory=dict)
 
 
+ANSWERS_ENDING: Final = ".json"
+
+
+@cache
+def answers_format() -> TypeAdapter[RecordedAnswers]:
+    """Return the format of a file with recorded answers."""
+    return TypeAdapter(RecordedAnswers)
+
+
+def read_answers(file: Path) -> RecordedAnswers:
+    """Return the recorded answers in a file. Raises `ConfigError` if it cannot be read."""
+    try:
+        return answers_format().validate_json(file.read_bytes())
+    except OSError as error:
+        raise ConfigError(
+            f"{file} cannot be read: {error.strerror}.", hint="Freeze the session again."
+        ) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ConfigError(f"{file}, at {place}: {first['msg']}.", hint="Freeze the session again.") from error
+
+
 class ReplayClient:
     """Model client that streams recorded answers. `name` identifies the recording in messages."""
 
@@ -56,6 +84,9 @@ class ReplayClient:
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[ModelChunk, None]:
         await checkpoint()
+        if request.purpose == "compaction":
+            yield fault("script", f"{self._name} has no recorded summaries.")
+            return
         index = request.answer_index
         answers = self._recording.delegates.get(_conversation_task(request), self._recording.answers)
         if index >= len(answers):

@@ -71,8 +71,8 @@ class Outcome:
         return "finished" if self.reason == "finished" else LIMITS.get(self.reason, "agent_error")
 
 
-AfterTurn: TypeAlias = Callable[[Session, Outcome], Awaitable[None]]
-"""A function that is called after the turn, before the session is closed."""
+AfterTurn: TypeAlias = Callable[[Session, Outcome], Awaitable[TurnStart | None]]
+"""A function that is called after a turn, before the session is closed. It returns the next turn, or None."""
 
 
 async def run_turn(
@@ -81,32 +81,41 @@ async def run_turn(
     """Start a turn in a session, wait for its end, close the session and return the result.
 
     Only events after `after` are read. `show` is called with every record of this run in order, including those written
-    while the session closes. `coda` is called between the end of the turn and the closing of the session.
+    while the session closes. `coda` is called between the end of the turn and the closing of the session; a turn that it
+    returns is run too. The result is that of the last turn.
 
     Raises `BudgetExceeded` if the session's turn limit is reached, `UsageError` if the command is rejected for another
     reason, `TuiAgentError` if the session ends before the turn does.
     """
-    command = session.submit(SubmitPrompt(text=begin) if isinstance(begin, str) else begin)
-    turn = _Turn(command, show)
+    turn = _Turn(_submit(session, begin), show)
     follower = session.follow(after)
     try:
-        while turn.ended is None:
-            batch = await follower.next_batch()
-            if not batch:
-                raise TuiAgentError(
-                    "The session ended before the turn did.",
-                    hint=f"To see its events: tui-agent trace {session.id}",
-                )
-            turn.take(batch)
-        outcome = turn.outcome(turn.ended, session.id, await join_texts(session, turn.words))
-        if coda is not None:
-            await coda(session, outcome)
+        outcome = await _follow_turn(session, follower, turn)
+        while coda is not None and (more := await coda(session, outcome)) is not None:
+            turn.begin_next(_submit(session, more))
+            outcome = await _follow_turn(session, follower, turn)
         await session.aclose()
         while batch := await follower.next_batch():
             turn.take(batch)
     finally:
         follower.close()
     return outcome
+
+
+def _submit(session: Session, begin: TurnStart) -> CommandId:
+    return session.submit(SubmitPrompt(text=begin) if isinstance(begin, str) else begin)
+
+
+async def _follow_turn(session: Session, follower: Follower, turn: "_Turn") -> Outcome:
+    while turn.ended is None:
+        batch = await follower.next_batch()
+        if not batch:
+            raise TuiAgentError(
+                "The session ended before the turn did.",
+                hint=f"To see its events: tui-agent trace {session.id}",
+            )
+        turn.take(batch)
+    return turn.outcome(turn.ended, session.id, await join_texts(session, turn.words))
 
 
 class _Turn:
@@ -124,6 +133,12 @@ class _Turn:
         """The tool calls that were denied, each with the reason."""
         self._last_calls: set[CallId] = set()
         """The tool calls of the model's newest answer that has calls."""
+
+    def begin_next(self, command: CommandId) -> None:
+        """Start to collect the turn that `command` starts, in the same run."""
+        self._command, self.ended, self.words = command, None, ()
+        self.denials.clear()
+        self._last_calls = set()
 
     def outcome(self, ended: TurnFinished, session: str, answer: str) -> Outcome:
         """Return the result of the ended turn.

@@ -7,7 +7,7 @@ from pathlib import Path
 from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.models.factory import NO_MODEL, ModelFactory
-from tui_agent.models.replay import RecordedAnswers, read_recording
+from tui_agent.models.replay import ANSWERS_ENDING, RecordedAnswers, read_answers, read_recording
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.model import ModelClient
@@ -40,7 +40,11 @@ def build_model_factory(base: StartupContext, loaded: LoadedPlugins | None = Non
     return models
 
 
-def _load_recording(store: SessionStore, session_id: str) -> RecordedAnswers:
+def _load_recording(store: SessionStore, name: str) -> RecordedAnswers:
+    """Return the answers of a session, or those in a file of a frozen session."""
+    if name.endswith(ANSWERS_ENDING):
+        return read_answers(Path(name))
+    session_id = name
     return read_recording(store.read(session_id), open_blobs(store.folder(session_id)))
 
 

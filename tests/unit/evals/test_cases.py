@@ -34,7 +34,7 @@ def fault(tmp_path: Path, tree: object) -> str:
 @rows(
     "tree, message",
     [
-        ({"prompt": "x"}, "/bad.json, at the case: give a test_command or a verifier."),
+        ({"prompt": "x"}, "/bad.json, at the case: give a test_command, a verifier or expected."),
         ({**GOOD, "promt": "x"}, "/bad.json, at promt: Extra inputs are not permitted."),
         ({**GOOD, "prompt": ""}, "/bad.json, at prompt: String should have at least 1 character."),
         ({**GOOD, "files": {"../a": ""}}, "/bad.json, at files.../a.[key]: the path leaves the workspace."),

@@ -1,5 +1,6 @@
 """Run suites of tasks and compare models and configurations; show a session's progress by the tests that it ran."""
 
+from tui_agent.cli.evals.freeze import add_freeze_verb
 from tui_agent.cli.evals.graph import add_graph_verb
 from tui_agent.cli.evals.report import add_report_verb
 from tui_agent.cli.evals.suite_run import EXAMPLES, add_suite_verbs
@@ -12,3 +13,4 @@ def configure(parser: Parser) -> None:
     add_suite_verbs(verbs)
     add_report_verb(verbs)
     add_graph_verb(verbs)
+    add_freeze_verb(verbs)

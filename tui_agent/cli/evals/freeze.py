@@ -1,0 +1,51 @@
+"""Make a test case from a session (`tui-agent eval freeze`)."""
+
+import argparse
+import re
+import shlex
+from pathlib import Path
+
+import anyio
+
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import RECORDING_HELP, Verbs
+from tui_agent.cli.output import say_result, warn
+from tui_agent.errors import UsageError
+from tui_agent.evals.freeze import freeze_session
+from tui_agent.protocol.unicode_text import format_count
+
+EXAMPLES = """\
+examples:
+  tui-agent eval freeze latest
+  tui-agent eval freeze ses_01 --to evals/fix-the-parser
+  tui-agent eval run evals/fix-the-parser -m oracle
+
+The case replays the recorded answers with the real tools, without a model's key. Edit its case.toml: it says which files,
+tools and tests are expected. The files are as they were; look for keys in them before you share the case.
+"""
+
+
+def add_freeze_verb(verbs: Verbs) -> None:
+    """Add the verb `freeze`."""
+    freeze = verbs.add("freeze", freeze_case, "make a test case from a session", examples=EXAMPLES)
+    freeze.add_argument("id", metavar="SESSION", help=RECORDING_HELP)
+    freeze.add_argument("--to", metavar="DIR", type=Path, help="a new folder (default: frozen/SESSION)")
+
+
+def freeze_case(arguments: argparse.Namespace) -> int:
+    """Write the case of a session, and print how to run it. The session does not change."""
+    session = load_context(arguments).store.find(arguments.id)
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", session.name)
+    dest = (arguments.to or Path("frozen") / name).expanduser()
+    if dest.exists() and (not dest.is_dir() or any(dest.iterdir())):
+        raise UsageError(f"{dest} exists already.", hint="Name a new folder with --to.")
+    frozen = anyio.run(freeze_session, session, dest.absolute())
+    for note in frozen.notes:
+        warn(note)
+    counts = f"{format_count(frozen.turns, 'turn')}, {format_count(frozen.calls, 'call')}"
+    say_result(
+        {"session": session.name, "path": str(dest.absolute()), "turns": frozen.turns, "notes": frozen.notes},
+        f"{dest}  {counts}\nRun it: tui-agent eval run {shlex.quote(str(dest))} -m oracle",
+        as_json=arguments.json,
+    )
+    return 0

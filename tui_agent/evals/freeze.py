@@ -1,0 +1,300 @@
+"""Makes a case from a session: its files at the start, its messages, the recorded answers, and proposed assertions.
+
+Invariant: the session is only read. What cannot be replayed is named in a note; the case ends before such a turn.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from tui_agent.errors import CheckpointError, UsageError
+from tui_agent.evals.case_writer import CaseDraft, format_case
+from tui_agent.evals.frozen_replay import CallEnds
+from tui_agent.evals.frozen_session import (
+    ANSWERS_FILE,
+    EDITS_FOLDER,
+    EVENTS_FILE,
+    WORKSPACE,
+    RecordedDecision,
+    RecordedEvents,
+    RecordedReply,
+    escape_path,
+)
+from tui_agent.export.bundle import checkout_part, find_checkpoint_stores, open_store
+from tui_agent.folds.comparison.divergence import Turn, split_turns
+from tui_agent.models.replay import RecordedAnswers, answers_format, read_recording, recorded_answers
+from tui_agent.ports.log import BlobReader
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.eval import TestFinished
+from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
+from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.protocol.events.turn import (
+    IterationStarted,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnFinished,
+    UserSteered,
+)
+from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT
+from tui_agent.protocol.parts import TextPart, ToolCallPart, Usage, tool_calls
+from tui_agent.store.lineage import open_blobs
+from tui_agent.store.log_reader import read_records
+
+RECORDING = "recording"
+FIXTURE = "fixture"
+EXPECTED = "expected"
+_REPLAYED = frozenset(("ok", "failed", "denied", "invalid"))
+"""Ends of calls that a replay can repeat."""
+
+
+@dataclass(slots=True)
+class FrozenCase:
+    """A case that was made from a session. `notes` are sentences about what it lacks."""
+
+    folder: Path
+    turns: int = 0
+    calls: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+async def freeze_session(session: Path, dest: Path) -> FrozenCase:
+    """Write a case of the session in the folder `session` to the new or empty folder `dest`.
+
+    Raises `UsageError` if nothing can be replayed, and `CheckpointError` if there are no checkpoints.
+    """
+    freezer = _Freezer(session, dest)
+    freezer.collect()
+    await checkout_part(session, -1, dest / FIXTURE)
+    await freezer.write_edits()
+    await freezer.write_expected()
+    await run_sync(freezer.write)
+    return freezer.case
+
+
+class _Freezer:
+    """Collects the parts of a case from the records of a session, and writes them."""
+
+    def __init__(self, session: Path, dest: Path) -> None:
+        self.case = FrozenCase(dest)
+        self._session, self._dest = session, dest
+        self._records = read_records(session)
+        self._blobs: BlobReader = open_blobs(session)
+        started = (event.payload for event in self._records if isinstance(event, Envelope))
+        first = next((payload for payload in started if isinstance(payload, SessionStarted)), None)
+        if first is None:
+            raise UsageError(
+                f"The log of {session.name} lacks its first events.", hint="It cannot be frozen."
+            )
+        self._started = first
+        self._ends = CallEnds(first.workspace)
+        self._messages: list[str] = []
+        self._answers: list[ModelResponded] = []
+        self._events: list[Envelope] = []
+        self._edits: dict[int, dict[str, str]] = {}
+        """For each turn, the commit with each file that the user changed before it."""
+        self._removed: dict[int, tuple[str, ...]] = {}
+        self._files: dict[str, str] = {}
+        """The part after which each file was changed last, as a commit."""
+
+    @property
+    def _payloads(self) -> list[Payload]:
+        return [event.payload for event in self._events]
+
+    def collect(self) -> None:
+        """Collect messages, answers and calls of the turns that can be replayed. Raises `UsageError` if none can."""
+        turns, _ = split_turns(self._records)
+        for number, turn in enumerate(turns, 1):
+            reason = _stop_reason(turn)
+            if reason:
+                self.case.notes.append(f"The case ends before turn {number}: {reason}.")
+                break
+            self._add_turn(number, turn)
+        if not self._answers:
+            raise UsageError(
+                f"The session {self._session.name} has no turn that can be replayed.",
+                hint=" ".join(self.case.notes) or "Freeze a session in which the model answered.",
+            )
+        self.case.turns, self.case.calls = len(self._messages), len(self._ends.calls)
+
+    def _add_turn(self, number: int, turn: Turn) -> None:
+        answers = recorded_answers(turn.events, self._blobs)
+        if not answers:
+            self.case.notes.append(f"Turn {number} is left out: the model gave no answer.")
+            return
+        text = "" if turn.message is None else self._blobs.read_text(turn.message.text)
+        self._messages.append(text)
+        self._note_edits([*turn.before, *turn.events])
+        for event in turn.events:
+            if event.agent == COMPACTION_AGENT:
+                continue  # a replay has room for the whole conversation
+            self._events.append(event)
+            self._ends.turn = len(self._messages)
+            self._ends.apply(event)
+            match event.payload:
+                case ModelResponded(author="model") if event.agent == MAIN_AGENT:
+                    self._answers.append(answers[0])
+                    answers = answers[1:]
+                case UserSteered(text=steered):
+                    self._add_steered(number, self._blobs.read_text(steered), is_followed=bool(answers))
+        self._close_turn(turn)
+
+    def _add_steered(self, number: int, text: str, *, is_followed: bool) -> None:
+        if is_followed and self._answers and not tool_calls(self._answers[-1].parts):
+            self._messages.append(text)  # the agent had ended its work, so the message starts a turn
+            return
+        self.case.notes.append(f"Your message during turn {number} is not sent again.")
+
+    def _close_turn(self, turn: Turn) -> None:
+        """Let the replayed turn end where the recorded one did, even if it was stopped or reached a limit."""
+        last = self._answers[-1]
+        open_calls = {
+            call.call_id
+            for call in tool_calls(last.parts)
+            if call.call_id not in self._ends.calls or self._ends.calls[call.call_id].status not in _REPLAYED
+        }
+        for call_id in open_calls:
+            self._ends.calls.pop(call_id, None)
+        parts = tuple(
+            part for part in last.parts if not (isinstance(part, ToolCallPart) and part.call_id in open_calls)
+        )
+        if not tool_calls(parts) and not any(isinstance(part, TextPart) for part in parts):
+            self._answers.pop()
+        else:
+            self._answers[-1] = last.model_copy(
+                update={"parts": parts, "finish": "tool_calls" if tool_calls(parts) else "stop"}
+            )
+            if not tool_calls(parts):
+                return
+        end = turn.events[-1].payload
+        reason = end.reason if isinstance(end, TurnFinished) else "its program ended"
+        self._answers.append(
+            ModelResponded(
+                request_id=last.request_id,
+                first_part=0,
+                parts=(TextPart(text=f"The recorded turn ended here: {reason}."),),
+                finish="stop",
+                usage=Usage(),
+                cost_usd=None,
+                duration_ms=0.0,
+            )
+        )
+
+    def _note_edits(self, events: Sequence[Envelope]) -> None:
+        turn = len(self._messages)
+        if turn == 1:
+            return
+        for event in events:
+            if isinstance(event.payload, CheckpointTaken) and event.payload.author == "human":
+                for path in event.payload.paths:
+                    self._edits.setdefault(turn, {})[path] = event.payload.commit
+
+    async def write_edits(self) -> None:
+        """Write the files that the user changed between turns."""
+        for turn, paths in self._edits.items():
+            for path, commit in paths.items():
+                content = await self._read_file(commit, path)
+                if content is None:
+                    self._removed[turn] = (*self._removed.get(turn, ()), path)
+                else:
+                    _write_bytes(self._dest / RECORDING / EDITS_FOLDER / str(turn) / path, content)
+
+    async def write_expected(self) -> None:
+        """Write the files that calls changed, as they were in the end."""
+        commits = [payload.commit for payload in self._payloads if isinstance(payload, CheckpointTaken)]
+        changed = {
+            payload.path
+            for payload in self._payloads
+            if isinstance(payload, FileChanged) and payload.author == "agent"
+        }
+        for path in sorted(changed) if commits else ():
+            content = await self._read_file(commits[-1], path)
+            self._files[path] = "" if content is None else f"{EXPECTED}/{path}"
+            if content is not None:
+                _write_bytes(self._dest / EXPECTED / path, content)
+
+    async def _read_file(self, commit: str, path: str) -> bytes | None:
+        """Return a file's content in a checkpoint, or None if it has no such file."""
+        for store in find_checkpoint_stores(self._session):
+            shadow = open_store(store)
+            try:
+                files = {file.path for file in await shadow.list_files(commit)}
+            except CheckpointError:
+                continue
+            return await shadow.read_file(commit, path) if path in files else None
+        return None
+
+    def write(self) -> None:
+        """Write the recording, and the case for a person to edit."""
+        recording, payloads = self._dest / RECORDING, self._payloads
+        recording.mkdir(exist_ok=True)
+        delegates = read_recording(self._records, self._blobs).delegates
+        answers = answers_format().dump_json(RecordedAnswers(self._answers, delegates), indent=1).decode()
+        workspace = escape_path(Path(self._started.workspace))
+        (recording / ANSWERS_FILE).write_text(answers.replace(workspace, WORKSPACE), "utf-8")
+        events = RecordedEvents(
+            session=self._session.name,
+            attended=any(isinstance(payload, PermissionRequested | QuestionAsked) for payload in payloads),
+            decisions={
+                payload.call_id: RecordedDecision(
+                    decision=payload.decision,
+                    reach=payload.reach if payload.reach == "session" else "once",
+                    message=self._blobs.read_text(payload.message),
+                )
+                for payload in payloads
+                if isinstance(payload, PermissionDecided) and payload.decided_by == "user"
+            },
+            replies=tuple(
+                RecordedReply(answer=self._blobs.read_text(payload.answer), choice=payload.choice)
+                for payload in payloads
+                if isinstance(payload, QuestionAnswered) and payload.answered_by == "user"
+            ),
+            removed=self._removed,
+            calls=tuple(sorted(self._ends.calls.values(), key=lambda call: call.seq)),
+        )
+        (recording / EVENTS_FILE).write_text(events.model_dump_json(indent=1, exclude_defaults=True), "utf-8")
+        draft = CaseDraft(
+            session=self._session.name,
+            messages=tuple(self._messages),
+            policy=self._started.settings.policy,
+            allowed_tools=self._started.allowed_tools,
+            fixture=FIXTURE,
+            recording=RECORDING,
+            test_command=_last_passed_tests(payloads),
+            tools=tuple(sorted({call.tool for call in events.calls if call.status == "ok"})),
+            files=self._files,
+            parts=sum(len(answer.parts) for answer in self._answers) + len(events.calls),
+            iterations=sum(isinstance(payload, IterationStarted) for payload in payloads),
+        )
+        (self._dest / "case.toml").write_text(format_case(self._dest.name, draft), "utf-8")
+
+
+def _stop_reason(turn: Turn) -> str:
+    """Return why a turn cannot be replayed; empty if it can."""
+    message = turn.message
+    if message is None:
+        return ""
+    if message.attachments:
+        return "its message has a picture"
+    if message.to_agent:
+        return "you gave its task to an agent"
+    return "its command runs shell commands first" if message.shell else ""
+
+
+def _last_passed_tests(payloads: Sequence[Payload]) -> str:
+    """Return the last test command that passed in the workspace's own folder, or an empty text."""
+    passed = (
+        payload.command
+        for payload in reversed(payloads)
+        if isinstance(payload, TestFinished) and payload.exit_code == 0 and not payload.folder
+    )
+    return next(passed, "")
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)

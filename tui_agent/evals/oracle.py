@@ -1,0 +1,69 @@
+"""The oracle of a case: known-good answers of a script or a frozen session, or a plugin's function.
+
+Invariant: an oracle acts through the real tools and the real policy; what ends differently than it says is a fault.
+"""
+
+import json
+from pathlib import Path
+
+from tui_agent.errors import ConfigError
+from tui_agent.evals.attribution import Conduct
+from tui_agent.evals.case import Case
+from tui_agent.evals.case_functions import run_plugin_oracle
+from tui_agent.evals.frozen_replay import FrozenReplay
+from tui_agent.evals.frozen_session import ANSWERS_FILE, write_answers
+from tui_agent.evals.plan import ORACLE
+from tui_agent.ports.session import Session
+from tui_agent.ports.verdict import Oracle
+from tui_agent.protocol.envelope import Envelope
+
+
+class CaseOracle:
+    """The oracle of `case` in one cell. Raises `ConfigError` if the case has none, or if it cannot be read."""
+
+    def __init__(self, case: Case, folder: Path) -> None:
+        if not (case.oracle or case.oracle_plugin or case.recording):
+            raise ConfigError(f"{case.id} has no oracle.", hint="Add [[oracle]], or choose a model.")
+        self._case, self._folder = case, folder
+        self._workspace = folder / "repo"
+        self._replay = FrozenReplay(case, self._workspace) if case.recording else None
+        self._fault = ""
+
+    @property
+    def is_attended(self) -> bool:
+        """True if it answers permission requests and questions, as the user of a frozen session did."""
+        return self._replay is not None and self._replay.events.attended
+
+    def write_model(self) -> str:
+        """Write the model's answers into the cell's folder; return the name of the model that gives them."""
+        case = self._case
+        if self._replay is not None:
+            path = self._folder / ANSWERS_FILE
+            write_answers(case, self._workspace, path)
+            return f"replay:{path}"
+        answers = [answer.model_dump(mode="json", exclude_defaults=True) for answer in case.oracle]
+        answers = answers or [{"text": f"The oracle {case.oracle_plugin} solved it."}]
+        path = self._folder / "oracle.yaml"  # JSON is valid YAML
+        script = {"name": ORACLE, "answers": answers}
+        path.write_text(json.dumps(script, ensure_ascii=False), encoding="utf-8")
+        return f"scripted:{path}"
+
+    async def solve(self, function: Oracle | None) -> None:
+        """Let the plugin's function solve the case, if the case names one."""
+        if function is not None:
+            self._fault = await run_plugin_oracle(self._case, function, self._workspace)
+
+    def apply(self, event: Envelope, session: Session) -> None:
+        """Take note of an event of the session, and answer it if it asks the user."""
+        if self._replay is not None:
+            self._replay.apply(event, session)
+
+    def begin_turn(self, turn: int) -> None:
+        """Change the workspace as the user did before this turn of a frozen session. Raises `OSError`."""
+        if self._replay is not None:
+            self._replay.begin_turn(turn)
+
+    def find_fault(self, conduct: Conduct) -> str:
+        """Return what ended differently than the oracle says; empty if nothing did."""
+        divergence = self._replay.find_divergence() if self._replay is not None else ""
+        return self._fault or divergence or conduct.broken_oracle_action(self._case)
