@@ -37,7 +37,7 @@ from tui_agent.ports.agent import (
 from tui_agent.ports.artifact import is_artifact, read_artifact
 from tui_agent.ports.command import CommandAnswer
 from tui_agent.ports.delegate import DelegateReport, Delegates, DelegateTask
-from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileContent, FileInfo
+from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, FileContent, FileInfo, PipedProcess
 from tui_agent.ports.hook import HOOK_EVENTS, HookAnswer
 from tui_agent.ports.job import JobReport, Jobs
 from tui_agent.ports.middleware import Fragment, Middleware, ToolNext, TurnContext
@@ -54,6 +54,7 @@ from tui_agent.ports.model import (
     ToolCallChunk,
     UsageChunk,
 )
+from tui_agent.ports.program import Programs
 from tui_agent.ports.repomap import MapRequest, RenderedMap
 from tui_agent.ports.tool import Answer, Preview, Service, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.ports.verdict import Verdict
@@ -363,10 +364,12 @@ __all__ = [
     "ModelReply",
     "ModelRequest",
     "NetworkEffect",
+    "PipedProcess",
     "PluginApi",
     "PluginError",
     "PluginEvent",
     "Preview",
+    "Programs",
     "ReadEffect",
     "ReasoningChunk",
     "Reject",
@@ -422,6 +425,7 @@ __all__ = [
     "read_note",
     "replace_private",
     "strip_accents",
+    "text_preview",
     "text_result",
     "title_of_note",
     "tool",

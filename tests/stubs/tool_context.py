@@ -13,6 +13,7 @@ from tui_agent.plugin_functions import FunctionTool
 from tui_agent.plugin_host.modules import import_from, unload_modules
 from tui_agent.policy.places.paths import Guards, Place
 from tui_agent.ports.environment import Environment
+from tui_agent.ports.program import Programs
 from tui_agent.ports.tool import Answer, ToolContext, ToolResult
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import FileChanged, FileRead
@@ -26,20 +27,27 @@ PLUGINS = Path(__file__).parents[2] / "plugins"
 
 
 class Collecting:
-    """A `PluginApi` that only collects tools."""
+    """A `PluginApi` that only collects tools. Their settings are `settings`, or the defaults."""
 
     notes_folder: Path | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, settings: object = None) -> None:
         self.tools: dict[str, Any] = {}
+        self._settings = settings
 
     def tool(self, tool: Any) -> None:
         self.tools[tool.spec.name] = tool
 
+    def hook(self, event: str, target: Any) -> None:
+        """Leave it out: nothing is recorded here."""
 
-def tools_of(plugin: str) -> dict[str, Any]:
+    def setting(self, model: Any) -> Any:
+        return self._settings or model()
+
+
+def tools_of(plugin: str, settings: object = None) -> dict[str, Any]:
     """Return new tools of a bundled plugin, by name. The plugin is imported once, as the host does it."""
-    api = Collecting()
+    api = Collecting(settings)
     package = _package(plugin)
     for decorated in vars(package).values():
         if isinstance(decorated, FunctionTool):
@@ -78,6 +86,7 @@ class Bench:
     inner: Environment | None = None
     deadline: float | None = None
     may_connect: Callable[[str], bool] = lambda host: True
+    programs: Programs | None = None
 
     def __post_init__(self) -> None:
         self.inner = self.inner or LocalEnvironment(self.folder, grace=0.2)
@@ -98,6 +107,7 @@ class Bench:
             ask=self._ask if self.answers else None,
             may_read=self._may_read,
             may_connect=self.may_connect,
+            programs=self.programs,
         )
 
     async def run(self, name: str, **arguments: Any) -> ToolResult:

@@ -4,17 +4,20 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.engine.components import EngineParts
+from tui_agent.engine.tools.programs import ProgramKeeper
 from tui_agent.engine.turns import Turns
 from tui_agent.protocol.commands import ReloadPlugins
+from tui_agent.protocol.events.plugin import PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import CommandRejected
 
 
 class PluginReload:
-    """Reloads the plugins of an engine, one time after the other."""
+    """Reloads the plugins of an engine, one time after the other. Programs that a changed plugin keeps open are ended."""
 
-    def __init__(self, parts: EngineParts, turns: Turns) -> None:
+    def __init__(self, parts: EngineParts, turns: Turns, programs: ProgramKeeper) -> None:
         self._parts = parts
         self._turns = turns
+        self._programs = programs
         self._lock = anyio.Lock()
 
     async def run(self, command: ReloadPlugins) -> None:
@@ -26,6 +29,8 @@ class PluginReload:
                 self._parts.extensions.replace_later(changed)
                 if not self._turns.is_running:
                     self._parts.extensions.take_over(recorder)
+                plugins = [each for each in changed.events if isinstance(each, PluginLoaded | PluginUnloaded)]
+                await self._programs.end_all({event.plugin for event in plugins})
             elif not command.automatic:
                 refused = CommandRejected(command=command.kind, reason="No plugin has changed.")
                 recorder.append(refused, cause=command.id)

@@ -31,7 +31,9 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.session_title import title_from_message
 from tui_agent.engine.settings import SettingCommand, apply_setting, revoke_rule
 from tui_agent.engine.slash_commands import SlashCommands
+from tui_agent.engine.tools.background import Background
 from tui_agent.engine.tools.jobs import JobManager
+from tui_agent.engine.tools.programs import ProgramKeeper
 from tui_agent.engine.turns import Turns
 from tui_agent.engine.user_shell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
@@ -77,13 +79,19 @@ class Engine:
         self._running_plan: anyio.Event | None = None
         """An event that is set when the running `PlanRevert` ends. Commands that move the head wait for it."""
         self._checkpointing = CheckpointRecorder(parts.recorder, parts.blobs, parts.checkpoints, parts.clock)
-        self._jobs = JobManager(parts, self._ticker, on_trouble)
+        self._background = Background(JobManager(parts, self._ticker, on_trouble), ProgramKeeper(parts))
         self._turns = Turns(
-            parts, self._states, self._ticker, self._decisions, self._answers, self._checkpointing, self._jobs
+            parts,
+            self._states,
+            self._ticker,
+            self._decisions,
+            self._answers,
+            self._checkpointing,
+            self._background,
         )
         self._rewind = Rewind(parts, self._checkpointing)
         self._prompt_hooks = PromptHooks(parts)
-        self._reload = PluginReload(parts, self._turns)
+        self._reload = PluginReload(parts, self._turns, self._background.programs)
         self._slash = SlashCommands(parts, self._turns, self._begin_turn)
 
     def submit(self, command: Command) -> None:
@@ -95,7 +103,7 @@ class Engine:
         async with anyio.create_task_group() as group:
             group.start_soon(self._ticker.run)
             group.start_soon(self._checkpointing.run_maintenance)
-            self._jobs.begin(group)
+            self._background.begin(group)
             self._guard(partial(self._states.set, AgentState.IDLE))
             if self._checkpointing.load_uncheckpointed():
                 group.start_soon(self._take_baseline)
@@ -110,7 +118,7 @@ class Engine:
                 self._guard(partial(self._carry_out, command, group))
             self._turns.interrupt(client_is_gone=self._client_is_gone)
             await self._turns.wait_until_ended()
-            await self._jobs.end_all("session")
+            await self._background.end_all()
             if not self._client_is_gone:
                 self._guard(partial(close_calls, self._parts.recorder, why=TURN_ENDED_FIRST))
             await self._guard_async(partial(self._prompt_hooks.session_end, abandoned=self._client_is_gone))
@@ -199,7 +207,7 @@ class Engine:
                 if isinstance(self._parts.env, OutputWidthSetter):
                     self._parts.env.output_columns = columns
             case commands.StopJob(job_id=job_id):
-                group.start_soon(self._jobs.stop_for_user, job_id)
+                group.start_soon(self._background.jobs.stop_for_user, job_id)
             case commands.Rename() | commands.RecordResult():
                 self._parts.recorder.append(_recorded_event(command), cause=command.id)
             case commands.RunCommand():
@@ -408,7 +416,7 @@ class Engine:
                     await self._rewind.revert_hunk(command)
                 else:
                     await self._rewind.run(command)
-                    await self._jobs.follow_branch()
+                    await self._background.jobs.follow_branch()
         except (UsageError, CheckpointError) as error:
             self._guard(partial(self._reject, command, Refusal(error.message, error.hint)))
         except StoreError as error:

@@ -23,8 +23,8 @@ from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_awaiting_approval, close_calls
 from tui_agent.engine.questions import Asker
 from tui_agent.engine.session_title import title_from_answer
+from tui_agent.engine.tools.background import Background
 from tui_agent.engine.tools.gate import Gate
-from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.engine.tools.restorable_files import RestorableFiles
 from tui_agent.engine.tools.runner import CallRunner
@@ -59,14 +59,14 @@ class Turns:
         decisions: PendingAnswers[DecidePermission],
         answers: PendingAnswers[AnswerQuestion],
         checkpointing: CheckpointRecorder,
-        jobs: JobManager,
+        background: Background,
     ) -> None:
         self._parts = parts
         self._states = states
         self._checkpointing = checkpointing
         asker = Asker(parts, states, answers)
         gate = Gate(parts, states, decisions, RestorableFiles(parts, checkpointing))
-        self._runner = CallRunner(parts, ticker, asker, checkpointing, jobs, gate, self._delegates_for)
+        self._runner = CallRunner(parts, ticker, asker, checkpointing, background, gate, self._delegates_for)
         phase = ToolPhase(parts, gate, self._runner)
 
         used_call_ids: set[CallId] = set()

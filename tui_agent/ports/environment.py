@@ -316,6 +316,18 @@ class ProcessOpener(Protocol):
 
 
 @runtime_checkable
+class CommandOpener(Protocol):
+    """An environment in which a program can run beside the session where commands run, with the same limits."""
+
+    async def open_command(self, spec: ExecSpec) -> PipedProcess:
+        """Start a program with pipes. `stdin` and the limits of time and output in `spec` have no effect.
+
+        Raises `EnvironmentFault`.
+        """
+        ...
+
+
+@runtime_checkable
 class ProgramFinder(Protocol):
     """An environment that knows its search path for programs, and the git repositories around the workspace."""
 

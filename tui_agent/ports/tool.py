@@ -12,6 +12,7 @@ from tui_agent.ports.environment import Environment
 from tui_agent.ports.job import Jobs
 from tui_agent.ports.knowledge import Skills
 from tui_agent.ports.log import Blobs
+from tui_agent.ports.program import Programs
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.display import DisplayBlock
@@ -21,7 +22,9 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content
 from tui_agent.protocol.settings import PolicyName
 
-Service: TypeAlias = Literal["ask", "delegate", "repomap", "notes", "skills", "state", "jobs", "started_jobs"]
+Service: TypeAlias = Literal[
+    "ask", "delegate", "repomap", "notes", "skills", "state", "jobs", "started_jobs", "programs"
+]
 
 
 class JsonArguments(BaseModel):
@@ -98,6 +101,7 @@ class ToolContext:
     """
     ask: AskUser | None = None
     jobs: Jobs | None = None
+    programs: Programs | None = None
     skills: Skills | None = None
     repomap: RepoMaps | None = None
     delegate: Delegates | None = None

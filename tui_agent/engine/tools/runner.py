@@ -19,8 +19,8 @@ from tui_agent.engine.model.delta_merge import DeltaMerger, FlushTimer
 from tui_agent.engine.open_calls import with_output
 from tui_agent.engine.questions import Asker
 from tui_agent.engine.tools.access import may_connect, may_read
+from tui_agent.engine.tools.background import Background
 from tui_agent.engine.tools.gate import Gate
-from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.large_results import RecordableResult, offload_large_result
 from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.engine.tools.registry import CheckedCall
@@ -52,7 +52,7 @@ class CallRunner:
         ticker: FlushTimer,
         asker: Asker,
         checkpointing: CheckpointRecorder,
-        jobs: JobManager,
+        background: Background,
         gate: Gate,
         delegates: Callable[[CallId, AgentId], Delegates],
     ) -> None:
@@ -61,7 +61,7 @@ class CallRunner:
         self._change_lock = anyio.Lock()
         """The lock that a call which may change something holds while it runs. All agents share it."""
         self._gate = gate
-        self._jobs = jobs
+        self._background = background
         self._checkpointing = checkpointing
         self._ticker = ticker
         self._asker = asker
@@ -190,7 +190,10 @@ class CallRunner:
             state=parts.recorder.state_of(agent),
             ask=partial(self._asker.ask, agent=agent) if asks and parts.interactive else None,
             skills=parts.knowledge.skills if "skills" in needs else None,
-            jobs=self._jobs.for_call(call.call_id, agent, granted) if "jobs" in needs else None,
+            jobs=self._background.jobs.for_call(call.call_id, agent, granted) if "jobs" in needs else None,
+            programs=self._background.programs.for_call(parts.tools.owner(call.name), granted)
+            if "programs" in needs
+            else None,
             may_read=partial(may_read, parts, agent, call.name),
             may_connect=partial(may_connect, parts, agent, call.name),
             repomap=parts.repomap if "repomap" in needs else None,

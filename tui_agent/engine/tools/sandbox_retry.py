@@ -56,6 +56,19 @@ class SandboxGrant:
             resolved_cwd=self.judged.get(spec.cwd, "") if spec.cwd else "",
         )
 
+    def limit_program(self, spec: ExecSpec) -> ExecSpec:
+        """Return `spec` with these permissions and its own restrictions, for a program that stays open.
+
+        A program of a trial stays as limited as the trial.
+        """
+        granted = self.apply_to(spec)
+        granted = _trial_spec(granted) if self.trial else granted
+        return replace(
+            granted,
+            read_only=spec.read_only or granted.read_only,
+            show_secrets_as_empty=spec.show_secrets_as_empty or granted.show_secrets_as_empty,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -33,7 +33,7 @@ from tui_agent.workspace.local.nofollow_open import OpenFolder
 from tui_agent.workspace.local.piped_program import PipedProcess, open_piped
 from tui_agent.workspace.local.reaper_client import ReaperClient
 from tui_agent.workspace.local.workspace_files import WorkspaceFiles
-from tui_agent.workspace.sandbox.confined_run import run_confined
+from tui_agent.workspace.sandbox.confined_run import open_confined, run_confined
 from tui_agent.workspace.sandbox.confinement import Confinement
 
 NOT_REQUESTED = Sandbox(unavailable_reason="The sandbox was not requested.")
@@ -62,7 +62,8 @@ FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 class LocalEnvironment(WorkspaceFiles):
     """Files and processes below `root` on this machine; implements `ports.environment.Environment`.
 
-    Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner`, `PrivateTempFinder` and `ProcessOpener` of that module.
+    Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner`, `PrivateTempFinder`, `ProcessOpener` and
+    `CommandOpener` of that module.
 
     `environ` is the base of the programs' environment (None: this process's own). `hidden` are variables that no
     program gets, such as API keys. `grace` is the seconds between SIGTERM and SIGKILL after a timeout. `reaper` starts
@@ -134,11 +135,21 @@ class LocalEnvironment(WorkspaceFiles):
     async def _run_command(
         self, spec: ExecSpec, on_output: OutputSink, folder: str, folder_fd: int
     ) -> ExecResult:
+        command = self._prepare(spec, folder, folder_fd)
+        run = partial(spawn.run_command, launcher=self._reaper, grace=self._grace, on_start=self._set_limits)
+        if self._confinement is None or not self._is_confined(spec):
+            return await run(command, on_output)
+        return await run_confined(self._confinement, command, spec, on_output, run)
+
+    def _is_confined(self, spec: ExecSpec) -> bool:
+        return bool(self.sandbox.kind) and not spec.unsandboxed
+
+    def _prepare(self, spec: ExecSpec, folder: str, folder_fd: int) -> spawn.Command:
         self._count += 1
         marker = f"{self._token}-{self._count}"
         env = self._child_environment(folder, marker, spec.env)
         argv = spec.argv or ("bash", "-c", spec.script)
-        command = spawn.Command(
+        return spawn.Command(
             argv=(_find_executable(argv[0], env, Path(self.root)), *argv[1:]),
             folder=folder_fd,
             cwd=folder,
@@ -149,10 +160,23 @@ class LocalEnvironment(WorkspaceFiles):
             stdin=spec.stdin,
             errors=spec.max_stderr_bytes,
         )
-        run = partial(spawn.run_command, launcher=self._reaper, grace=self._grace, on_start=self._set_limits)
-        if self._confinement is None or spec.unsandboxed or not self.sandbox.kind:
-            return await run(command, on_output)
-        return await run_confined(self._confinement, command, spec, on_output, run)
+
+    async def open_command(self, spec: ExecSpec) -> PipedProcess:
+        """Start a program that runs where commands run; see `ports.environment.CommandOpener`."""
+        if self._closed:
+            raise EnvironmentFault("The environment is closed; it cannot run more programs.")
+        folder, entry = await to_thread.run_sync(self.open_working_folder, spec)
+        if isinstance(entry, ExecResult):
+            raise EnvironmentFault(entry.message)
+        try:
+            command = self._prepare(spec, folder, entry)
+            if self._confinement is not None and self._is_confined(spec):
+                return await open_confined(self._confinement, command, spec, self._reaper)
+            return await to_thread.run_sync(
+                open_piped, command.argv, entry, folder, command.env, self._reaper
+            )
+        finally:
+            os.close(entry)
 
     async def open_process(self, argv: Sequence[str], env: Mapping[str, str], cwd: str = "") -> PipedProcess:
         """Start a program beside the session, outside the sandbox; see `ports.environment.ProcessOpener`."""

@@ -4,10 +4,12 @@ Invariant: like a command, such a program is a child of the reaper: it ends with
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 
 import anyio
+from anyio import to_thread
 
 from tui_agent.errors import EnvironmentFault
 from tui_agent.workspace.local.reaper_client import Child, ReaperClient, ReaperError
@@ -21,8 +23,12 @@ _KILL_GRACE_S = 0.5
 class PipedProcess:
     """A running program with a pipe to its input and from its output and errors; see `ports.environment`."""
 
-    def __init__(self, child: Child, stdin: int, stdout: int, stderr: int) -> None:
+    def __init__(
+        self, child: Child, stdin: int, stdout: int, stderr: int, release: Callable[[], object] | None = None
+    ) -> None:
+        """`release` is called in a thread when the program has ended."""
         self._child = child
+        self._release = release
         self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
         for descriptor in (stdin, stdout, stderr):
             os.set_blocking(descriptor, False)
@@ -57,9 +63,11 @@ class PipedProcess:
             with anyio.move_on_after(grace_s):
                 await self._child.wait()
             await self._child.end(_KILL_GRACE_S)
-        self._child.close()
-        os.close(self._stdout)
-        os.close(self._stderr)
+            self._child.close()
+            os.close(self._stdout)
+            os.close(self._stderr)
+            if self._release is not None:
+                await to_thread.run_sync(self._release)
         return self._child.code
 
 
@@ -77,15 +85,21 @@ def open_piped(
     env: Mapping[str, str],
     reaper: ReaperClient,
     cleanup: Sequence[str] = (),
+    *,
+    descriptors: Mapping[int, int] = MappingProxyType({}),
+    wrapped: bool = False,
+    release: Callable[[], object] | None = None,
 ) -> PipedProcess:
     """Start a program in the folder of the descriptor `folder`. Blocking. Raises `EnvironmentFault`.
 
-    `cleanup` is a program that the reaper runs if this process ends before the program.
+    `cleanup` is a program that the reaper runs if this process ends before the program. `descriptors` and `wrapped`: see
+    `ReaperClient.launch`. `release`: see `PipedProcess`.
     """
     (stdin, own_in), (own_out, stdout), (own_err, stderr) = os.pipe(), os.pipe(), os.pipe()
     started = None
     try:
-        started = reaper.launch(argv, folder, env, {0: stdin, 1: stdout, 2: stderr}, cleanup=cleanup)
+        given = {0: stdin, 1: stdout, 2: stderr, **descriptors}
+        started = reaper.launch(argv, folder, env, given, wrapped=wrapped, cleanup=cleanup)
     except (ReaperError, OSError) as error:
         raise EnvironmentFault(f"{argv[0]} could not be started: {error}") from error
     finally:
@@ -94,4 +108,4 @@ def open_piped(
             os.close(descriptor)
     if not isinstance(started, Child):
         raise EnvironmentFault(explain_failure(started, argv[0], cwd).message)
-    return PipedProcess(started, own_in, own_out, own_err)
+    return PipedProcess(started, own_in, own_out, own_err, release)

@@ -7,13 +7,17 @@ attempt to create a sandbox is not passed on as output of the command.
 import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
 
+from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
+from tui_agent.workspace.local.piped_program import PipedProcess, open_piped
+from tui_agent.workspace.local.reaper_client import ReaperClient
 from tui_agent.workspace.local.subprocesses import Command, start_failure
 from tui_agent.workspace.sandbox.confinement import ConfinedCommand, Confinement, ConfinementError
 from tui_agent.workspace.sandbox.denials import SecretDenial, explain_denial, find_denied_secrets
@@ -85,6 +89,45 @@ async def run_confined(
     return replace(result, blocked=denial.reason, needed_secrets=denial.files, notes=(*noted, *result.notes))
 
 
+async def open_confined(
+    confinement: Confinement, command: Command, spec: ExecSpec, reaper: ReaperClient
+) -> PipedProcess:
+    """Start a program in the sandbox with pipes. The sandbox's resources are released when it is ended.
+
+    Raises `EnvironmentFault`.
+    """
+    missing = await to_thread.run_sync(_missing_program, command)
+    if missing is not None:
+        raise EnvironmentFault(missing.message)
+    return await to_thread.run_sync(_open_confined, confinement, command, spec, reaper)
+
+
+def _open_confined(
+    confinement: Confinement, command: Command, spec: ExecSpec, reaper: ReaperClient
+) -> PipedProcess:
+    with ExitStack() as preparing:
+        try:
+            prepared = preparing.enter_context(_prepare(confinement, command, spec))
+        except ConfinementError as error:
+            raise EnvironmentFault(f"It cannot run in the sandbox: {error}") from error
+        held = preparing.pop_all()
+    try:
+        return open_piped(
+            prepared.argv,
+            command.folder,
+            command.cwd,
+            prepared.env,
+            reaper,
+            prepared.cleanup,
+            descriptors=prepared.descriptors,
+            wrapped=True,
+            release=held.close,
+        )
+    except EnvironmentFault:
+        held.close()
+        raise
+
+
 class _OutputFilter:
     """Passes a sandboxed command's output on, but delays a first line that bubblewrap may have written.
 
@@ -124,13 +167,7 @@ async def _run_once(
     run: Callable[[Command, OutputSink], Awaitable[ExecResult]],
 ) -> tuple[ExecResult, bool, ConfinedCommand | None]:
     """Try once to run the command. Return the result, True if the command started, and the prepared command."""
-    info = os.fstat(command.folder)
-    context = confinement.prepare_command(
-        command.argv,
-        OpenedPath(command.cwd, info.st_dev, info.st_ino),
-        command.env,
-        spec,
-    )
+    context = _prepare(confinement, command, spec)
     try:
         prepared = await to_thread.run_sync(context.__enter__)
     except ConfinementError as error:
@@ -149,6 +186,14 @@ async def _run_once(
     finally:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(context.__exit__, None, None, None)
+
+
+def _prepare(
+    confinement: Confinement, command: Command, spec: ExecSpec
+) -> AbstractContextManager[ConfinedCommand]:
+    info = os.fstat(command.folder)
+    folder = OpenedPath(command.cwd, info.st_dev, info.st_ino)
+    return confinement.prepare_command(command.argv, folder, command.env, spec)
 
 
 def _missing_program(command: Command) -> ExecResult | None:

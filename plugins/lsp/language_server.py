@@ -1,0 +1,241 @@
+"""language_server: asks the language server of a file, and renames symbols with its help.
+
+Invariant: a server only reads. The files of a rename are written here like any other edit, after the approval has
+shown them. A server that fails is started again once.
+"""
+
+import asyncio
+import hashlib
+import shlex
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+import anyio
+from pydantic import Field
+
+import tui_agent.plugin_api as api
+
+from .answers import describe_diagnostics, describe_places
+from .connection import ServerGone, ServerRefused, clean
+from .edits import FileEdit, apply_edits, edits_by_file, find_position, path_of
+from .server import LanguageServer, run_server
+from .servers import LspSettings, find_command
+
+MAX_STARTS = 2
+MAX_CHANGES = 10_000
+"""Changed files that are remembered until the servers are told."""
+_CREATED, _CHANGED, _DELETED = 1, 2, 3
+_MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
+AnswerT = TypeVar("AnswerT")
+
+
+class LanguageServerArgs(api.FrozenModel):
+    """Arguments of language_server."""
+
+    action: Literal["diagnostics", "definition", "references", "rename"]
+    path: str
+    symbol: str = ""
+    line: int = Field(default=0, ge=0)
+    new_name: str = ""
+
+
+class ReadyArgs(LanguageServerArgs):
+    """The arguments with the server's command, and the edits of a rename, before the policy judges the call."""
+
+    command: tuple[str, ...]
+    edits: tuple[FileEdit, ...] = ()
+
+
+class LanguageServerTool(api.BaseTool):
+    """Tool that asks language servers. It keeps one server for each command, started with the first question."""
+
+    def __init__(self, settings: LspSettings) -> None:
+        self._settings = settings
+        self.spec = api.load_spec(
+            "language_server", __file__, LanguageServerArgs, verb="ask", timeout=None, needs={"programs"}
+        )
+        self._servers: dict[str, LanguageServer] = {}
+        """The running servers by command."""
+        self._failures: dict[str, list[str]] = {}
+        """The reasons why the server of a command failed."""
+        self._changes: dict[str, int] = {}
+
+    def note_change(self, event: api.Envelope) -> None:
+        """Remember a changed file for the servers."""
+        payload = event.payload
+        if isinstance(payload, api.FileChanged) and self._servers and len(self._changes) < MAX_CHANGES:
+            gone, new = payload.after is None, payload.before is None
+            self._changes[payload.path] = _DELETED if gone else _CREATED if new else _CHANGED
+
+    def target(self, args: LanguageServerArgs) -> str:
+        """Return the action and its object."""
+        renamed = f" → {args.new_name}" if args.action == "rename" else ""
+        return f"{args.action} {args.symbol or args.path}{renamed}"
+
+    async def settle_arguments(self, args: LanguageServerArgs, env: api.Environment) -> ReadyArgs:
+        """Add the server's command; for a rename, let the running server compute the edits."""
+        command = await asyncio.to_thread(find_command, args.path, self._settings)
+        ready = ReadyArgs(**args.model_dump(), command=command)
+        if args.action != "rename":
+            return ready
+        server = self._servers.get(shlex.join(command))
+        if server is None or server.connection.fault:
+            raise api.ToolError(
+                "A rename needs a language server that runs already.",
+                hint="Call this tool with action=references for the symbol first.",
+            )
+        return ready.model_copy(update={"edits": await self._compute_rename(server, args, env)})
+
+    def effects(self, args: LanguageServerArgs) -> tuple[api.Effect, ...]:
+        """Return the files that a rename writes, or that a question runs the server, which reads the workspace."""
+        reads = api.ReadEffect(path=args.path)
+        if not isinstance(args, ReadyArgs):
+            return (reads,)
+        if args.action == "rename":
+            return tuple(api.WriteEffect(path=edit.path) for edit in args.edits)
+        return (reads, api.RunEffect(argv=args.command))
+
+    async def preview(self, args: ReadyArgs, env: api.Environment) -> api.Preview:
+        """Return the diffs of a rename, or the server's command."""
+        if args.action != "rename":
+            command = shlex.join(args.command)
+            shown = (api.TextBlock(text=command),)
+            return api.Preview(shown, content=command, time_limit_s=self._settings.timeout)
+        blocks = tuple([await _diff(edit, await _read_base(edit, env)) for edit in args.edits])
+        content = " ".join(f"{edit.digest} {hashlib.sha256(edit.data).hexdigest()}" for edit in args.edits)
+        return api.Preview(blocks, content=content)
+
+    async def run(self, args: ReadyArgs, ctx: api.ToolContext) -> api.ToolResult:
+        """Write the files of a rename, or ask the server."""
+        if args.action == "rename":
+            return await _write_edits(args, ctx)
+        content = await ctx.env.read(args.path)
+        if args.action == "diagnostics":
+            items = await self._ask(args, ctx, lambda server: server.diagnose(content))
+            return describe_diagnostics(content.path, items)
+        position = find_position(content.text, args.symbol, args.line)
+        more = {"context": {"includeDeclaration": True}} if args.action == "references" else {}
+        is_loading = False
+
+        async def ask(server: LanguageServer) -> Any:
+            nonlocal is_loading
+            server.open_document(content)
+            if args.action == "references":
+                await server.settle()
+            answer = await server.ask(args.action, content.path, position, **more)
+            is_loading = server.is_loading
+            return answer
+
+        answer = await self._ask(args, ctx, ask)
+        with _naming_malformed(args.command[0]):
+            return await describe_places(args.symbol, answer, ctx, is_loading=is_loading)
+
+    async def _ask(
+        self, args: ReadyArgs, ctx: api.ToolContext, ask: Callable[[LanguageServer], Awaitable[AnswerT]]
+    ) -> AnswerT:
+        """Ask the server of a file; start it if it does not run, once again if it fails. Raises `ToolError`."""
+        key, name = shlex.join(args.command), args.command[0]
+        failures = self._failures.setdefault(key, [])
+        while len(failures) < MAX_STARTS:
+            server = await self._start(key, args.command, ctx)
+            try:
+                with anyio.fail_after(self._settings.timeout):
+                    return await ask(server)
+            except ServerRefused as error:
+                raise api.ToolError(f"The language server {name} refused the question: {error}") from error
+            except ServerGone as error:
+                failures.append(str(error))
+            except TimeoutError:
+                failures.append(f"it did not answer within {self._settings.timeout:g} s")
+            del self._servers[key]
+            assert ctx.programs is not None
+            await ctx.programs.end(key)
+        raise api.ToolError(
+            f"The language server {name} failed twice: {failures[-1]}. It is off for the rest of this session.",
+            hint="Use grep and run_command instead.",
+        )
+
+    async def _start(self, key: str, command: Sequence[str], ctx: api.ToolContext) -> LanguageServer:
+        assert ctx.programs is not None
+        spec = api.ExecSpec(argv=tuple(command), read_only=True, show_secrets_as_empty=True)
+        server = await ctx.programs.use(key, spec, partial(run_server, command[0], ctx.env.root))
+        self._servers[key] = server
+        self._tell_changes()
+        return server
+
+    def _tell_changes(self) -> None:
+        changes, self._changes = self._changes, {}
+        for server in self._servers.values():
+            if changes and not server.connection.fault:
+                server.note_changes(changes)
+
+    async def _compute_rename(
+        self, server: LanguageServer, args: LanguageServerArgs, env: api.Environment
+    ) -> tuple[FileEdit, ...]:
+        if not args.new_name:
+            raise api.ToolError("new_name is empty.")
+        content = await env.read(args.path)
+        position = find_position(content.text, args.symbol, args.line)
+        try:
+            self._tell_changes()
+            server.open_document(content)
+            with anyio.fail_after(self._settings.timeout):
+                await server.settle()
+                context = {"includeDeclaration": True}
+                found = await server.ask("references", content.path, position, context=context)
+                answer = await server.ask("rename", content.path, position, newName=args.new_name)
+        except (ServerRefused, ServerGone) as error:
+            raise api.ToolError(f"The language server did not rename it: {error}") from error
+        except TimeoutError as error:
+            limit = self._settings.timeout
+            raise api.ToolError(f"The language server did not answer within {limit:g} s.") from error
+        with _naming_malformed("of this file"):
+            by_file = edits_by_file(answer, env.root)
+            left = sorted({path_of(place["uri"], env.root) for place in found or ()} - by_file.keys())
+            if left:
+                raise api.ToolError(f"The language server would not rename it in {', '.join(left[:5])}.")
+            contents = {path: await env.read(path) for path in by_file}
+            return tuple(apply_edits(contents[path], edits) for path, edits in by_file.items())
+
+
+@contextmanager
+def _naming_malformed(name: str) -> Iterator[None]:
+    """Turn errors from an answer that is not as the protocol says into a `ToolError`."""
+    try:
+        yield
+    except _MALFORMED as error:
+        message = f"The language server {name} sent an answer that is not valid: {clean(error, 100)}."
+        raise api.ToolError(message) from error
+
+
+async def _read_base(edit: FileEdit, env: api.Environment) -> api.FileContent:
+    content = await env.read(edit.path)
+    if content.digest != edit.digest:
+        raise api.ToolError(f"{edit.path} has changed since the rename was computed.", hint="Try again.")
+    return content
+
+
+async def _diff(edit: FileEdit, before: api.FileContent) -> api.DiffBlock:
+    diff = await asyncio.to_thread(api.diff_lines, before.text, edit.data.decode())
+    return api.DiffBlock(path=edit.path, diff=diff.text, added=diff.added, removed=diff.removed)
+
+
+async def _write_edits(args: ReadyArgs, ctx: api.ToolContext) -> api.ToolResult:
+    """Write all files of a rename. If one has changed meanwhile, none is written."""
+    diffs = [await _diff(edit, await _read_base(edit, ctx.env)) for edit in args.edits]
+    blocks = [
+        diff.model_copy(update={"diff": ctx.blobs.put_text(api.text_preview(diff.diff))}) for diff in diffs
+    ]
+    for edit in args.edits:
+        await ctx.env.write(edit.path, edit.data, edit.digest)
+    places = api.format_count(sum(edit.places for edit in args.edits), "place")
+    files = api.format_count(len(args.edits), "file")
+    names = ", ".join(f"{edit.path} ({edit.places})" for edit in args.edits)
+    return api.text_result(
+        f"Renamed {args.symbol} to {args.new_name}: {places} in {files}: {names}.",
+        summary=f"{places}, {files}",
+        display=blocks,
+        data={"files": [edit.path for edit in args.edits]},
+    )

@@ -1,0 +1,242 @@
+"""One running language server: its documents, its diagnostics, and the questions to it.
+
+Invariant: the server knows a file as it is on disk when it is asked about it, and never changes a file itself.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+import tui_agent.plugin_api as api
+
+from .connection import Connection, ServerGone, ServerRefused
+from .servers import language_of
+
+START_LIMIT_S = 30.0
+END_LIMIT_S = 1.0
+DIAGNOSTICS_LIMIT_S = 15.0
+"""Maximum seconds until a server has told its diagnostics of a file."""
+QUIET_S = 0.4
+"""Diagnostics are complete if no others arrive for so many seconds, since servers send them in parts."""
+SETTLE_S, SETTLE_LIMIT_S = 1.0, 15.0
+"""A new server has read the project when it tells nothing for so many seconds; the maximum to wait for that."""
+MAX_FILES = 500
+"""Maximum number of files whose diagnostics are kept."""
+_CAPABILITIES = {
+    "general": {"positionEncodings": ["utf-16"]},
+    "window": {"workDoneProgress": True},
+    "workspace": {
+        "configuration": True,
+        "workspaceFolders": True,
+        "didChangeWatchedFiles": {"dynamicRegistration": True},
+        "workspaceEdit": {"documentChanges": True},
+    },
+    "textDocument": {
+        "synchronization": {},
+        "publishDiagnostics": {"versionSupport": True},
+        "definition": {"linkSupport": True},
+        "references": {},
+        "rename": {},
+    },
+}
+
+
+@dataclass(slots=True)
+class _Diagnostics:
+    """The newest diagnostics of a file; `count` counts how often the server told them."""
+
+    items: Sequence[Any] = ()
+    version: int | None = None
+    count: int = 0
+    arrived: anyio.Event = field(default_factory=anyio.Event)
+
+
+class LanguageServer:
+    """A server that is ready for questions. `root` is the workspace's absolute path."""
+
+    def __init__(self, process: api.PipedProcess, root: str) -> None:
+        self._root = root
+        answers = {
+            "workspace/configuration": lambda params: [None for _ in params.get("items", ())],
+            "workspace/workspaceFolders": lambda params: self._folders(),
+            "client/registerCapability": lambda params: None,
+            "client/unregisterCapability": lambda params: None,
+            "window/workDoneProgress/create": lambda params: None,
+            "workspace/applyEdit": lambda params: {"applied": False},
+        }
+        self.connection = Connection(process, self._hear, answers)
+        self._open_uri = ""
+        """The file that the server has from us. It reads all others from disk, where also the user may change them."""
+        self._digest = ""
+        self._version = 0
+        self._diagnostics: dict[str, _Diagnostics] = {}
+        self._loading: set[str] = set()
+        self._heard = anyio.Event()
+        self._is_settled = False
+
+    @property
+    def is_loading(self) -> bool:
+        """True while the server tells that it still reads the project."""
+        return bool(self._loading)
+
+    def uri(self, path: str) -> str:
+        """Return the URI of a file, given relative to the workspace or absolute."""
+        return Path(self._root, path).as_uri()
+
+    def _folders(self) -> list[dict[str, str]]:
+        return [{"uri": Path(self._root).as_uri(), "name": Path(self._root).name}]
+
+    async def initialize(self) -> None:
+        """Tell the server the workspace. Raises `ServerGone` and `ServerRefused`."""
+        folder = Path(self._root).as_uri()
+        await self.connection.request(
+            "initialize",
+            {
+                "processId": None,  # in a sandbox, the server would not find this process
+                "clientInfo": {"name": "tui-agent"},
+                "rootUri": folder,
+                "workspaceFolders": self._folders(),
+                "capabilities": _CAPABILITIES,
+            },
+        )
+        self.connection.notify("initialized", {})
+
+    async def settle(self) -> None:
+        """Wait until a new server has read the project. Before, it knows only some of the references to a symbol."""
+        with anyio.move_on_after(0 if self._is_settled else SETTLE_LIMIT_S):
+            while not self._is_settled:
+                self._heard = anyio.Event()
+                with anyio.move_on_after(SETTLE_S) as quiet:
+                    await self._heard.wait()
+                self._is_settled = quiet.cancelled_caught and not self._loading
+        self._is_settled = True
+
+    async def end(self) -> None:
+        """Ask the server to end."""
+        with anyio.move_on_after(END_LIMIT_S, shield=True), suppress(ServerGone, ServerRefused):
+            await self.connection.request("shutdown", None)
+            self.connection.notify("exit", None)
+            await self.connection.finish()
+
+    def open_document(self, content: api.FileContent, *, again: bool = False) -> int:
+        """Tell the server the present content of a file. Return the document's version.
+
+        `again`: tell it even if it has not changed, so that the server checks the file again.
+        """
+        uri = self.uri(content.path)
+        if uri == self._open_uri and content.digest == self._digest and not again:
+            return self._version
+        self._version += 1
+        item = {"uri": uri, "version": self._version}
+        if uri == self._open_uri:
+            changes = [{"text": content.text}]
+            self.connection.notify(
+                "textDocument/didChange", {"textDocument": item, "contentChanges": changes}
+            )
+        else:
+            self.close_document()
+            language = language_of(content.path)
+            opened = {**item, "languageId": language, "text": content.text}
+            self.connection.notify("textDocument/didOpen", {"textDocument": opened})
+        self._open_uri, self._digest = uri, content.digest
+        return self._version
+
+    def close_document(self) -> None:
+        """Let the server read the open file from disk again."""
+        if self._open_uri:
+            self.connection.notify("textDocument/didClose", {"textDocument": {"uri": self._open_uri}})
+        self._open_uri = ""
+
+    def note_changes(self, changes: Mapping[str, int]) -> None:
+        """Tell the server which files were created (1), changed (2) or deleted (3)."""
+        events = [{"uri": self.uri(path), "type": kind} for path, kind in changes.items()]
+        if self._open_uri in [event["uri"] for event in events]:
+            self.close_document()
+        self.connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
+
+    async def ask(self, method: str, path: str, position: Mapping[str, int], **more: object) -> Any:
+        """Ask about a position in a file. Raises `ServerGone` and `ServerRefused`."""
+        document = {"uri": self.uri(path)}
+        return await self.connection.request(
+            f"textDocument/{method}", {"textDocument": document, "position": position, **more}
+        )
+
+    async def diagnose(self, content: api.FileContent) -> Sequence[Any] | None:
+        """Return the diagnostics of a file, or None if the server told none in time. Raises `ServerGone`."""
+        uri = self.uri(content.path)
+        known = self._diagnostics.setdefault(uri, _Diagnostics())
+        version = self.open_document(content, again=True)
+        told = known.count
+        known.arrived = anyio.Event()
+        with anyio.move_on_after(DIAGNOSTICS_LIMIT_S) as limit:
+            while not self.connection.fault:
+                is_new = known.count > told and (known.version is None or known.version >= version)
+                with anyio.move_on_after(QUIET_S if is_new else None) as quiet:
+                    await known.arrived.wait()
+                if quiet.cancelled_caught:
+                    break
+                known.arrived = anyio.Event()
+        if self.connection.fault:
+            raise ServerGone(self.connection.fault)
+        return known.items if known.count > told or not limit.cancelled_caught else None
+
+    def _hear(self, method: str, params: Mapping[str, Any]) -> None:
+        self._heard.set()
+        if method == "$/progress":
+            value, token = params.get("value"), str(params.get("token"))
+            kind = value.get("kind") if isinstance(value, dict) else ""
+            if kind == "begin" and len(self._loading) < MAX_FILES:
+                self._loading.add(token)
+            elif kind == "end":
+                self._loading.discard(token)
+        elif method == "textDocument/publishDiagnostics":
+            uri, items, version = params.get("uri"), params.get("diagnostics"), params.get("version")
+            if not isinstance(uri, str) or not isinstance(items, list):
+                return
+            known = (
+                self._diagnostics.get(uri)
+                if uri in self._diagnostics or len(self._diagnostics) < MAX_FILES
+                else None
+            )
+            if known is not None:
+                known.items, known.count = items[:MAX_FILES], known.count + 1
+                known.version = version if isinstance(version, int) else None
+                known.arrived.set()
+
+
+@asynccontextmanager
+async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIterator[LanguageServer]:
+    """Talk to a server that was started, until the context ends. Raises `ToolError` if it does not get ready."""
+    server, problem = LanguageServer(process, root), ""
+    connection = server.connection
+    try:
+        async with anyio.create_task_group() as group:
+            for task in (connection.read_messages, connection.write_messages, connection.read_errors):
+                group.start_soon(task)
+            problem = await _initialize(server)
+            if not problem:
+                try:
+                    yield server
+                finally:
+                    await server.end()
+            group.cancel_scope.cancel()
+    finally:
+        connection.close()
+    if problem:
+        raise api.ToolError(f"The language server {name} could not be used: {problem}.")
+
+
+async def _initialize(server: LanguageServer) -> str:
+    """Make the server ready for questions. Return the reason if that failed."""
+    try:
+        with anyio.fail_after(START_LIMIT_S):
+            await server.initialize()
+    except TimeoutError:
+        return f"it did not get ready within {START_LIMIT_S:g} s"
+    except (ServerGone, ServerRefused) as error:
+        return str(error)
+    return ""

@@ -1,0 +1,26 @@
+"""The processes of a session that run beside its tool calls: background jobs, and programs that tools keep open."""
+
+from dataclasses import dataclass
+
+from anyio.abc import TaskGroup
+
+from tui_agent.engine.tools.jobs import JobManager
+from tui_agent.engine.tools.programs import ProgramKeeper
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """The background jobs and the programs of a session."""
+
+    jobs: JobManager
+    programs: ProgramKeeper
+
+    def begin(self, group: TaskGroup) -> None:
+        """Set the task group in which they run."""
+        self.jobs.begin(group)
+        self.programs.begin(group)
+
+    async def end_all(self) -> None:
+        """End everything, because the session ends."""
+        await self.jobs.end_all("session")
+        await self.programs.end_all()

@@ -1,0 +1,131 @@
+"""Programs that tools keep running between their calls, such as language servers.
+
+Invariant: a program runs with the permissions of the call that uses it, and does not outlive the session. An error of
+the plugin that talks to it is reported, and ends only the program.
+"""
+
+from collections.abc import Callable, Collection
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.plugin_guard import guard_plugin
+from tui_agent.engine.tools.sandbox_retry import SandboxGrant
+from tui_agent.errors import PluginError, ToolError, TuiAgentError
+from tui_agent.ports.environment import CommandOpener, ExecSpec, PipedProcess
+from tui_agent.protocol.events.plugin import PluginFailed
+
+END_GRACE_S = 0.5
+"""Seconds that a program has to end after its input is closed."""
+END_LIMIT_S = 5.0
+"""Maximum seconds to wait until the programs have ended."""
+ConnectionT = TypeVar("ConnectionT")
+Connect = Callable[[PipedProcess], AbstractAsyncContextManager[ConnectionT]]
+
+
+@dataclass(slots=True)
+class _Program:
+    """A running program of a plugin."""
+
+    owner: str
+    permissions: tuple[object, ...]
+    connection: Any = None
+    closing: anyio.Event = field(default_factory=anyio.Event)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+
+
+class ProgramKeeper:
+    """All programs that the tools of a session keep running."""
+
+    def __init__(self, parts: EngineParts) -> None:
+        self._parts = parts
+        self._programs: dict[tuple[str, str], _Program] = {}
+        self._group: TaskGroup | None = None
+
+    def begin(self, group: TaskGroup) -> None:
+        """Set the task group in which programs run."""
+        self._group = group
+
+    def for_call(self, owner: str, granted: SandboxGrant) -> "CallPrograms":
+        """Return the service for a call of a tool of the plugin `owner`."""
+        return CallPrograms(self, owner, granted)
+
+    async def use(self, owner: str, name: str, spec: ExecSpec, connect: Connect[ConnectionT]) -> ConnectionT:
+        """See `ports.program.Programs`."""
+        permissions = (spec.allow_network, spec.read_only, spec.writable_paths)
+        running = self._programs.get((owner, name))
+        if running is not None and (running.permissions != permissions or running.ended.is_set()):
+            await self.end(owner, name)
+            running = None
+        if running is None:
+            assert self._group is not None
+            running = _Program(owner, permissions)
+            await self._group.start(self._run, running, name, spec, connect)
+        connection: ConnectionT = running.connection
+        return connection
+
+    async def end(self, owner: str, name: str) -> None:
+        """See `ports.program.Programs`."""
+        program = self._programs.get((owner, name))
+        if program is not None:
+            program.closing.set()
+            await program.ended.wait()
+
+    async def end_all(self, owners: Collection[str] | None = None) -> None:
+        """End all programs, or those of some plugins."""
+        programs = [each for each in self._programs.values() if owners is None or each.owner in owners]
+        for program in programs:
+            program.closing.set()
+        with anyio.move_on_after(END_LIMIT_S):
+            for program in programs:
+                await program.ended.wait()
+
+    async def _run(
+        self,
+        program: _Program,
+        name: str,
+        spec: ExecSpec,
+        connect: Connect[ConnectionT],
+        *,
+        task_status: TaskStatus[None],
+    ) -> None:
+        env, key = self._parts.env, (program.owner, name)
+        if not isinstance(env, CommandOpener):
+            raise ToolError(f"{name} cannot run in the environment {env.name}, only in the local one.")
+        process = await env.open_command(spec)
+        is_started = False
+        try:
+            with guard_plugin(f"Its connection to {name}", PluginError):
+                async with connect(process) as program.connection:
+                    self._programs[key] = program
+                    is_started = True
+                    task_status.started()
+                    await program.closing.wait()
+        except TuiAgentError as error:
+            if not is_started:
+                raise
+            self._parts.recorder.append(PluginFailed(plugin=program.owner, message=error.message))
+        finally:
+            await process.end(END_GRACE_S)
+            program.ended.set()
+            if self._programs.get(key) is program:
+                del self._programs[key]
+
+
+class CallPrograms:
+    """The `ports.program.Programs` service for one call of a tool."""
+
+    def __init__(self, keeper: ProgramKeeper, owner: str, granted: SandboxGrant) -> None:
+        self._keeper = keeper
+        self._owner = owner
+        self._granted = granted
+
+    async def use(self, name: str, spec: ExecSpec, connect: Connect[ConnectionT]) -> ConnectionT:
+        return await self._keeper.use(self._owner, name, self._granted.limit_program(spec), connect)
+
+    async def end(self, name: str) -> None:
+        await self._keeper.end(self._owner, name)
