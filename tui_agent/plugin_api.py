@@ -19,6 +19,7 @@ from tui_agent.errors import BlobNotFound, EnvironmentFault, PluginError, StaleF
 from tui_agent.folds import actions
 from tui_agent.folds.actions import AnyAction, build_tool_calls
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.text.control_sequences import strip_control_sequences
 from tui_agent.folds.text.glob import compile_path_pattern
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
 from tui_agent.folds.text.word_forms import split_text as word_forms
@@ -425,6 +426,7 @@ __all__ = [
     "read_note",
     "replace_private",
     "strip_accents",
+    "strip_control_sequences",
     "text_preview",
     "text_result",
     "title_of_note",

@@ -121,9 +121,9 @@ class LanguageServerTool(api.BaseTool):
 
         async def ask(server: LanguageServer) -> Any:
             nonlocal is_loading
-            server.open_document(content)
             if args.action == "references":
-                await server.settle()
+                await server.settle(content)
+            server.open_document(content)
             answer = await server.ask(args.action, content.path, position, **more)
             is_loading = server.is_loading
             return answer
@@ -182,7 +182,7 @@ class LanguageServerTool(api.BaseTool):
             self._tell_changes()
             server.open_document(content)
             with anyio.fail_after(self._settings.timeout):
-                await server.settle()
+                await server.settle(content)
                 context = {"includeDeclaration": True}
                 found = await server.ask("references", content.path, position, context=context)
                 answer = await server.ask("rename", content.path, position, newName=args.new_name)

@@ -22,8 +22,6 @@ DIAGNOSTICS_LIMIT_S = 15.0
 """Maximum seconds until a server has told its diagnostics of a file."""
 QUIET_S = 0.4
 """Diagnostics are complete if no others arrive for so many seconds, since servers send them in parts."""
-SETTLE_S, SETTLE_LIMIT_S = 1.0, 15.0
-"""A new server has read the project when it tells nothing for so many seconds; the maximum to wait for that."""
 MAX_FILES = 500
 """Maximum number of files whose diagnostics are kept."""
 _CAPABILITIES = {
@@ -75,7 +73,6 @@ class LanguageServer:
         self._version = 0
         self._diagnostics: dict[str, _Diagnostics] = {}
         self._loading: set[str] = set()
-        self._heard = anyio.Event()
         self._is_settled = False
 
     @property
@@ -105,15 +102,14 @@ class LanguageServer:
         )
         self.connection.notify("initialized", {})
 
-    async def settle(self) -> None:
-        """Wait until a new server has read the project. Before, it knows only some of the references to a symbol."""
-        with anyio.move_on_after(0 if self._is_settled else SETTLE_LIMIT_S):
-            while not self._is_settled:
-                self._heard = anyio.Event()
-                with anyio.move_on_after(SETTLE_S) as quiet:
-                    await self._heard.wait()
-                self._is_settled = quiet.cancelled_caught and not self._loading
-        self._is_settled = True
+    async def settle(self, content: api.FileContent) -> None:
+        """Wait until a new server has read the project: then it tells its diagnostics of an open file.
+
+        Before that, it knows only some of the references to a symbol. Raises `ServerGone`.
+        """
+        if not self._is_settled:
+            await self.diagnose(content)
+            self._is_settled = True
 
     async def end(self) -> None:
         """Ask the server to end."""
@@ -185,7 +181,6 @@ class LanguageServer:
         return known.items if known.count > told or not limit.cancelled_caught else None
 
     def _hear(self, method: str, params: Mapping[str, Any]) -> None:
-        self._heard.set()
         if method == "$/progress":
             value, token = params.get("value"), str(params.get("token"))
             kind = value.get("kind") if isinstance(value, dict) else ""

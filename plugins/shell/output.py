@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tui_agent.plugin_api import Artifact, BlobText, LongText, left_out_note
+from tui_agent.plugin_api import Artifact, BlobText, LongText, left_out_note, strip_control_sequences
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
@@ -21,9 +21,6 @@ LIVE_LINE_CHARS = 200
 """Number of characters shown of one very long line: few, so that the note before the line stays visible."""
 LIVE_PAUSE_S = 0.5
 _SPACE = re.compile(r"\s")
-_CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_a-z]|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]"
-)
 
 
 class LiveOutput:
@@ -113,18 +110,6 @@ def decode_output(
         first, last = (piece.decode("utf-8", "replace") for piece in (data[:cut_at], data[cut_at:]))
         text = f"{first}\n[{dropped:,} bytes here were not kept]\n{last}"
     return DecodedOutput(keep(text), strip_control_sequences(text), dropped)
-
-
-def strip_control_sequences(text: str) -> str:
-    """Remove control sequences. Of a line that carriage returns overwrote, keep only the last text."""
-    plain = _CONTROL.sub("", text).replace("\r\n", "\n")
-    if "\r" not in plain:
-        return plain
-    return "\n".join(_last_state(line) if "\r" in line else line for line in plain.split("\n"))
-
-
-def _last_state(line: str) -> str:
-    return next((piece for piece in reversed(line.split("\r")) if piece), "")
 
 
 def shorten_for_model(

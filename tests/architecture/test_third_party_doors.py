@@ -29,6 +29,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "e2b": ("tui_agent/workspace/remote/e2b_machine.py",),
     "modal": ("tui_agent/workspace/remote/modal_machine.py",),
     "ray": ("tui_agent/evals/engines",),
+    "jupyter_client": ("plugins/notebook/kernel_runner.py",),
 }
 
 LAZY = {
@@ -47,6 +48,7 @@ LAZY = {
     "duckdb",
     "boto3",
     "ray",
+    "jupyter_client",
 }
 """Slow ones: they may be imported inside a function."""
 

@@ -169,10 +169,7 @@ async def test_a_file_without_a_server_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @only_where(PYRIGHT.exists(), "npm's pyright is not installed")
-async def test_pyright_finds_and_renames_across_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module_of("lsp", "server"), "SETTLE_S", 1.0)
+async def test_pyright_finds_and_renames_across_files(tmp_path: Path) -> None:
     async with running_server(tmp_path, "real", 60) as ask:
         assert "4 places" in (await ask("references", "a.py", symbol="größe")).summary
         result = await ask("rename", "b.py", symbol="größe", line=2, new_name="size")

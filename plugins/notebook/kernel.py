@@ -1,0 +1,163 @@
+"""The plugin's side of a kernel: orders to `kernel_runner`, and its outputs.
+
+Invariant: whatever the kernel does, memory use stays bounded, and its end becomes a sentence.
+"""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+import tui_agent.plugin_api as api
+
+from .outputs import output_text
+
+MAX_LINE_BYTES = 16_000_000
+START_LIMIT_S = 90.0
+STOP_LIMIT_S = 5.0
+"""Maximum seconds that an interrupted cell has to end."""
+_ERROR_TAIL_BYTES = 4_000
+
+
+class KernelGone(Exception):
+    """The kernel ended, or had to be ended. The message says why."""
+
+
+@dataclass(slots=True)
+class CellRun:
+    """A run of a cell: its outputs so far, and how it ended (empty while it runs)."""
+
+    on_text: Callable[[str], None]
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    status: str = ""
+    count: int | None = None
+    ended: anyio.Event = field(default_factory=anyio.Event)
+
+    def add(self, output: dict[str, Any]) -> None:
+        """Add an output; a stream goes on in the output before it."""
+        last = self.outputs[-1] if self.outputs else {}
+        if output.get("output_type") == "stream" == last.get("output_type") and output.get(
+            "name"
+        ) == last.get("name"):
+            last["text"] += str(output.get("text"))
+        else:
+            self.outputs.append(output)
+        self.on_text(output_text(output))
+
+
+class Kernel:
+    """A running kernel."""
+
+    def __init__(self, process: api.PipedProcess) -> None:
+        self._process = process
+        self._ready = anyio.Event()
+        self._run: CellRun | None = None
+        self._errors = b""
+        self.fault = ""
+        """Why the kernel ended; empty while it runs."""
+        self.is_new = True
+        """True until the first cell has run."""
+
+    async def run(self, code: str, on_text: Callable[[str], None]) -> CellRun:
+        """Run a cell to its end; `on_text` gets its output as it comes. Raises `KernelGone`.
+
+        If it is cancelled, the cell is interrupted, and the next run waits for its end.
+        """
+        if self._run is not None:
+            with anyio.move_on_after(STOP_LIMIT_S):
+                await self._run.ended.wait()
+            if not self._run.ended.is_set():
+                raise KernelGone(f"the interrupted cell did not stop within {STOP_LIMIT_S:g} s")
+        self._run = run = CellRun(on_text)
+        await self._order({"run": code})
+        self.is_new = False
+        try:
+            await run.ended.wait()
+        finally:
+            if not run.ended.is_set():
+                run.on_text = lambda text: None
+                with anyio.move_on_after(1, shield=True):
+                    await self._order({"interrupt": True})
+        if not run.status:
+            raise KernelGone(self.fault)
+        return run
+
+    async def _order(self, order: dict[str, Any]) -> None:
+        if self.fault:
+            raise KernelGone(self.fault)
+        try:
+            await self._process.write(json.dumps(order).encode() + b"\n")
+        except api.EnvironmentFault as error:
+            raise KernelGone("it ended") from error
+
+    async def wait_until_ready(self) -> None:
+        """Wait until the kernel takes orders. Raises `KernelGone`."""
+        with anyio.move_on_after(START_LIMIT_S):
+            await self._ready.wait()
+        if self.fault or not self._ready.is_set():
+            raise KernelGone(self.fault or f"it did not start within {START_LIMIT_S:g} s")
+
+    async def read_messages(self) -> None:
+        """Read what the runner tells until it ends."""
+        buffer = bytearray()
+        while data := await self._process.read_output():
+            searched = len(buffer)
+            buffer += data
+            while (end := buffer.find(b"\n", searched)) >= 0:
+                line, searched = bytes(buffer[:end]), 0
+                del buffer[: end + 1]
+                self._receive(line)
+            if len(buffer) > MAX_LINE_BYTES:
+                self.fault = "it sent an output that is too large"
+                break
+        lines = self._errors.decode("utf-8", "replace").strip().splitlines()
+        last = f": {api.escape_unprintable(lines[-1][:200])}" if lines and not self._ready.is_set() else ""
+        self.fault = (self.fault or "it ended") + last
+        self._ready.set()
+        if self._run is not None:
+            self._run.ended.set()
+
+    async def read_errors(self) -> None:
+        """Keep the last lines that runner and kernel write to standard error."""
+        while data := await self._process.read_errors():
+            self._errors = (self._errors + data)[-_ERROR_TAIL_BYTES:]
+
+    def _receive(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return  # a cell's program can write to the same pipe
+        run = self._run
+        match message:
+            case {"ready": True}:
+                self._ready.set()
+            case {"fault": str(fault)}:
+                self.fault = api.escape_unprintable(fault)[:300]
+            case {"output": dict(output)} if run is not None:
+                run.add(output)
+            case {"done": str(status), "count": count} if run is not None:
+                run.status, run.count = status, count if isinstance(count, int) else None
+                run.ended.set()
+
+
+@asynccontextmanager
+async def run_kernel(process: api.PipedProcess) -> AsyncIterator[Kernel]:
+    """Talk to a kernel that was started, until the context ends. Raises `ToolError` if it does not get ready."""
+    kernel, problem = Kernel(process), ""
+    async with anyio.create_task_group() as group:
+        group.start_soon(kernel.read_messages)
+        group.start_soon(kernel.read_errors)
+        try:
+            await kernel.wait_until_ready()
+        except KernelGone as error:
+            problem = str(error)
+        if not problem:
+            yield kernel
+        group.cancel_scope.cancel()
+    if problem:
+        raise api.ToolError(
+            f"The kernel could not start: {problem}.", hint="Install it: pip install 'tui-agent[notebook]'."
+        )

@@ -1,0 +1,161 @@
+"""A program that runs one Jupyter kernel beside it: orders and outputs are JSON, one object on each line of its pipes.
+
+It runs where commands run, so that the kernel and the connection to it are inside the sandbox. Orders:
+`{"run": code}` and `{"interrupt": true}`. It writes `{"ready": true}`, then for each run `{"output": …}` (an output as
+in a notebook file) and `{"done": status, "count": number}`. `{"fault": text}` is its last line.
+
+Invariant: the kernel ends when this program's input ends.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from queue import Empty
+from typing import Any
+
+import anyio
+
+MAX_OUTPUT_CHARS = 2_000_000
+"""Maximum characters of the outputs of one run; more are counted and dropped."""
+START_LIMIT_S = 60.0
+_POLL_S = 0.5
+
+
+def tell(message: dict[str, Any]) -> None:
+    """Write one message."""
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+class Runner:
+    """One kernel, and the run that it works on."""
+
+    def __init__(self, manager: Any, client: Any) -> None:
+        self._manager = manager
+        self._client = client
+        self._room = 0
+
+    async def run(self, code: str) -> None:
+        """Run a cell to its end."""
+        self._room = MAX_OUTPUT_CHARS
+        number = self._client.execute(code, allow_stdin=False)
+        await self._follow(number)
+        reply = await self._reply(number)
+        if self._room < 0:
+            text = f"[{-self._room:,} more characters of output were not kept]\n"
+            tell({"output": {"output_type": "stream", "name": "stderr", "text": text}})
+        tell({"done": reply.get("status", "error"), "count": reply.get("execution_count")})
+
+    async def _follow(self, number: str) -> None:
+        """Pass the outputs of a run on until the kernel is idle."""
+        while True:
+            try:
+                message = await self._client.get_iopub_msg(timeout=_POLL_S)
+            except Empty:
+                await self._require_alive()
+                continue
+            if message["parent_header"].get("msg_id") != number:
+                continue
+            kind: str = message["msg_type"]
+            content: dict[str, Any] = message["content"]
+            if kind == "status" and content["execution_state"] == "idle":
+                return
+            self._pass_on(kind, content)
+
+    def _pass_on(self, kind: str, content: dict[str, Any]) -> None:
+        fields = {
+            "stream": ("name", "text"),
+            "display_data": ("data", "metadata"),
+            "execute_result": ("data", "metadata", "execution_count"),
+            "error": ("ename", "evalue", "traceback"),
+        }.get(kind)
+        if fields is None:
+            return
+        output = {"output_type": kind, **{name: content.get(name) for name in fields}}
+        size = len(json.dumps(output))
+        if kind == "stream" and 0 < self._room < size:
+            output["text"] = str(content["text"])[: self._room]
+        if self._room > 0 or (kind == "error" and size < MAX_OUTPUT_CHARS):
+            tell({"output": output})
+        self._room -= size
+
+    async def _reply(self, number: str) -> dict[str, Any]:
+        while True:
+            message = await self._client.get_shell_msg(timeout=START_LIMIT_S)
+            if message["parent_header"].get("msg_id") == number:
+                content: dict[str, Any] = message["content"]
+                return content
+
+    async def _require_alive(self) -> None:
+        if not await self._manager.is_alive():
+            code = getattr(self._manager.provisioner.process, "returncode", None)
+            raise ChildProcessError(f"it ended with {code}")
+
+
+async def read_orders(manager: Any, queue: "asyncio.Queue[str | None]") -> None:
+    """Read orders until the input ends. An interrupt does not wait for the run before it."""
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=1 << 26)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
+        order = json.loads(line)
+        if "interrupt" in order:
+            await manager.interrupt_kernel()
+        else:
+            await queue.put(order["run"])
+    await queue.put(None)
+
+
+async def serve(python: str, folder: str) -> None:
+    """Start a kernel with an interpreter, and carry out orders until the input ends. `folder` is for its sockets."""
+    from jupyter_client.kernelspec import KernelSpec  # noqa: PLC0415 - slow, and may be missing
+    from jupyter_client.manager import AsyncKernelManager  # noqa: PLC0415
+
+    manager: Any = AsyncKernelManager(transport="ipc", ip=f"{folder}/kernel")
+    manager._kernel_spec = KernelSpec(  # the only way to give an interpreter without an installed spec
+        argv=[python, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        display_name="Python",
+        language="python",
+    )
+    await manager.start_kernel(stdout=2, stderr=2)
+    try:
+        client = manager.client()
+        client.start_channels()
+        try:
+            await client.wait_for_ready(timeout=START_LIMIT_S)
+        except RuntimeError as error:
+            if not await manager.is_alive():
+                raise ChildProcessError("it could not start") from error
+            raise
+        tell({"ready": True})
+        queue: asyncio.Queue[str | None] = asyncio.Queue()
+        runner = Runner(manager, client)
+        async with anyio.create_task_group() as group:
+            group.start_soon(read_orders, manager, queue)
+            while (code := await queue.get()) is not None:
+                await runner.run(code)
+    finally:
+        with suppress(OSError, RuntimeError):
+            await manager.shutdown_kernel(now=True)
+
+
+def main() -> None:
+    """Run the program: `kernel_runner.py PYTHON`."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"):
+            os.environ[name] = folder
+        try:
+            asyncio.run(serve(sys.argv[1], folder))
+        except* ImportError as group:
+            tell({"fault": str(group.exceptions[0])})
+        except* (OSError, RuntimeError, Empty) as group:
+            error = group.exceptions[0]
+            while isinstance(error, BaseExceptionGroup):
+                error = error.exceptions[0]
+            tell({"fault": str(error) or type(error).__name__})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The outputs of cells as text for the model and the user, and their images."""
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import tui_agent.plugin_api as api
+
+from .document import joined
+
+MAX_IMAGES = 4
+MAX_IMAGE_BYTES = 5_000_000
+_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image in an output."""
+
+    data: bytes
+    media_type: str
+
+
+def output_text(output: dict[str, Any]) -> str:
+    """Return an output as text; an image as a note of its type and size."""
+    match output.get("output_type"):
+        case "stream":
+            return api.strip_control_sequences(joined(output.get("text", "")))
+        case "error":
+            trace = output.get("traceback")
+            text = "\n".join(map(str, trace)) if isinstance(trace, list) else ""
+            return api.strip_control_sequences(text or f"{output.get('ename')}: {output.get('evalue')}")
+        case "execute_result" | "display_data":
+            data = output.get("data")
+            found = data if isinstance(data, dict) else {}
+            images = [
+                f"[{image.media_type}, {api.format_bytes(len(image.data))}]"
+                for image in output_images([output])
+            ]
+            if images:
+                return "\n".join(images)
+            if "text/plain" in found:
+                return api.strip_control_sequences(joined(found["text/plain"]))
+            return f"[{', '.join(map(str, found))}]"
+        case _:
+            return "[unknown output]"
+
+
+def output_images(outputs: Iterable[dict[str, Any]]) -> list[Image]:
+    """Return the images in outputs that a model can see."""
+    images = []
+    for output in outputs:
+        found = output.get("data")
+        data = found if isinstance(found, dict) else {}
+        for media_type in _IMAGE_TYPES:
+            try:
+                raw = base64.b64decode(joined(data.get(media_type, "")))
+            except ValueError:
+                continue
+            if 0 < len(raw) <= MAX_IMAGE_BYTES and api.image_type(raw) == media_type:
+                images.append(Image(raw, media_type))
+    return images
+
+
+def image_parts(
+    images: Iterable[Image], ctx: api.ToolContext
+) -> tuple[list[api.ImageContent], list[api.ImageBlock]]:
+    """Store images. Return them for the model and for the user, at most `MAX_IMAGES`. Blocking."""
+    contents, blocks = [], []
+    for number, image in enumerate(list(images)[:MAX_IMAGES], 1):
+        fields = {
+            "media_type": image.media_type,
+            "blob_sha256": ctx.blobs.put_bytes(image.data),
+            "size": len(image.data),
+            "name": f"output-{number}.{image.media_type.partition('/')[2]}",
+        }
+        contents.append(api.ImageContent.model_validate(fields))
+        blocks.append(api.ImageBlock.model_validate(fields))
+    return contents, blocks
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return a text with its middle left out if it is longer than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n… ({len(text) - 2 * half:,} characters left out) …\n{text[-half:]}"

@@ -1,0 +1,184 @@
+"""run_cell: runs code in a Jupyter kernel, whose variables last from call to call.
+
+Invariant: a cell is judged like `python3 -c` with its code, and its kernel runs where commands run, with the same limits.
+"""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import anyio
+from pydantic import Field
+
+import tui_agent.plugin_api as api
+
+from .document import Notebook
+from .kernel import CellRun, Kernel, KernelGone, run_kernel
+from .outputs import image_parts, output_images, output_text, shorten
+
+MAX_MODEL_CHARS = 16_000
+MAX_TIMEOUT_S = 3_600
+RUNNER = Path(__file__).with_name("kernel_runner.py")
+
+
+class NotebookSettings(api.FrozenModel):
+    """The settings of the plugin."""
+
+    python: str = Field(
+        "", description="The Python of kernels; it needs ipykernel. Empty: that of tui-agent."
+    )
+
+
+class RunCellArgs(api.FrozenModel, coerce_numbers_to_str=True):
+    """Arguments of run_cell."""
+
+    code: str = ""
+    path: str = ""
+    cell: str = ""
+    timeout: float = Field(default=120, gt=0, le=MAX_TIMEOUT_S, description="seconds")
+    restart: bool = False
+
+
+class ReadyCell(RunCellArgs):
+    """The arguments with the code of a notebook's cell, before the policy judges the call. `digest` is the file's."""
+
+    digest: str = ""
+
+
+class RunCell(api.BaseTool):
+    """Tool that runs Python cells. Each notebook has a kernel of its own, and so has code without one."""
+
+    def __init__(self, settings: NotebookSettings) -> None:
+        self._python = settings.python or sys.executable
+        self._started: set[str] = set()
+        """The kernels that have run a cell."""
+        self.spec = api.load_spec(
+            "run_cell", __file__, RunCellArgs, verb="run", timeout=None, needs={"programs"}
+        )
+
+    def target(self, args: RunCellArgs) -> str:
+        """Return the notebook with the cell, or the first line of the code."""
+        return f"{args.path} [{args.cell}]" if args.cell else args.code.strip().partition("\n")[0]
+
+    async def settle_arguments(self, args: RunCellArgs, env: api.Environment) -> ReadyCell:
+        """Add the code of a notebook's cell."""
+        if find_spec("jupyter_client") is None or find_spec("ipykernel") is None:
+            raise api.ToolError(
+                "Cells need Jupyter's kernel, which is not installed.",
+                hint="pip install 'tui-agent[notebook]', then try again. Or use run_command.",
+            )
+        if bool(args.code) == bool(args.cell) or (args.cell and not args.path):
+            raise api.ToolError("Give either code, or path and cell.")
+        if not args.cell:
+            return ReadyCell(**args.model_dump())
+        content = await env.read(args.path)
+        notebook = await asyncio.to_thread(Notebook, content)
+        cell = notebook.find(args.cell)
+        if cell.kind != "code" or notebook.language != "python":
+            raise api.ToolError(f"Cell {args.cell} of {args.path} is no Python code.")
+        return ReadyCell(**{**args.model_dump(), "code": cell.source, "digest": content.digest})
+
+    def effects(self, args: RunCellArgs) -> tuple[api.Effect, ...]:
+        """Return that the code runs and, for a notebook's cell, that its outputs are written."""
+        writes = (api.WriteEffect(path=args.path),) if args.cell else ()
+        return (api.RunEffect(argv=("python3", "-c", args.code), cwd=_folder(args)), *writes)
+
+    async def preview(self, args: ReadyCell, env: api.Environment) -> api.Preview:
+        """Return the code."""
+        note = "In a kernel that keeps its variables until the session ends."
+        blocks = (api.TextBlock(text=args.code), api.TextBlock(text=note))
+        return api.Preview(blocks, content=f"{args.digest} {args.code}")
+
+    async def run(self, args: ReadyCell, ctx: api.ToolContext) -> api.ToolResult:
+        """Run the cell; an exception in it is a failure. After the time limit it is interrupted."""
+        assert ctx.programs is not None
+        name = f"kernel of {args.path}" if args.path else "kernel"
+        if args.restart:
+            await ctx.programs.end(name)
+        kernel = await self._kernel(name, args, ctx)
+        is_lost = kernel.is_new and name in self._started and not args.restart
+        self._started.add(name)
+        try:
+            with anyio.move_on_after(args.timeout) as limit:
+                run = await kernel.run(args.code, ctx.progress)
+        except KernelGone as error:
+            await ctx.programs.end(name)
+            raise api.ToolError(
+                f"The kernel died: {error}. Its variables are lost.", hint="The next call starts a new one."
+            ) from error
+        if limit.cancelled_caught:
+            raise api.ToolError(
+                f"Interrupted after {args.timeout:g} s, the time limit. The kernel keeps its variables."
+            )
+        note = "\n[a new kernel: variables of earlier calls are gone]" if is_lost else ""
+        if args.cell:
+            note += await _save_outputs(args, run, ctx)
+        return await asyncio.to_thread(_result, run, note, ctx)
+
+    async def _kernel(self, name: str, args: ReadyCell, ctx: api.ToolContext) -> Kernel:
+        assert ctx.programs is not None
+        spec = api.ExecSpec(argv=(sys.executable, str(RUNNER), self._python), cwd=_folder(args))
+        kernel = await ctx.programs.use(name, spec, run_kernel)
+        if not kernel.fault:
+            return kernel
+        await ctx.programs.end(name)  # it died between two calls
+        return await ctx.programs.use(name, spec, run_kernel)
+
+
+def _folder(args: RunCellArgs) -> str:
+    folder = str(PurePosixPath(args.path).parent) if args.path else ""
+    return "" if folder == "." else folder
+
+
+async def _save_outputs(args: ReadyCell, run: CellRun, ctx: api.ToolContext) -> str:
+    """Write the outputs of a notebook's cell. Return a note for the model if that is not possible."""
+    content = await ctx.env.read(args.path)
+    if content.digest != args.digest:
+        return "\n[the notebook changed meanwhile, so the outputs were not saved]"
+    notebook = await asyncio.to_thread(Notebook, content)
+    outputs = [_as_saved(output) for output in run.outputs]
+    data = await asyncio.to_thread(notebook.with_outputs, notebook.find(args.cell), outputs, run.count)
+    await ctx.env.write(args.path, data, content.digest)
+    return ""
+
+
+def _as_saved(output: dict[str, Any]) -> dict[str, Any]:
+    """Return an output as notebook files have it: texts as lists of lines."""
+    saved = dict(output)
+    if isinstance(saved.get("text"), str):
+        saved["text"] = saved["text"].splitlines(keepends=True)
+    data = saved.get("data")
+    if isinstance(data, dict):
+        saved["data"] = {
+            kind: value.splitlines(keepends=True)
+            if isinstance(value, str) and (kind.startswith("text/") or kind == "image/svg+xml")
+            else value
+            for kind, value in data.items()
+        }
+    return saved
+
+
+def _result(run: CellRun, note: str, ctx: api.ToolContext) -> api.ToolResult:
+    is_ok = run.status == "ok"
+    text = "\n".join(output_text(output).rstrip("\n") for output in run.outputs)
+    images, blocks = image_parts(output_images(run.outputs), ctx)
+    stored = ctx.blobs.put_text(text)
+    count = "" if run.count is None else f" [{run.count}]"
+    end = "ok" if is_ok else _error_name(run.outputs) or run.status
+    shown = shorten(text, MAX_MODEL_CHARS) or "no output"
+    return api.ToolResult(
+        ok=is_ok,
+        content=(api.TextContent(text=f"Out{count}, {end}:\n{shown}{note}"), *images),
+        summary=end,
+        display=((api.TerminalBlock(text=stored),) if text else ()) + tuple(blocks),
+        data={"exit_code": 0 if is_ok else 1, "execution_count": run.count},
+        full_output=stored,
+    )
+
+
+def _error_name(outputs: Sequence[dict[str, Any]]) -> str:
+    names = (str(output.get("ename")) for output in outputs if output.get("output_type") == "error")
+    return next(names, "")
