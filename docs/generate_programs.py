@@ -1,16 +1,19 @@
-"""Write docs/programs.md from the policy's catalog: `python -m docs.generate_programs`.
+"""Write docs/programs.md and docs/program-keys.md: `python -m docs.generate_programs`.
 
-A test checks that the page is up to date.
+The texts are taken from the policy's catalog and the docstrings of its models. A test checks that the pages are up to date.
 """
 
+import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from tui_agent.policy.catalog.catalog import PROGRAMS, built_in_catalog
 from tui_agent.policy.catalog.entries import Entry
-from tui_agent.policy.catalog.model import Effect
+from tui_agent.policy.catalog.model import Effect, Model, Option, Program
 
 PAGE = Path(__file__).parent / "programs.md"
+KEYS_PAGE = Path(__file__).parent / "program-keys.md"
 HEAD = """\
 # What the policy knows of programs
 
@@ -22,6 +25,13 @@ may be read. A program or an option that is not listed is asked about. How to ad
 
 | program | what it does | effects | runs unasked, for example | is asked about |
 |---|---|---|---|---|
+"""
+KEYS_HEAD = """\
+# The keys of a program table
+
+<!-- Written by `python -m docs.generate_programs`; do not edit. -->
+
+An example, and the effects and meanings that these keys take: [program-tables.md](program-tables.md).
 """
 EXAMPLES = 2
 
@@ -58,9 +68,31 @@ def programs_page() -> str:
     return HEAD + "\n".join(row(entry) for entry in entries()) + "\n"
 
 
+def keys_of(model: type[Model]) -> Iterator[str]:
+    """Yield a list item for each key that the model's docstring describes in a paragraph that begins with the key."""
+    text = re.sub(r"\n(?!(?:`\w+`, )*`\w+`:)", " ", inspect.getdoc(model) or "")
+    for line in text.split("\n")[1:]:
+        field = model.model_fields[line.split("`")[1]]
+        default = f" Default: `{field.default}`." if isinstance(field.default, str) and field.default else ""
+        yield f"- {line.strip()}{default}"
+
+
+def keys_page() -> str:
+    """Return the text of docs/program-keys.md."""
+    parts = [
+        KEYS_HEAD,
+        "## Keys of a program\n",
+        *keys_of(Program),
+        "\n## Keys of an option\n",
+        *keys_of(Option),
+    ]
+    return "\n".join(parts) + "\n"
+
+
 def main() -> None:
-    """Write the page."""
+    """Write both pages."""
     PAGE.write_text(programs_page(), encoding="utf-8")
+    KEYS_PAGE.write_text(keys_page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

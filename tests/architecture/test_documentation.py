@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from docs.generate_programs import PAGE, programs_page
+from docs.generate_programs import KEYS_PAGE, PAGE, keys_page, programs_page
 from docs.generate_reference import (
     COMMAND_LINE,
     CONFIGURATION,
@@ -30,6 +30,7 @@ def test_the_reference_pages_are_current() -> None:
         "run `python -m docs.generate_reference`"
     )
     assert PAGE.read_text(encoding="utf-8") == programs_page(), "run `python -m docs.generate_programs`"
+    assert KEYS_PAGE.read_text(encoding="utf-8") == keys_page(), "run `python -m docs.generate_programs`"
 
 
 def test_every_event_kind_every_exit_status_and_every_setting_is_explained() -> None:

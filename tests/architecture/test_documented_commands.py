@@ -14,7 +14,7 @@ from tui_agent.cli.main import APP, VERBS, parser_for
 from tui_agent.cli.options import EVERYTHING, GROUPS, Parser
 from tui_agent.tui.actions import TYPED
 
-GENERATED = {"command-line.md", "configuration.md", "events.md", "keys.md", "programs.md"}
+GENERATED = {"command-line.md", "configuration.md", "events.md", "keys.md", "program-keys.md", "programs.md"}
 PAGES = sorted(
     path
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"))

@@ -22,6 +22,7 @@ from tui_agent.protocol.settings import POLICIES, PolicyName
 FOLDER = Path(__file__).parents[3] / "docs"
 DOCS = (FOLDER / "policy.md").read_text(encoding="utf-8")
 TABLES = (FOLDER / "program-tables.md").read_text(encoding="utf-8")
+KEYS = (FOLDER / "program-keys.md").read_text(encoding="utf-8")
 VERDICTS = {"yes": "allow", "asks": "ask", "asks, no is the default": "ask", "no": "deny"}
 ROWS: dict[str, list[Effect]] = {
     "reading in the workspace": [ReadEffect(path="a")],
@@ -142,7 +143,7 @@ def test_a_projects_table_only_adds_effects() -> None:
 
 
 def test_every_key_effect_and_meaning_of_a_table_is_listed() -> None:
-    listed = set(re.findall(r"`([^`]+)`", TABLES.partition("## Keys of a program")[2]))
+    listed = set(re.findall(r"`([^`]+)`", KEYS + TABLES.partition("## Effects")[2]))
     keys = {*Program.model_fields, *Option.model_fields}
     effects = {effect.value for effect in catalog_model.Effect}
     assert keys | effects | set(get_args(catalog_model.Meaning)) <= listed

@@ -107,6 +107,7 @@ class Option(Model):
 
     `word`: how the option takes a value: `none`, `required` (attached or the next word) or `attached` (optional, and
     only attached: `-U5`, `--color=auto`; the next word never belongs to the option).
+    `means`: the meaning of the value.
     `second`: the meaning of a second value after the first (`jq --arg NAME VALUE`).
     `values`: the allowed values, in which `*` matches any text; empty allows every value (except for a `setting`:
     none).
@@ -182,11 +183,14 @@ class CertainOutput(Model):
 class Program(Model):
     """A known program or subcommand, as a table of the catalog describes it.
 
-    `like`: another program, or another subcommand of the same folder, to inherit from. `flags` and `options` add to the
+    `about`: what the program does, in one sentence.
+    `like`: another program, or another subcommand of the same folder, to inherit from; a user's entry may inherit from
+    tui-agent's entry of the same name. `flags` and `options` add to the
     inherited ones, and every other key replaces the inherited value; subcommands are inherited, examples are not.
     `effects`: what a call does that uses only listed options.
     `flags`: options without a value. Each item is one option, with its spellings separated by blanks.
-    `operands`: the operands in order; see `OperandMeaning`.
+    `options`: options with a value, by their spellings: a meaning, or a table with the keys of an option.
+    `operands`: the meanings of the operands in order, with `?` for an optional operand, with `...` for any number.
     `default_operand`: the operand if none is given. Where a command is expected, it is a program's name (`env` alone is
     `printenv`).
     `option_style`: `gnu` (clusters of letters, `--long=value`, options anywhere, `--` ends them), `first` (like `gnu`,
@@ -197,14 +201,18 @@ class Program(Model):
     `numeric_option`: `-5` is allowed.
     `subcommands`: the first operand, or the first two, name another entry in the folder of this program's name, or in
     tables nested in this table. Options before them belong to this entry.
-    `skips`: the files below a folder that the program does not read unless an option makes it.
-    `reads_below`: the program reads everything below its operands.
+    `skips`: the files below a folder that the program does not read unless an option makes it: `hidden`, `ignored` (by
+    `.gitignore`), `untracked`.
+    `reads_below`: the program reads everything below its operands. The tables of users and plugins must set it if an
+    operand or the value of an option means `read` or `list`.
     `only_names`: name patterns of the files that the program reads below a folder; empty: all files.
-    `prints`: what the output can contain; see `Output`.
+    `prints`: what the output can contain, so that `$(…)` can be an operand: `paths` that exist below the operands,
+    `names`, `numbers`, `hashes`, `revisions`, unchanged `lines` of standard input, `nothing`, or any `text`.
     `changes_paths`: the program changes or deletes the files that its path filters select.
     `options_are_harmless`: every option, listed or not, does no more than read. So a pattern is allowed where an option
     is possible, if no file name in the workspace looks like an option.
-    `certain_outputs`: what the output of some calls can contain, instead of `prints`. Not inherited.
+    `certain_outputs`: what the output of some calls can contain, instead of `prints`: tables with `prints`, `options`,
+    `others`, `operands`. Not inherited.
     `remember`: the number of words before `*` in a rule that is offered for the program; 0: no rule is offered.
     `downloads`: the program may download code and run it.
     `forbidden`: the reason why no profile runs the program ("it stops the machine").
@@ -213,6 +221,8 @@ class Program(Model):
     `steered_by`: names of project files that decide what the program runs, reads or writes (`rust-toolchain.toml`). If
     there is such a file, only a sandbox confines the program.
     `builtin`: the program is a shell builtin, so no file in `PATH` can replace it.
+    `examples`: command lines with the verdict of the profile `ask` without a sandbox: tables with `line`, `decision`
+    (`allow`, `ask`, `deny`) and `because`, a part of the reason.
     """
 
     about: str
