@@ -35,7 +35,7 @@ Command: TypeAlias = tuple[str, ...]
 
 
 def _safe_path(path: str) -> str:
-    """Return a path that is never an option: even behind `--`, `git blame` reads options."""
+    """Return a path that git cannot take for an option: `git blame` reads options even after `--`."""
     return f"./{path}" if path.startswith("-") else path
 
 

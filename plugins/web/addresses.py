@@ -1,6 +1,6 @@
 """Addresses of web pages in one plain form, so that the host that is judged is the host that is connected to.
 
-Invariant: `plain_address` changes nothing in its own result, and every reader understands the same host in it.
+Invariant: `plain_address` returns its own results unchanged, and every parser finds the same host in them.
 """
 
 import re
@@ -12,7 +12,7 @@ _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|[0-9a-f:.]+")
 
 
 def plain_address(address: str) -> str:
-    """Return the address with an ASCII host, without a fragment. Raises `ValueError` if it is no address of a page."""
+    """Return the address with an ASCII host, without a fragment. Raises `ValueError` if it is not the address of a page."""
     if len(address) > MAX_CHARS:
         raise ValueError(f"the address is longer than {MAX_CHARS} characters")
     if re.search(r"[\x00-\x20\x7f\\]", address):

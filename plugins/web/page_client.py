@@ -1,7 +1,6 @@
 """Client for one page over HTTP.
 
-Invariant: connects only to addresses that the policy does not deny, and sends nothing of the user's: no cookies, no
-keys. A redirect is followed only to the same host.
+Invariant: connects only to addresses that the policy does not deny, and sends no cookies and no keys of the user. A redirect is followed only to the same host.
 """
 
 import asyncio
@@ -34,7 +33,8 @@ HEADERS = {
 class Page:
     """A response of a server.
 
-    `address` is where it came from, `moved_to` is where it refers to, and `is_cut` if it is longer than `body`.
+    `address` is where it came from, `moved_to` the target of a redirect to another host, and `is_cut` is True if the page
+    is longer than `body`.
     """
 
     address: str
