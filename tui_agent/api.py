@@ -125,9 +125,10 @@ async def open_session(
 ) -> AsyncIterator[Conversation]:
     """Open or create a session in a workspace, and close it at the end. Without options, the user's configuration holds.
 
-    `session` is the id of a session to open or create; `continue_latest` opens the newest of the workspace. `answers_requests`: the program answers permission requests and
-    questions itself by `submit`; otherwise, what the policy would ask about is denied. Limits are for each turn; costs
-    in US dollars for the session. Raises `ConfigError`, `SessionLocked` or `StoreError` before anything runs.
+    `session` is the id of a session to open or create; `continue_latest` opens the newest of the workspace. With
+    `answers_requests`, the program answers permission requests and questions itself by `submit`; otherwise, what the
+    policy would ask about is denied. `max_iterations` and `timeout_seconds` limit each turn, `max_cost_usd` the session.
+    Raises `ConfigError`, `SessionLocked` or `StoreError` before anything runs.
     """
     options = SessionOptions(
         cwd=workspace,

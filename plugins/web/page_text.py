@@ -50,7 +50,7 @@ def read_page_text(page: Page) -> PageText:
         return _read_html(page)
     if kind.startswith("text/") or kind in TEXT or kind.endswith(("+json", "+xml")):
         return PageText("", _clean(page.body.decode(_codec(page.charset), "replace")), False)
-    raise ToolError(f"{page.address} is no text but {kind} ({format_bytes(len(page.body))}).")
+    raise ToolError(f"{page.address} is not text but {kind} ({format_bytes(len(page.body))}).")
 
 
 def _read_html(page: Page) -> PageText:

@@ -63,7 +63,7 @@ def as_content(block: types.ContentBlock, blobs: Blobs) -> Content:
 
 
 def _image(encoded: str, otherwise: str, blobs: Blobs) -> Content:
-    """Return an image that is stored as a blob, or the text `otherwise` if the bytes are no image for a model."""
+    """Return an image that is stored as a blob, or the text `otherwise` if the bytes are not an image that models accept."""
     try:
         data = base64.b64decode(encoded, validate=True) if len(encoded) <= MAX_IMAGE_BYTES * 4 // 3 else b""
     except (binascii.Error, ValueError):

@@ -18,7 +18,7 @@ from tui_agent.ports.environment import PipedProcess
 
 MAX_LINE_BYTES = 16_000_000
 MAX_SKIPPED_BYTES = 1_000_000
-"""How much a server may write that is no message, such as log lines, before it is given up."""
+"""How much a server may write that is not a message, such as log lines, before it is given up."""
 END_GRACE_S = 1.0
 """Seconds that a server has to end after its input is closed."""
 _ERROR_TAIL_BYTES = 4_000

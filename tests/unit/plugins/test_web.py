@@ -96,7 +96,7 @@ async def test_charset_compression_other_types_and_large_pages(server: Server, b
         ("deep", "inside"),
     ):
         assert words in text(await bench.run("browse_url", url=f"{address}/{path}"))
-    with pytest.raises(ToolError, match="is no text but image/png"):
+    with pytest.raises(ToolError, match="is not text but image/png"):
         await bench.run("browse_url", url=f"{address}/image")
     large = text(await bench.run("browse_url", url=f"{address}/large"))
     assert "left out" in large and "the rest was not read" in large and len(large) < 21_000
