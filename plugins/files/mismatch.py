@@ -92,8 +92,8 @@ def _count_blanks(text: str) -> str:
 def _find_similar(lines: list[str], old: list[str]) -> int | None:
     """Return the index at which most lines of the block `old` match, or None if nothing in the file is similar.
 
-    Each line of `old` counts with its length at the places where a line equals or contains it; the longest line also
-    counts, by its similarity, at places where a line is only similar.
+    A position scores the length of each line of `old` that the file's line there equals or contains. The longest line of
+    `old` also scores where the file's line is only similar to it, by the degree of similarity.
     """
     rows = [(row, line.strip()[:MAX_WIDTH]) for row, line in enumerate(old[:SHOWN_LINES])]
     wanted = max((line for _, line in rows), key=len)

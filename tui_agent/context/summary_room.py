@@ -61,9 +61,9 @@ class SummaryRoom:
     ) -> "SummaryRoom":
         """Compute the limits of a summary in a `window` of tokens.
 
-        A request that the user's messages fill may have `last` tokens. `needs` are the characters of required content,
-        `own` those of the user's words in it; `share` is the preferred fraction of the window for the request;
-        `per_char` are tokens per character.
+        `last` is the limit in tokens of a request that is full of the user's messages. `needs` is the number of
+        characters of required content, `own` the number of those that are the user's words. `share` is the preferred
+        fraction of the window for the request, `per_char` the number of tokens per character.
         """
         window_chars = window / per_char
         preferred = round(share * window_chars) - beside.base_chars

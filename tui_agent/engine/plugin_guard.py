@@ -147,7 +147,7 @@ class GuardedTool:
         return settled
 
     async def predict_failure(self, args: BaseModel, env: Environment, state: SessionStateView) -> None:
-        """Raise the `ToolError` of a call that is certain to fail. Few tools can know."""
+        """Raise the `ToolError` of a call that is certain to fail. Only few tools can tell in advance."""
         if isinstance(self._tool, FailurePredictor):
             with self._guard("predict_failure"):
                 await self._tool.predict_failure(args, env, state)

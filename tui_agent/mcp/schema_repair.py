@@ -72,7 +72,7 @@ class _Repair:
         return self._repair_plain(node, depth, inside)
 
     def _find(self, reference: str) -> JsonValue:
-        """Return the part of the schema that a reference names, or None. Nothing outside is ever fetched."""
+        """Return the part of the schema that a reference names, or None. Nothing outside the schema is fetched."""
         place: JsonValue = self._root
         if not reference.startswith("#"):
             return None

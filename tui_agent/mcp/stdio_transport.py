@@ -27,7 +27,7 @@ Incoming = SessionMessage | Exception
 
 
 class StdioTransport:
-    """The pipes of one server as streams of messages. `ended` is set when the server writes no more."""
+    """The pipes of one server as streams of messages. `ended` is set when the server stops writing."""
 
     def __init__(self, process: PipedProcess) -> None:
         self._process = process

@@ -228,7 +228,7 @@ class HttpClient:
         return replace(fault, hint=f"It has: {list_first(names, MAX_NAMED_MODELS)}.") if names else fault
 
     async def _list_models(self) -> list[str]:
-        """Return the names of the provider's models; empty if it does not tell them."""
+        """Return the names of the provider's models; empty if it does not list them."""
         try:
             with anyio.fail_after(LIST_SECONDS):
                 async with self._client().stream("GET", self._endpoint.url("models")) as response:

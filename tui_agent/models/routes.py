@@ -212,7 +212,7 @@ _REDACTOR = Redactor()
 
 
 def require_name(name: str) -> None:
-    """Raise a `ConfigError` that does not repeat the name, if it cannot be a model name."""
+    """Raise a `ConfigError` if this cannot be a model's name. The error does not repeat it: it may be a key."""
     if not name.isprintable() or any(char.isspace() for char in name) or len(name) > MAX_NAME_CHARS:
         raise ConfigError(
             "That is not a valid model name: it has spaces or is too long. It was not stored.",

@@ -1,4 +1,4 @@
-"""Hunks that the user reverted, as an undo or a revert to an earlier event must treat them.
+"""Hunks that the user reverted, and how an undo or a revert to an earlier event treats them.
 
 Invariant: a reverted hunk counts as a change by the user, except if the file change with this hunk is undone too.
 """

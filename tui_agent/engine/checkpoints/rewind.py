@@ -175,7 +175,7 @@ class Rewind:
         from_seq: int,
         hunk: RevertedHunk | None = None,
     ) -> None:
-        """Record restored files in a conversation that stays as it is, so that a redo to `from_seq` undoes them."""
+        """Record that files were restored but the conversation was not, so that a redo to `from_seq` undoes it."""
         recorder, generated = self._recorder, _generated_paths(plan)
         for file in restored.files:
             if file.path not in generated:

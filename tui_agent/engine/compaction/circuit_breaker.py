@@ -149,7 +149,7 @@ class LoopDetector:
         self.begin(-1)
 
     def begin(self, seq: int) -> None:
-        """Begin to look for loops in a turn. `seq` is the event after which the turn's messages come."""
+        """Begin to look for loops in a turn. `seq` is the event before the turn's first message."""
         self._last_seq = seq
         self._calls, self._results = _StretchCounter(), _StretchCounter()
 

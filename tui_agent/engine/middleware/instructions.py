@@ -120,7 +120,7 @@ class Instructions(api.BaseMiddleware):
 
 
 def _differences(state: SessionStateView, present: LoadedInstructions) -> Iterator[InstructionsLoaded]:
-    """Yield the events for new and changed instruction files: first of the system prompt, then of the conversation."""
+    """Yield the events for new and changed instruction files: first for the system prompt, then for the conversation."""
     loaded, order = state.agent_instructions, tuple(file.path for file in present.files)
     digests = {file.path: file.sha256 for file in loaded.files}
     changed = [file for file in present.files if digests.get(file.path) != file.sha256]
