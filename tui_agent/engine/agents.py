@@ -128,7 +128,7 @@ class ShellFirstAgent:
         self._agent = make_agent()
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Return calls that run the commands in the first step, and the agent's own action in later ones."""
+        """Return calls that run the commands in the first iteration, and the agent's own action in later ones."""
         commands, self._commands = self._commands, ()
         if not commands:
             return await self._agent.step(state, ask)
