@@ -49,6 +49,10 @@ class Conversation:
         """Return the bytes of a text that is too long for an event. Raises `BlobNotFound`."""
         return await self._session.read_blob(blob_sha256)
 
+    async def complete(self, command: str, arguments: str) -> Sequence[str]:
+        """Return texts that could stand after a slash command's name, where `arguments` stands so far."""
+        return await self._session.complete(command, arguments)
+
     async def aclose(self) -> None:
         """Close the session. Leaving the `async with` block does this."""
         await self._session.aclose()

@@ -169,13 +169,20 @@ class PluginApi(Protocol):
         ...
 
     def command(
-        self, name: str, function: Callable[..., Awaitable[object]], *, help: str, arguments: str = ""
+        self,
+        name: str,
+        function: Callable[..., Awaitable[object]],
+        *,
+        help: str,
+        arguments: str = "",
+        complete: Callable[..., object] | None = None,
     ) -> None:
         """Register a slash command, such as `/standup`.
 
         `await function(text, state)` gets the text after the name and the session's state. It returns a text, which is
         sent to the agent as the user's message, a display block, which is shown to the user, or a `CommandAnswer`.
-        `arguments` is a hint for the user, such as `[DATE]`.
+        `arguments` is a hint for the user, such as `[DATE]`. `complete(text, state)` returns a list of texts that the
+        app offers to complete what was typed so far; it has a second.
         """
         ...
 

@@ -38,7 +38,13 @@ class Registry(Protocol):
     def hook(self, event: str, target: Callable[..., object]) -> None: ...
 
     def command(
-        self, name: str, function: Callable[..., Awaitable[object]], *, help: str, arguments: str
+        self,
+        name: str,
+        function: Callable[..., Awaitable[object]],
+        *,
+        help: str,
+        arguments: str,
+        complete: Callable[..., object] | None,
     ) -> None: ...
 
     def oracle(self, name: str, function: Callable[..., Awaitable[object]]) -> None: ...
@@ -116,17 +122,23 @@ class FunctionCommand:
     """A slash command made of a function by `@command`."""
 
     def __init__(
-        self, function: Callable[..., Awaitable[object]], name: str, help: str, arguments: str
+        self,
+        function: Callable[..., Awaitable[object]],
+        name: str,
+        help: str,
+        arguments: str,
+        complete: Callable[..., object] | None,
     ) -> None:
         self.function = function
-        self._name, self._help, self._arguments = name, help, arguments
+        self._name, self._help, self._arguments, self._complete = name, help, arguments, complete
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
     def register(self, api: Registry) -> None:
         """Register the command."""
-        api.command(self._name, self.function, help=self._help, arguments=self._arguments)
+        texts = {"help": self._help, "arguments": self._arguments}
+        api.command(self._name, self.function, **texts, complete=self._complete)
 
 
 class FunctionOffer:
@@ -239,7 +251,7 @@ def hook(event: str) -> Callable[[Callable[..., object]], FunctionHook]:
 
 
 def command(
-    name: str, *, help: str = "", arguments: str = ""
+    name: str, *, help: str = "", arguments: str = "", complete: Callable[..., object] | None = None
 ) -> Callable[[Callable[..., Awaitable[object]]], FunctionCommand]:
     """Make a slash command of an `async` function of the text after its name and the state; see `PluginApi.command`.
 
@@ -248,7 +260,7 @@ def command(
 
     def decorate(function: Callable[..., Awaitable[object]]) -> FunctionCommand:
         said = help or (inspect.getdoc(function) or "").partition("\n")[0]
-        return FunctionCommand(function, name, said, arguments)
+        return FunctionCommand(function, name, said, arguments, complete)
 
     return decorate
 

@@ -117,6 +117,28 @@ def _without_deltas(events: list[Envelope]) -> list[Envelope]:
     return [event for event in events if event.payload.kind != "model.delta"]
 
 
+PLUGIN = """
+from tui_agent.plugin_api import command
+
+def list_days(text, state):
+    return [day for day in ("monday", "tuesday") if day.startswith(text)]
+
+@command("/standup", help="Report", complete=list_days)
+async def standup(text, state):
+    return "Report."
+"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_the_arguments_of_a_plugins_command_are_completed(form: str, options: SessionOptions) -> None:
+    plugins = options.cwd.parent / "xdg_config_home" / "tui-agent" / "plugins"
+    plugins.mkdir(parents=True)
+    (plugins / "days.py").write_text(PLUGIN)
+    async with opened(form, options) as session:
+        assert list(await session.complete("standup", "tu")) == ["tuesday"]
+        assert list(await session.complete("nothing", "")) == []
+
+
 @pytest.mark.parametrize("form", ("local", "api", "remote"))
 async def test_a_turn_runs_and_every_event_arrives_once_in_order(form: str, options: SessionOptions) -> None:
     async with opened(form, options) as session:

@@ -17,7 +17,7 @@ from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.commands import RunCommand, SubmitPrompt
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.events.command import CommandRan, OfferedCommand
-from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.messages import UserMessage
 
@@ -117,7 +117,7 @@ async def test_a_markdown_command_fills_in_arguments_and_runs_its_shell_commands
 ) -> None:
     text = "---\ndescription: Say what is new\nargument-hint: '[DAY]'\n---\nSince $1: !`git log --since $1`. All: $ARGUMENTS"
     command, shell = file_command(tmp_path, text), Shell()
-    assert command.offer.model_dump(exclude={"source"}) == {
+    assert command.offer.model_dump(exclude={"source", "completes"}) == {
         "name": "standup",
         "help": "Say what is new",
         "arguments": "[DAY]",
@@ -202,3 +202,37 @@ def test_a_file_that_is_no_command_is_told_and_the_others_are_loaded(tmp_path: P
         "/odd name.md is not used: name a command with letters, digits, - and _.",
     ]
     assert project.commands == () and project.faults == ()
+
+
+async def test_a_commands_completion_is_asked_and_a_slow_or_faulty_one_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui_agent.engine.slash_commands.COMPLETION_LIMIT_S", 0.1)
+
+    async def run_nothing(text: str, state: SessionStateView) -> str:
+        return ""
+
+    def list_days(text: str, state: SessionStateView) -> list[str]:
+        return [day for day in ("monday", "tuesday") if day.startswith(text)]
+
+    async def wait_long(text: str, state: SessionStateView) -> list[str]:
+        await anyio.sleep_forever()
+        return []
+
+    def exit_program(text: str, state: SessionStateView) -> list[str]:
+        raise SystemExit(1)
+
+    completions = {"days": list_days, "slow": wait_long, "exits": exit_program, "odd": lambda text, state: 7}
+    commands: dict[str, SlashCommand] = {
+        name: OfferedSlashCommand("mine", OfferedCommand(name=name, completes=True), run_nothing, function)
+        for name, function in completions.items()
+    }
+    async with running(tmp_path, [], commands=commands) as bench:
+        assert await bench.engine.slash_commands.complete("days", "m") == ["monday"]
+        for name in ("slow", "exits", "odd", "nothing", "slow"):
+            assert await bench.engine.slash_commands.complete(name, "") == ()
+        told = [event.message for event in bench.of(ErrorRaised) if isinstance(event, ErrorRaised)]
+    assert [message.split(" failed")[0] for message in told] == [
+        f"The completion of /{name}" for name in ("slow", "exits", "odd")
+    ]
+    assert "took longer than 0.1 s" in told[0]

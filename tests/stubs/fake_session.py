@@ -86,6 +86,13 @@ class FakeSession:
         self.standing: tuple[int, Snapshot] | None = None
         self.gate: asyncio.Event | None = None
         """Set it to hold `wait_until_open` back."""
+        self.completions: list[str] = []
+        self.completed: list[tuple[str, str]] = []
+        """The command and its arguments of each request for completions."""
+
+    async def complete(self, command: str, arguments: str) -> Sequence[str]:
+        self.completed.append((command, arguments))
+        return [text for text in self.completions if text.startswith(arguments)]
 
     async def wait_until_open(self) -> FakeOpened:
         if self.gate is not None:

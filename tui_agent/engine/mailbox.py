@@ -8,25 +8,27 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Generic, TypeVar
 
-from tui_agent.protocol.commands import Command
 from tui_agent.protocol.ids import RequestId
 
 AnswerT = TypeVar("AnswerT")
 
 
-class Mailbox:
+ItemT = TypeVar("ItemT")
+
+
+class Mailbox(Generic[ItemT]):
     """A queue of commands for one reader on the same event loop."""
 
     def __init__(self) -> None:
-        self._commands: asyncio.Queue[Command | None] = asyncio.Queue()
+        self._commands: asyncio.Queue[ItemT | None] = asyncio.Queue()
         self._closed = False
 
-    def post(self, command: Command) -> None:
+    def post(self, command: ItemT) -> None:
         """Queue a command. After `close`, the command is dropped."""
         if not self._closed:
             self._commands.put_nowait(command)
 
-    async def commands(self) -> AsyncIterator[Command]:
+    async def commands(self) -> AsyncIterator[ItemT]:
         """Yield every command until `close`."""
         while (command := await self._commands.get()) is not None:
             yield command

@@ -70,7 +70,7 @@ class Engine:
     def __init__(self, parts: EngineParts, on_trouble: Callable[[TuiAgentError], None]) -> None:
         self._parts = parts
         self._on_trouble = on_trouble
-        self._mailbox = Mailbox()
+        self._mailbox: Mailbox[Command] = Mailbox()
         self._ticker = FlushTimer()
         self._states = StateKeeper(parts.recorder)
         self._decisions: PendingAnswers[commands.DecidePermission] = PendingAnswers()
@@ -92,7 +92,7 @@ class Engine:
         self._rewind = Rewind(parts, self._checkpointing)
         self._prompt_hooks = PromptHooks(parts)
         self._reload = PluginReload(parts, self._turns, self._background.programs)
-        self._slash = SlashCommands(parts, self._turns, self._begin_turn)
+        self.slash_commands = SlashCommands(parts, self._turns, self._begin_turn, self._guard)
 
     def submit(self, command: Command) -> None:
         """Queue a command of the user."""
@@ -138,7 +138,7 @@ class Engine:
             await act()
 
     def _carry_out(self, command: Command, group: TaskGroup) -> None:
-        command, state = self._slash.as_run_command(command), self._parts.recorder.state
+        command, state = self.slash_commands.as_run_command(command), self._parts.recorder.state
         waits_for_plan = self._running_plan is not None and isinstance(command, HeadMoveCommand)
         running = self._turns.is_running and not waits_for_plan
         reason = check_command(command, state, running, self._decisions, self._answers)
@@ -211,7 +211,7 @@ class Engine:
             case commands.Rename() | commands.RecordResult():
                 self._parts.recorder.append(_recorded_event(command), cause=command.id)
             case commands.RunCommand():
-                group.start_soon(self._guard_async, partial(self._slash.run, command, group))
+                group.start_soon(self._guard_async, partial(self.slash_commands.run, command, group))
             case commands.ReloadPlugins():
                 group.start_soon(self._guard_async, partial(self._reload.run, command))
             case _ if isinstance(command, SettingCommand):

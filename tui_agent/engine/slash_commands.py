@@ -1,7 +1,9 @@
 """Slash commands that run in the engine: of plugins, of Markdown files and of MCP servers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
+import anyio
 from anyio.abc import TaskGroup
 
 from tui_agent.engine.components import EngineParts
@@ -9,25 +11,34 @@ from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.engine.turns import Turns
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.models.normalisation import similar_names
-from tui_agent.ports.command import CommandAnswer
+from tui_agent.ports.command import ArgumentCompleter, CommandAnswer
 from tui_agent.protocol.commands import Command, RunCommand, SubmitPrompt
 from tui_agent.protocol.events.command import CommandRan
-from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
+
+COMPLETION_LIMIT_S = 1.0
+MAX_COMPLETIONS = 100
 
 
 class SlashCommands:
-    """Runs the slash commands of one engine. `begin_turn` starts a turn with a message."""
+    """Runs the slash commands of one engine.
+
+    `begin_turn` starts a turn with a message; `guard_store` calls a function and reports an error of the store.
+    """
 
     def __init__(
         self,
         parts: EngineParts,
         turns: Turns,
         begin_turn: Callable[[UserMessageReceived, TaskGroup, Command], None],
+        guard_store: Callable[[Callable[[], object]], None],
     ) -> None:
         self._parts = parts
         self._turns = turns
         self._begin_turn = begin_turn
+        self._guard_store = guard_store
+        self._told_faults: set[str] = set()
 
     def as_run_command(self, command: Command) -> Command:
         """Return a message such as `/standup today` as the command it names, so that every client can run commands."""
@@ -70,6 +81,23 @@ class SlashCommands:
                 command,
                 group,
             )
+
+    async def complete(self, name: str, arguments: str) -> Sequence[str]:
+        """Return texts that could stand after a command's name. A fault of a plugin is recorded once."""
+        found = self._parts.extensions.value.commands.get(name)
+        if found is None or not found.offer.completes or not isinstance(found, ArgumentCompleter):
+            return ()
+        try:
+            with guard_plugin(f"The completion of /{name}", PluginError):
+                with anyio.move_on_after(COMPLETION_LIMIT_S):
+                    return (await found.complete(arguments, self._parts.recorder.state))[:MAX_COMPLETIONS]
+                raise PluginError(f"it took longer than {COMPLETION_LIMIT_S:g} s")
+        except TuiAgentError as error:
+            if error.message not in self._told_faults:
+                self._told_faults.add(error.message)
+                fault = ErrorRaised(where=f"command /{name}", message=error.message, hint=error.hint)
+                self._guard_store(partial(self._parts.recorder.append, fault))
+            return ()
 
     def _send(self, message: UserMessageReceived, command: RunCommand, group: TaskGroup) -> None:
         """Start a turn with the message, or queue it while a turn runs."""

@@ -176,15 +176,22 @@ class OwnedApi:
         self.names.append(f"hook:{event}")
 
     def command(
-        self, name: str, function: Callable[..., Awaitable[object]], *, help: str, arguments: str = ""
+        self,
+        name: str,
+        function: Callable[..., Awaitable[object]],
+        *,
+        help: str,
+        arguments: str = "",
+        complete: Callable[..., object] | None = None,
     ) -> None:
         """Register a slash command. Raises `PluginError` if the function is not `async`."""
         name = name.removeprefix("/")
         if not inspect.iscoroutinefunction(function):
             raise PluginError(f"The function of the command /{name} of {self.plugin} is not `async def`.")
         self._reserve("command", name)
-        offer = OfferedCommand(name=name, help=help, arguments=arguments)
-        self.offers.commands.append(OfferedSlashCommand(self.plugin, offer, function))
+        completes = complete is not None and bool(_require_callable(complete, name))
+        offer = OfferedCommand(name=name, help=help, arguments=arguments, completes=completes)
+        self.offers.commands.append(OfferedSlashCommand(self.plugin, offer, function, complete))
 
     def oracle(self, name: str, function: Callable[..., Awaitable[object]]) -> None:
         """Register an oracle for evaluations. Raises `PluginError` if the function is not `async`."""

@@ -3,11 +3,13 @@
 Invariant: what a plugin registers is accepted completely or not at all; a name belongs to one plugin.
 """
 
-from collections.abc import Awaitable, Callable
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
+from anyio import to_thread
 from pydantic import BaseModel
 
 from tui_agent.errors import PluginError
@@ -25,6 +27,7 @@ from tui_agent.protocol.events.hook import HookEvent
 from tui_agent.protocol.settings import ModelInfo
 
 CommandFunction: TypeAlias = Callable[[str, SessionStateView], Awaitable[object]]
+CompletionFunction: TypeAlias = Callable[[str, SessionStateView], object]
 AnyTool: TypeAlias = Tool[BaseModel]
 
 
@@ -87,11 +90,15 @@ class OfferedHookFunction:
 
 @dataclass(frozen=True, slots=True)
 class OfferedSlashCommand:
-    """A slash command that a plugin registered: an `async` function of the text after its name and the state."""
+    """A slash command that a plugin registered: an `async` function of the text after its name and the state.
+
+    `completion`, a function of the same, returns texts that could stand there; without `async` it runs in a thread.
+    """
 
     owner: str
     offer: OfferedCommand
     function: CommandFunction
+    completion: CompletionFunction | None = None
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
         """Call the function. A text that it returns is a message to the agent."""
@@ -105,6 +112,18 @@ class OfferedSlashCommand:
         raise PluginError(
             f"it returned {type(result).__name__}; return a text, a display block or a CommandAnswer"
         )
+
+    async def complete(self, arguments: str, state: SessionStateView) -> Sequence[str]:
+        """Call the completion function."""
+        if self.completion is None:
+            return ()
+        if inspect.iscoroutinefunction(self.completion):
+            found = await self.completion(arguments, state)
+        else:
+            found = await to_thread.run_sync(self.completion, arguments, state, abandon_on_cancel=True)
+        if isinstance(found, str) or not all(isinstance(text, str) for text in found):
+            raise PluginError("its completion did not return a list of texts")
+        return list(found)
 
 
 @dataclass(frozen=True, slots=True)

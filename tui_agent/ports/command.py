@@ -5,7 +5,7 @@ Invariant: a command changes nothing itself; what it returns is carried out by t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.display import DisplayBlock
@@ -34,4 +34,13 @@ class SlashCommand(Protocol):
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
         """Return what the command asks for. `arguments` is the text after its name. May raise `ConfigError`."""
+        ...
+
+
+@runtime_checkable
+class ArgumentCompleter(Protocol):
+    """A slash command that can complete its arguments, if its offer says `completes`."""
+
+    async def complete(self, arguments: str, state: SessionStateView) -> Sequence[str]:
+        """Return whole texts that could stand after the command's name, where `arguments` stands so far."""
         ...

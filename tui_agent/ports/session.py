@@ -36,6 +36,10 @@ class Session(Protocol):
         """Return a blob's bytes. Raises `BlobNotFound`."""
         ...
 
+    async def complete(self, command: str, arguments: str) -> Sequence[str]:
+        """Return texts that could stand after a slash command's name, where `arguments` stands so far."""
+        ...
+
     async def aclose(self) -> None:
         """Close the session: interrupt the turn, commit the log, and release the lock."""
         ...

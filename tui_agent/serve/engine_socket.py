@@ -5,13 +5,15 @@ only. A client that does not read for `STALL_S` is disconnected; the session and
 """
 
 import json
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 from anyio import TASK_STATUS_IGNORED
-from anyio.abc import SocketStream, TaskStatus
+from anyio.abc import SocketStream, TaskGroup, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from tui_agent.config.options import SessionOptions
@@ -19,9 +21,20 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.ports.session import LockedNote, OpenedNote
 from tui_agent.protocol.commands import Close
 from tui_agent.serve.hosted_sessions import HostedSession, HostedSessions
-from tui_agent.session.wire import LINE_LIMIT, ClosedNote, FailedNote, note_line, read_command, record_line
+from tui_agent.session.wire import (
+    LINE_LIMIT,
+    ClosedNote,
+    CompletionRequest,
+    CompletionsNote,
+    FailedNote,
+    note_line,
+    read_request,
+    record_line,
+)
 
 STALL_S = 30.0
+Send: TypeAlias = Callable[[bytes], Awaitable[bool]]
+"""A function that sends data to a client, and returns False if it does not read or is gone."""
 _GONE: Final = (
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,
@@ -53,9 +66,8 @@ class EngineSocket:
                 async with self._sessions.use(options.session, options) as hosted:
                     await self._serve_session(hosted, stream, lines)
             except TuiAgentError as error:
-                await self._send(
-                    stream, note_line(FailedNote(type(error).__name__, error.message, error.hint))
-                )
+                failed = FailedNote(type(error).__name__, error.message, error.hint)
+                await self._send(stream, anyio.Lock(), note_line(failed))
             except (*_GONE, ValueError, KeyError, TypeError):
                 return  # the client disconnected, or is not an app process
 
@@ -69,38 +81,50 @@ class EngineSocket:
             LockedNote(opened.session, opened.folder, stored),
             OpenedNote(opened.session, opened.folder, last, stored, opened.pid, opened.new),
         )
-        if not await self._send(stream, b"".join([note_line(note) for note in notes])):
+        send = partial(self._send, stream, anyio.Lock())
+        if not await send(b"".join([note_line(note) for note in notes])):
             return
         async with anyio.create_task_group() as group:
-            group.start_soon(self._send_records, hosted, stored, stream)
-            await self._take_commands(hosted, lines)
+            group.start_soon(self._send_records, hosted, stored, stream, send)
+            await self._take_requests(hosted, send, lines, group)
             group.cancel_scope.cancel()
-        await self._send(stream, note_line(ClosedNote("done")))
+        await send(note_line(ClosedNote("done")))
 
-    async def _take_commands(self, hosted: HostedSession, lines: BufferedByteReceiveStream) -> None:
+    async def _take_requests(
+        self, hosted: HostedSession, send: Send, lines: BufferedByteReceiveStream, group: TaskGroup
+    ) -> None:
         with suppress(*_GONE):
             while True:
-                command = read_command(await lines.receive_until(b"\n", LINE_LIMIT))
-                if isinstance(command, Close):
+                request = read_request(await lines.receive_until(b"\n", LINE_LIMIT))
+                if isinstance(request, Close):
                     return
-                if command is not None:
-                    hosted.session.submit(command)
+                if isinstance(request, CompletionRequest):
+                    group.start_soon(self._complete, hosted, request, send)
+                elif request is not None:
+                    hosted.session.submit(request)
 
-    async def _send_records(self, hosted: HostedSession, after: int, stream: SocketStream) -> None:
+    async def _complete(self, hosted: HostedSession, request: CompletionRequest, send: Send) -> None:
+        texts = await hosted.session.complete(request.command, request.arguments)
+        await send(note_line(CompletionsNote(request.id, texts)))
+
+    async def _send_records(
+        self, hosted: HostedSession, after: int, stream: SocketStream, send: Send
+    ) -> None:
         follower = hosted.session.follow(after)
         try:
             while batch := await follower.next_batch():
-                if not await self._send(stream, b"".join(map(record_line, batch))):
+                if not await send(b"".join(map(record_line, batch))):
                     break
         finally:
             follower.close()
         await stream.aclose()
 
-    async def _send(self, stream: SocketStream, data: bytes) -> bool:
-        """Send data; return False if the client does not read it or has disconnected."""
+    async def _send(self, stream: SocketStream, lock: anyio.Lock, data: bytes) -> bool:
+        """Send data while holding the stream's lock; return False if the client does not read it or has disconnected."""
         try:
             with anyio.move_on_after(self._stall_s) as scope:
-                await stream.send(data)
+                async with lock:
+                    await stream.send(data)
         except _GONE:
             return False
         return not scope.cancelled_caught

@@ -3,7 +3,7 @@
 Invariant: `submit` never blocks; when `aclose` returns, the log is stored and its lock is released.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -88,6 +88,10 @@ class LocalSession:
     async def read_blob(self, blob_sha256: str) -> bytes:
         """Return a blob's bytes. Raises `BlobNotFound`."""
         return await to_thread.run_sync(self._log.blobs.read, blob_sha256)
+
+    async def complete(self, command: str, arguments: str) -> Sequence[str]:
+        """Return texts that could stand after a slash command's name."""
+        return await self._engine.slash_commands.complete(command, arguments)
 
     async def serve(self) -> None:
         """Run the engine until `Close`, then store the rest of the log and release all resources.

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import anyio
@@ -28,9 +28,12 @@ from tui_agent.session.clock import RandomIds
 from tui_agent.session.engine_handle import EngineLink, connect_engine
 from tui_agent.session.wire import (
     ClosedNote,
+    CompletionRequest,
+    CompletionsNote,
     FailedNote,
-    command_line,
+    Request,
     read_line,
+    request_line,
 )
 from tui_agent.store.fold_cache import load_fold
 from tui_agent.store.lineage import open_blobs
@@ -130,7 +133,10 @@ class RemoteSession:
         self._handle = handle
         self._named = named
         self._ids = RandomIds()
-        self._outbox = Mailbox()
+        self._request_ids = count(1)
+        self._outbox: Mailbox[Request] = Mailbox()
+        self._completions: dict[int, asyncio.Future[Sequence[str]]] = {}
+        """The requests for completions that the engine has not answered yet, by their ids."""
         self._records: deque[Record] = deque()
         self._kept_from = 0
         self._followers: set[RemoteFollower] = set()
@@ -242,6 +248,19 @@ class RemoteSession:
         opened = await self.wait_until_open()
         return await to_thread.run_sync(open_blobs(Path(opened.folder)).read, blob_sha256)
 
+    async def complete(self, command: str, arguments: str) -> Sequence[str]:
+        """Ask the engine for texts that could stand after a slash command's name."""
+        if self.is_closed:
+            return ()
+        request = CompletionRequest(next(self._request_ids), command, arguments)
+        answer: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()
+        self._completions[request.id] = answer
+        self._outbox.post(request)
+        try:
+            return await answer
+        finally:
+            del self._completions[request.id]
+
     async def serve(self) -> None:
         """Send commands to the engine and receive its records until it ends."""
         loop = asyncio.get_running_loop()
@@ -259,8 +278,8 @@ class RemoteSession:
             self._mark_ended()
 
     async def _send(self) -> None:
-        async for command in self._outbox.commands():
-            if not await to_thread.run_sync(self._handle.send, command_line(command)):
+        async for request in self._outbox.commands():
+            if not await to_thread.run_sync(self._handle.send, request_line(request)):
                 return
 
     async def _receive(self, reader: asyncio.StreamReader) -> None:
@@ -289,10 +308,17 @@ class RemoteSession:
                 self._is_open.set()
             case StorageFaultNote() as trouble:
                 self.storage_fault = trouble
+            case CompletionsNote(id=request, texts=texts):
+                self._answer_completion(request, texts)
             case ClosedNote():
                 return
             case record:
                 self._records.append(record)
+
+    def _answer_completion(self, request: int, texts: Sequence[str]) -> None:
+        answer = self._completions.get(request)
+        if answer is not None and not answer.done():
+            answer.set_result(texts)
 
     def _mark_ended(self) -> None:
         if self._opened is None and self._failure is None:
@@ -304,6 +330,8 @@ class RemoteSession:
         self._is_held.set()
         self._is_open.set()
         self._ended.set()
+        for request in tuple(self._completions):
+            self._answer_completion(request, ())
         for follower in tuple(self._followers):
             follower.wake()
 

@@ -1,14 +1,15 @@
 """The protocol between the app and the engine process: one JSON object per line.
 
-The app sends `{"options": …}` first, then `{"command": …}` lines. The engine sends a `LockedNote`, then an
+The app sends `{"options": …}` first, then `{"command": …}` and `{"complete": …}` lines. The engine sends a `LockedNote`, then an
 `OpenedNote` or `FailedNote`, then records as in the log but without `crc`, a `StorageFaultNote` for each storage
-error, and at the end a `ClosedNote`. A note is an object whose only key is the note's class: `{"LockedNote": {…}}`.
+error, a `CompletionsNote` for each `complete`, and at the end a `ClosedNote`. A note is an object whose only key is the note's class: `{"LockedNote": {…}}`.
 
 Invariant: a reader skips lines that it does not understand.
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import TypeAlias, get_args
 
 from pydantic import TypeAdapter, ValidationError
@@ -55,19 +56,42 @@ class ClosedNote:
     reason: str
 
 
-Note: TypeAlias = LockedNote | OpenedNote | FailedNote | StorageFaultNote | ClosedNote
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """A request to complete the arguments of a slash command; answered by a `CompletionsNote` with the same `id`."""
+
+    id: int
+    command: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionsNote:
+    """Note to the app with the texts that could stand after a slash command's name."""
+
+    id: int
+    texts: Sequence[str]
+
+
+Note: TypeAlias = LockedNote | OpenedNote | FailedNote | StorageFaultNote | CompletionsNote | ClosedNote
+Request: TypeAlias = Command | CompletionRequest
 FromEngine: TypeAlias = Note | Envelope | UnknownEvent
 
 
-def command_line(command: Command) -> bytes:
-    """Return the line that sends a command to the engine."""
-    return b'{"command":' + command.model_dump_json().encode() + b"}\n"
+def request_line(request: Request) -> bytes:
+    """Return the line that sends a command or a request for completions to the engine."""
+    if isinstance(request, CompletionRequest):
+        return json.dumps({"complete": asdict(request)}).encode() + b"\n"
+    return b'{"command":' + request.model_dump_json().encode() + b"}\n"
 
 
-def read_command(line: bytes) -> Command | None:
-    """Return the command in a line, or None if the line has no known command."""
+def read_request(line: bytes) -> Request | None:
+    """Return the command or request in a line, or None if the line has none that is known."""
     try:
-        return _COMMAND.validate_python(json.loads(line)["command"])
+        data = json.loads(line)
+        if "complete" in data:
+            return CompletionRequest(**data["complete"])
+        return _COMMAND.validate_python(data["command"])
     except (ValueError, KeyError, TypeError, ValidationError):
         return None
 

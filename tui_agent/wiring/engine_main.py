@@ -14,6 +14,7 @@ from contextlib import suppress
 
 import anyio
 from anyio import to_thread
+from anyio.abc import TaskGroup
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import TuiAgentError
@@ -25,9 +26,11 @@ from tui_agent.session.stdio import claim_stdio, open_streams
 from tui_agent.session.wire import (
     LINE_LIMIT,
     ClosedNote,
+    CompletionRequest,
+    CompletionsNote,
     FailedNote,
     note_line,
-    read_command,
+    read_request,
     record_line,
 )
 from tui_agent.store.session_log import SessionLog
@@ -97,7 +100,7 @@ async def _serve_session(
         async with anyio.create_task_group() as group:
             group.start_soon(_send_events, opened, stored_seq, writer)
             group.start_soon(to_thread.run_sync, _preload, opened)
-            await _take_commands(opened, reader)
+            await _take_requests(opened, reader, writer, group)
             await opened.wait_until_ended()
             group.cancel_scope.deadline = anyio.current_time() + LAST_EVENTS_TIMEOUT_S
     writer.write(note_line(ClosedNote("done")))
@@ -124,7 +127,14 @@ async def _send_events(opened: LocalSession, after: int, writer: asyncio.StreamW
         follower.close()
 
 
-async def _take_commands(opened: LocalSession, reader: asyncio.StreamReader) -> None:
+async def _complete(opened: LocalSession, request: CompletionRequest, writer: asyncio.StreamWriter) -> None:
+    texts = await opened.complete(request.command, request.arguments)
+    writer.write(note_line(CompletionsNote(request.id, texts)))
+
+
+async def _take_requests(
+    opened: LocalSession, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, group: TaskGroup
+) -> None:
     while True:
         try:
             line = await reader.readline()
@@ -133,9 +143,10 @@ async def _take_commands(opened: LocalSession, reader: asyncio.StreamReader) -> 
         if not line:
             opened.submit(Close(reason="signal"))
             return
-        command = read_command(line)
-        if command is None:
-            continue
-        opened.submit(command)
-        if isinstance(command, Close):
+        request = read_request(line)
+        if isinstance(request, CompletionRequest):
+            group.start_soon(_complete, opened, request, writer)
+        elif request is not None:
+            opened.submit(request)
+        if isinstance(request, Close):
             return

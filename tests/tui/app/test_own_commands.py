@@ -43,6 +43,20 @@ async def test_the_words_among_its_arguments_complete() -> None:
         assert driven.app.prompt.editor.text.rstrip() == "/deploy production"
 
 
+async def test_a_commands_own_function_completes_its_arguments() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.completions = ["staging eu", "staging us", "live"]
+        item = OfferedCommand(name="deploy", help="Deploy.", arguments="[TARGET]", completes=True)
+        driven.session.feed(CommandsOffered(owner="ops", items=(item,)))
+        await driven.settle()
+        await driven.type("/deploy sta")
+        await driven.until(lambda: "staging us" in driven.text())
+        assert "live" not in driven.text()
+        await driven.press("tab")
+        assert driven.app.prompt.editor.text.rstrip() == "/deploy staging eu"
+        assert ("deploy", "sta") in driven.session.completed
+
+
 async def test_the_list_names_the_owner_and_what_a_command_of_the_app_hides() -> None:
     async with open_app(golden("night_shift")) as driven:
         await _offer(driven)

@@ -15,6 +15,8 @@ class OfferedCommand(FrozenModel):
     arguments: str = ""
     source: str = ""
     """The file of the command, or empty."""
+    completes: bool = False
+    """True if the session completes its arguments (`Session.complete`)."""
 
 
 class CommandsOffered(Payload):

@@ -154,6 +154,10 @@ class PaneUpdater:
         if state.commands is not self._commands:
             self._commands = state.commands
             self._app.prompt.offered = offered = offered_actions(state.commands)
+            items = (item for owned in state.commands.values() for item in owned)
+            self._app.prompt.arguments.commands = {f"/{item.name}" for item in items if item.completes}
+            if self._host.session is not None:
+                self._app.prompt.arguments.ask_session = self._host.session.complete
             options = {action.slash: [(option, "") for option in action.options] for action in offered}
             self._app.prompt.choices = {**self._app.prompt.choices, **options}
         panes = list(self._host.plugin_panes.panes)

@@ -18,6 +18,7 @@ from textual.strip import Strip
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action
 from tui_agent.tui.panes.policy import policy_role, policy_words
+from tui_agent.tui.prompt.argument_completion import ArgumentCompletion
 from tui_agent.tui.prompt.attachments import Picture
 from tui_agent.tui.prompt.completion import (
     Candidate,
@@ -109,6 +110,7 @@ class Prompt(Vertical):
         self.offered: Sequence[Action] = ()
         """The slash commands that run in the engine. The menu lists them after those of the app."""
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
+        self.arguments = ArgumentCompletion()
         self.running = self._unconfined = False
         self._waits_for = ""
         self._blank_at: tuple[int, int] | None = None
@@ -234,7 +236,10 @@ class Prompt(Vertical):
             candidates = command_candidates(token.query, actions, running=self.running, policy=self._policy)
             self._offer(candidates, choose=token.query != "/")
         elif token.kind == "argument":
-            self._offer(argument_candidates(token, self.choices, self._policy), choose=bool(token.query))
+            choices = {**self.choices, **self.arguments.found}
+            self._offer(argument_candidates(token, choices, self._policy), choose=bool(token.query))
+            if self.arguments.needs_request(token):
+                self.arguments.request_later(self, token, self._complete)
         else:
             self._offer(file_candidates(token.query, self.files.paths, self._symbols.find(token.query)))
             if self._symbols.needs_search(token.query):

@@ -1,0 +1,50 @@
+"""Completions of the arguments of slash commands that the session makes by a function of the command's plugin.
+
+Invariant: the session is asked only when typing pauses, and once for the same words.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+
+from textual.timer import Timer
+from textual.widget import Widget
+
+from tui_agent.tui.prompt.completion import Token
+from tui_agent.tui.prompt.symbols import PAUSE_S
+from tui_agent.tui.text import clean_line
+
+
+async def _complete_nothing(command: str, arguments: str) -> Sequence[str]:
+    return ()
+
+
+class ArgumentCompletion:
+    """The last completions of each slash command among `commands`, as `(text, help)` pairs."""
+
+    def __init__(self) -> None:
+        self.commands: Collection[str] = ()
+        self.ask_session: Callable[[str, str], Awaitable[Sequence[str]]] = _complete_nothing
+        """A function from the command's name and what is typed after it."""
+        self.found: dict[str, list[tuple[str, str]]] = {}
+        self._asked = ("", "")
+        self._timer: Timer | None = None
+
+    def needs_request(self, token: Token) -> bool:
+        """Return True if the session should be asked about these words."""
+        return token.command in self.commands and (token.command, token.query) != self._asked
+
+    def request_later(self, widget: Widget, token: Token, show: Callable[[], None]) -> None:
+        """Ask the session once typing pauses, then call `show`."""
+        if self._timer is not None:
+            self._timer.stop()
+
+        def start() -> None:
+            work = self._request(token, show)
+            widget.app.run_worker(work, exclusive=True, group="arguments", exit_on_error=False)
+
+        self._timer = widget.set_timer(PAUSE_S, start)
+
+    async def _request(self, token: Token, show: Callable[[], None]) -> None:
+        texts = await self.ask_session(token.command[1:], token.query)
+        self._asked = (token.command, token.query)
+        self.found[token.command] = [(clean_line(text), "") for text in texts]
+        show()
