@@ -2,9 +2,8 @@
 
 from tui_agent.plugin_api import PluginApi
 
+from . import glob, list_directory
 from .edit_file import EditFile
-from .glob import Glob
-from .list_directory import ListDirectory
 from .read_file import ReadFile
 from .write_file import WriteFile
 
@@ -14,5 +13,5 @@ def register(api: PluginApi) -> None:
     api.tool(ReadFile())
     api.tool(WriteFile())
     api.tool(EditFile())
-    api.tool(ListDirectory())
-    api.tool(Glob())
+    api.tool(list_directory.list_directory)
+    api.tool(glob.glob)

@@ -1,5 +1,7 @@
 """repo_map: ranks the repository's files for a question."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 import tui_agent.plugin_api as api
@@ -9,59 +11,44 @@ UNSENT: api.JsonMap = {"unsent": True}
 """Marks arguments that models are not offered, because they cost bytes in every request. A call may pass them."""
 
 
-class RepoMapArgs(api.FrozenModel):
-    """Arguments of repo_map. Models are offered only `query`."""
-
-    query: str | None = None
-    max_tokens: int = Field(default=1200, ge=100, le=MAX_TOKENS, json_schema_extra=UNSENT)
-    refresh: bool = Field(default=False, json_schema_extra=UNSENT)
+def _effects(**arguments: object) -> tuple[api.Effect, ...]:
+    return (api.ReadEffect(path=".", recursive=True),)
 
 
-class RepoMapTool(api.BaseTool):
-    """Tool that returns the repository map as text: the files that matter for a question, with their symbols."""
+def _target(query: str | None, **arguments: object) -> str:
+    return query or "the whole repository"
 
-    def __init__(self) -> None:
-        self.spec = api.load_spec(
-            "repo_map",
-            __file__,
-            RepoMapArgs,
-            verb="map",
-            timeout=150.0,
-            parallel_safe=True,
-            needs={"repomap"},
-        )
 
-    def target(self, args: RepoMapArgs) -> str:
-        return args.query or "the whole repository"
-
-    def effects(self, args: RepoMapArgs) -> tuple[api.Effect, ...]:
-        """Return the effect of reading the whole workspace."""
-        return (api.ReadEffect(path=".", recursive=True),)
-
-    async def run(self, args: RepoMapArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the repository map, and the events that record its use."""
-        if ctx.repomap is None:
-            raise api.ToolError("This workspace has no map.")
-        request = api.MapRequest(
-            query=args.query,
-            max_tokens=args.max_tokens,
-            refresh=args.refresh,
-            recent=tuple(ctx.state.explored_paths)[-20:],
-        )
-        shown_map = await ctx.repomap.render(request)
-        return api.text_result(
-            shown_map.text,
-            summary=f"{len(shown_map.files):,} of {api.format_count(shown_map.total, 'file')}"
-            + (", partial" if shown_map.partial else ""),
-            display=(api.TextBlock(text=shown_map.text),),
-            data={"files": len(shown_map.files), "total": shown_map.total, "partial": shown_map.partial},
-            events=(
-                *_built_events(shown_map, refresh=args.refresh),
-                api.RepomapUsed(
-                    query=args.query or "", tokens=shown_map.tokens, files=shown_map.files, injected=False
-                ),
+@api.tool(effects=_effects, target=_target, verb="map", timeout=150.0, parallel_safe=True, needs=["repomap"])
+async def repo_map(
+    ctx: api.ToolContext,
+    query: str | None = None,
+    max_tokens: Annotated[int, Field(ge=100, le=MAX_TOKENS, json_schema_extra=UNSENT)] = 1200,
+    refresh: Annotated[bool, Field(json_schema_extra=UNSENT)] = False,
+) -> api.ToolResult:
+    """Rank the repository's files for a question or task, with line numbers and signatures."""
+    if ctx.repomap is None:
+        raise api.ToolError("This workspace has no map.")
+    request = api.MapRequest(
+        query=query,
+        max_tokens=max_tokens,
+        refresh=refresh,
+        recent=tuple(ctx.state.explored_paths)[-20:],
+    )
+    shown_map = await ctx.repomap.render(request)
+    return api.text_result(
+        shown_map.text,
+        summary=f"{len(shown_map.files):,} of {api.format_count(shown_map.total, 'file')}"
+        + (", partial" if shown_map.partial else ""),
+        display=(api.TextBlock(text=shown_map.text),),
+        data={"files": len(shown_map.files), "total": shown_map.total, "partial": shown_map.partial},
+        events=(
+            *_built_events(shown_map, refresh=refresh),
+            api.RepomapUsed(
+                query=query or "", tokens=shown_map.tokens, files=shown_map.files, injected=False
             ),
-        )
+        ),
+    )
 
 
 def _built_events(shown_map: api.RenderedMap, *, refresh: bool) -> tuple[api.RepomapBuilt, ...]:

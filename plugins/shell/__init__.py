@@ -2,7 +2,7 @@
 
 from tui_agent.plugin_api import PluginApi
 
-from .jobs import ReadJobOutput
+from . import jobs
 from .run_command import RunCommand
 from .run_tests import RunTests
 
@@ -10,5 +10,5 @@ from .run_tests import RunTests
 def register(api: PluginApi) -> None:
     """Register the tools."""
     api.tool(RunCommand())
-    api.tool(ReadJobOutput())
+    api.tool(jobs.read_job_output)
     api.tool(RunTests())

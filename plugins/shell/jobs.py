@@ -1,5 +1,7 @@
 """The tool read_job_output, and the tool result that describes a background job."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 import tui_agent.plugin_api as api
@@ -10,38 +12,27 @@ MAX_WAIT = 60
 READ_TIMEOUT_S = MAX_WAIT + 10.0
 
 
-class ReadJobOutputArgs(api.FrozenModel):
-    """Arguments of read_job_output."""
-
-    job_id: str
-    wait: float = Field(default=0, ge=0, le=MAX_WAIT, description="seconds to wait for output")
-    stop: bool = False
+def _target(job_id: str, wait: float, stop: bool) -> str:
+    return f"{job_id} stop" if stop else job_id
 
 
-class ReadJobOutput(api.SessionTool):
-    """Tool that reads the new output of a background job, or stops the job and all processes that it started."""
-
-    subject = "jobs"
-
-    def __init__(self) -> None:
-        self.spec = api.load_spec(
-            "read_job_output",
-            __file__,
-            ReadJobOutputArgs,
-            verb="read",
-            timeout=READ_TIMEOUT_S,
-            needs={"jobs", "started_jobs"},
-        )
-
-    def target(self, args: ReadJobOutputArgs) -> str:
-        """Return the job id, with `stop` if the call stops the job."""
-        return f"{args.job_id} stop" if args.stop else args.job_id
-
-    async def run(self, args: ReadJobOutputArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Wait up to `wait` seconds for new output, or stop the job; return the output and the job's state."""
-        jobs = background_jobs(ctx)
-        report = await (jobs.stop(args.job_id) if args.stop else jobs.read(args.job_id, args.wait))
-        return job_result(report, ctx)
+@api.tool(
+    internal="jobs",
+    target=_target,
+    verb="read",
+    timeout=READ_TIMEOUT_S,
+    needs=["jobs", "started_jobs"],
+)
+async def read_job_output(
+    ctx: api.ToolContext,
+    job_id: str,
+    wait: Annotated[float, Field(ge=0, le=MAX_WAIT, description="seconds to wait for output")] = 0,
+    stop: bool = False,
+) -> api.ToolResult:
+    """Read what a background job has printed since the last read, or stop it."""
+    jobs = background_jobs(ctx)
+    report = await (jobs.stop(job_id) if stop else jobs.read(job_id, wait))
+    return job_result(report, ctx)
 
 
 def background_jobs(ctx: api.ToolContext) -> api.Jobs:

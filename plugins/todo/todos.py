@@ -19,36 +19,25 @@ class Todo(api.FrozenModel, extra="ignore"):
     parent: str = Field(default="", description="id")
 
 
-class WriteTodosArgs(api.FrozenModel):
-    """Arguments of write_todos."""
-
-    todos: tuple[Todo, ...]
-
-
-class WriteTodos(api.SessionTool):
-    """Tool that replaces the todo list. Of several items in progress, all but one become pending, with a note."""
-
-    subject = "todos"
-
-    def __init__(self) -> None:
-        self.spec = api.load_spec("write_todos", __file__, WriteTodosArgs, verb="todos", needs={"state"})
-
-    def target(self, args: WriteTodosArgs) -> str:
-        return api.format_count(len(args.todos), "item")
-
-    async def run(self, args: WriteTodosArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Replace the todo list and return it."""
-        items = _assign_ids(args.todos, ctx.state.todo)
-        _check_tree(items)
-        items, note = _keep_one_in_progress(items)
-        text = format_items(items)
-        listing = f"{format_progress(items)}\n{text}" if items else "The list is empty now."
-        return api.text_result(
-            f"{note}\n{listing}" if note else listing,
-            summary=format_progress(items),
-            display=(api.TextBlock(text=ctx.blobs.put_text(text)),),
-            events=(api.TodoUpdated(items=items, note=note),),
-        )
+@api.tool(
+    internal="todos",
+    target=lambda todos: api.format_count(len(todos), "item"),
+    verb="todos",
+    needs=["state"],
+)
+async def write_todos(ctx: api.ToolContext, todos: tuple[Todo, ...]) -> api.ToolResult:
+    """Replace the todo list; send all items. At most one is in_progress."""
+    items = _assign_ids(todos, ctx.state.todo)
+    _check_tree(items)
+    items, note = _keep_one_in_progress(items)
+    text = format_items(items)
+    listing = f"{format_progress(items)}\n{text}" if items else "The list is empty now."
+    return api.text_result(
+        f"{note}\n{listing}" if note else listing,
+        summary=format_progress(items),
+        display=(api.TextBlock(text=ctx.blobs.put_text(text)),),
+        events=(api.TodoUpdated(items=items, note=note),),
+    )
 
 
 def _assign_ids(todos: Sequence[Todo], known: Sequence[api.TodoItem]) -> tuple[api.TodoItem, ...]:
