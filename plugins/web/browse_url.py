@@ -35,8 +35,8 @@ class BrowseUrl(api.BaseTool):
         return (api.NetworkEffect(host=host_of(args.url)),)
 
     async def preview(self, args: BrowseUrlArgs, env: api.Environment) -> api.Preview:
-        """Return the whole address as the preview: it may carry data to the host."""
-        return api.Preview((api.TextBlock(text=args.url),), content=args.url)
+        """Bind the decision to the whole address, which the approval shows as the call's target."""
+        return api.Preview((), content=args.url)
 
     async def run(self, args: BrowseUrlArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Fetch the page, and return its text marked as data."""

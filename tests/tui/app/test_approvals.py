@@ -197,6 +197,16 @@ async def test_more_commands_than_fit_are_read_with_the_whole_command() -> None:
         assert "60  > report.txt" in driven.text()
 
 
+async def test_each_command_of_a_call_is_shown_whole() -> None:
+    message = "a subject that " + "goes on " * 12 + "to its end"
+    commands = (("git", "add", "--", "a.py"), ("git", "commit", "-m", message))
+    for size in ((120, 40), (80, 24)):
+        async with open_app(golden("night_shift"), size=size) as driven:
+            await ask(driven, request(effects=[RunEffect(argv=argv) for argv in commands]))
+            shown = "".join(driven.text().split())
+            assert "gitadd--a.py" in shown and "toitsend'" in shown
+
+
 async def test_keys_are_ignored_at_first_and_while_a_word_is_still_typed() -> None:
     async with open_app(golden("night_shift")) as driven:
         await ask(driven, request(), hearing=False)

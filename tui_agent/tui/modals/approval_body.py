@@ -39,8 +39,9 @@ class ApprovalBody:
         self._workspace = workspace
         self._texts = PreviewTexts(request.preview, read, sheet.redraw)
         self._block_cache: dict[tuple[object, ...], list[Strip]] = {}
-        self.runs = next((effect for effect in request.effects if isinstance(effect, RunEffect)), None)
-        """The command that the tool call runs, or None."""
+        self._run_effects = [effect for effect in request.effects if isinstance(effect, RunEffect)]
+        self.runs = next(iter(self._run_effects), None)
+        """The first command that the tool call runs, or None."""
 
     @property
     def is_complete(self) -> bool:
@@ -72,8 +73,9 @@ class ApprovalBody:
         rows: list[Strip] = []
         runs, blocks, looks = self.runs, self._request.preview, self._sheet.looks
         begins_with_text = bool(blocks) and isinstance(blocks[0], TextBlock | TerminalBlock)
-        if runs is not None and not (begins_with_text and is_command(self._texts.text_of(0), runs)):
-            rows += command_rows(command_text(runs), looks, width, edges=edges)
+        shows_first = runs and begins_with_text and is_command(self._texts.text_of(0), runs)
+        for effect in self._run_effects[1 if shows_first else 0 :]:
+            rows += command_rows(command_text(effect), looks, width, edges=edges)
         for index, block in enumerate(blocks):
             text = self._texts.text_of(index)
             if runs is not None and index == 0 and begins_with_text:
