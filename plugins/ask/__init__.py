@@ -2,11 +2,11 @@
 
 from tui_agent.plugin_api import PluginApi
 
-from .ask_user import AskUser
+from . import ask_user
 from .present_plan import PresentPlan
 
 
 def register(api: PluginApi) -> None:
     """Register both tools."""
-    api.tool(AskUser())
+    api.tool(ask_user.ask_user)
     api.tool(PresentPlan())
