@@ -205,10 +205,8 @@ def test_a_file_that_is_no_command_is_told_and_the_others_are_loaded(tmp_path: P
 
 
 async def test_a_commands_completion_is_asked_and_a_slow_or_faulty_one_is_told_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("tui_agent.engine.slash_commands.COMPLETION_LIMIT_S", 0.1)
-
     async def run_nothing(text: str, state: SessionStateView) -> str:
         return ""
 
@@ -229,10 +227,10 @@ async def test_a_commands_completion_is_asked_and_a_slow_or_faulty_one_is_told_o
     }
     async with running(tmp_path, [], commands=commands) as bench:
         assert await bench.engine.slash_commands.complete("days", "m") == ["monday"]
-        for name in ("slow", "exits", "odd", "nothing", "slow"):
+        for name in ("slow", "exits", "odd", "nothing", "exits"):
             assert await bench.engine.slash_commands.complete(name, "") == ()
         told = [event.message for event in bench.of(ErrorRaised) if isinstance(event, ErrorRaised)]
     assert [message.split(" failed")[0] for message in told] == [
         f"The completion of /{name}" for name in ("slow", "exits", "odd")
     ]
-    assert "took longer than 0.1 s" in told[0]
+    assert "took longer than 1 s" in told[0]
