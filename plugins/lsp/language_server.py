@@ -54,7 +54,7 @@ class LanguageServerTool(api.BaseTool):
     def __init__(self, settings: LspSettings) -> None:
         self._settings = settings
         self.spec = api.load_spec(
-            "language_server", __file__, LanguageServerArgs, verb="ask", timeout=None, needs={"programs"}
+            "language_server", __file__, LanguageServerArgs, verb="lsp", timeout=None, needs={"programs"}
         )
         self._servers: dict[str, LanguageServer] = {}
         """The running servers by command."""
@@ -103,9 +103,11 @@ class LanguageServerTool(api.BaseTool):
             command = shlex.join(args.command)
             shown = (api.TextBlock(text=command),)
             return api.Preview(shown, content=command, time_limit_s=self._settings.timeout)
-        blocks = tuple([await _diff(edit, await _read_base(edit, env)) for edit in args.edits])
+        blocks: list[api.DisplayBlock] = []
+        for edit in args.edits:
+            blocks += [api.TextBlock(text=edit.path), await _diff(edit, await _read_base(edit, env))]
         content = " ".join(f"{edit.digest} {hashlib.sha256(edit.data).hexdigest()}" for edit in args.edits)
-        return api.Preview(blocks, content=content)
+        return api.Preview(tuple(blocks), content=content)
 
     async def run(self, args: ReadyArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Write the files of a rename, or ask the server."""
@@ -224,10 +226,11 @@ async def _diff(edit: FileEdit, before: api.FileContent) -> api.DiffBlock:
 
 async def _write_edits(args: ReadyArgs, ctx: api.ToolContext) -> api.ToolResult:
     """Write all files of a rename. If one has changed meanwhile, none is written."""
-    diffs = [await _diff(edit, await _read_base(edit, ctx.env)) for edit in args.edits]
-    blocks = [
-        diff.model_copy(update={"diff": ctx.blobs.put_text(api.text_preview(diff.diff))}) for diff in diffs
-    ]
+    blocks: list[api.DisplayBlock] = []
+    for edit in args.edits:
+        block = await _diff(edit, await _read_base(edit, ctx.env))
+        stored = ctx.blobs.put_text(api.text_preview(block.diff))
+        blocks += [api.TextBlock(text=edit.path), block.model_copy(update={"diff": stored})]
     for edit in args.edits:
         await ctx.env.write(edit.path, edit.data, edit.digest)
     places = api.format_count(sum(edit.places for edit in args.edits), "place")
@@ -236,6 +239,6 @@ async def _write_edits(args: ReadyArgs, ctx: api.ToolContext) -> api.ToolResult:
     return api.text_result(
         f"Renamed {args.symbol} to {args.new_name}: {places} in {files}: {names}.",
         summary=f"{places}, {files}",
-        display=blocks,
+        display=tuple(blocks),
         data={"files": [edit.path for edit in args.edits]},
     )

@@ -87,10 +87,9 @@ class RunCell(api.BaseTool):
         return (api.RunEffect(argv=("python3", "-c", args.code), cwd=_folder(args)), *writes)
 
     async def preview(self, args: ReadyCell, env: api.Environment) -> api.Preview:
-        """Return the code."""
+        """Return a note on the kernel, because the approval shows the code as a command."""
         note = "In a kernel that keeps its variables until the session ends."
-        blocks = (api.TextBlock(text=args.code), api.TextBlock(text=note))
-        return api.Preview(blocks, content=f"{args.digest} {args.code}")
+        return api.Preview((api.TextBlock(text=note),), content=f"{args.digest} {args.code}")
 
     async def run(self, args: ReadyCell, ctx: api.ToolContext) -> api.ToolResult:
         """Run the cell; an exception in it is a failure. After the time limit it is interrupted."""

@@ -165,31 +165,24 @@ async def test_a_variable_survives_and_a_kernel_that_dies_is_named(tmp_path: Pat
         action = act(SessionStateView(), actions.IPythonRunCell(code="x = 6 * 7\nprint('ok')"))
         assert isinstance(action, CallTools)
         [call] = action.calls
-        first = await run(**call.arguments)
+        first = await run(**call.arguments, path="n.ipynb")  # one kernel for all, since it starts slowly
         assert (first.ok, text(first), first.data["exit_code"]) == (True, "Out [1], ok:\nok", 0)
+        saved = await run(path="n.ipynb", cell="sum")
+        assert text(saved) == "Out [2], ok:\n21"
+        cell = json.loads((tmp_path / "n.ipynb").read_text())["cells"][1]
+        output = {"output_type": "execute_result", "data": {"text/plain": ["21"]}, "metadata": {}}
+        assert cell["outputs"] == [{**output, "execution_count": 2}] and cell["execution_count"] == 2
         with anyio.move_on_after(1) as scope:  # as Esc does it
-            await run(code="x += 1\nimport time; time.sleep(600)")
+            await run(code="x += 1\nimport time; time.sleep(600)", path="n.ipynb")
         assert scope.cancelled_caught
-        assert text(await run(code="x")) == "Out [3], ok:\n43"
+        assert text(await run(code="x", path="n.ipynb")) == "Out [4], ok:\n21"
         with pytest.raises(ToolError, match=r"Interrupted after 0.5 s, the time limit"):
-            await run(code="time.sleep(600)", timeout=0.5)
-        failed = await run(code="print('y' * 3_000_000)\n1 / 0")
+            await run(code="time.sleep(600)", path="n.ipynb", timeout=0.5)
+        failed = await run(code="print('y' * 3_000_000)\n1 / 0", path="n.ipynb")
         assert (failed.ok, failed.summary, failed.data["exit_code"]) == (False, "ZeroDivisionError", 1)
         assert len(text(failed)) < 17_000 and "were not kept" in text(failed)
         with pytest.raises(ToolError, match=r"kernel died: it ended with 7. Its variables are lost"):
-            await run(code="import os; os._exit(7)")
-        saved = await run(path="n.ipynb", cell="sum")
-        assert text(saved) == "Out [1], ok:\n21"
-        cell = json.loads((tmp_path / "n.ipynb").read_text())["cells"][1]
-        assert cell["execution_count"] == 1
-        assert cell["outputs"] == [
-            {
-                "data": {"text/plain": ["21"]},
-                "execution_count": 1,
-                "metadata": {},
-                "output_type": "execute_result",
-            }
-        ]
+            await run(code="import os; os._exit(7)", path="n.ipynb")
 
 
 async def test_cells_that_cannot_run_are_refused_before_anybody_is_asked(
