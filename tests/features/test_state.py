@@ -59,6 +59,7 @@ async def test_the_state_of_a_delegating_run_has_tasks_iterations_levels_and_his
     task = "Child: read the tests"
     assert [
         (
+            view.subtask_id,
             view.subtask,
             view.iteration,
             view.local_iteration,
@@ -68,14 +69,14 @@ async def test_the_state_of_a_delegating_run_has_tasks_iterations_levels_and_his
         )
         for view in views
     ] == [
-        ("", 1, 1, 0, False, 0),
-        (task, 2, 1, 1, False, begun),
-        (task, 3, 2, 1, False, begun),
-        (task, 4, 3, 1, False, begun),
-        (task, 5, 4, 1, True, begun),
-        ("", 5, 1, 0, True, 0),
-        ("", 6, 2, 0, False, 0),
-        ("", 6, 2, 0, False, 0),
+        (0, "Main: fix the report", 1, 1, 0, False, 0),
+        (1, task, 2, 1, 1, False, begun),
+        (1, task, 3, 2, 1, False, begun),
+        (1, task, 4, 3, 1, False, begun),
+        (1, task, 5, 4, 1, True, begun),
+        (0, "Main: fix the report", 5, 1, 0, True, 0),
+        (0, "Main: fix the report", 6, 2, 0, False, 0),
+        (0, "Main: fix the report", 6, 2, 0, False, 0),
     ]
 
 
@@ -85,6 +86,7 @@ def test_the_dump_names_everything_that_is_known_of_a_task() -> None:
     for name in (
         "root_task",
         "subtask",
+        "subtask_id",
         "iteration",
         "local_iteration",
         "delegate_level",

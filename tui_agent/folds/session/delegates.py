@@ -32,6 +32,8 @@ class DelegateState:
     max_tokens: int | None
     max_iterations: int | None
     start_seq: int
+    number: int = 0
+    """The number of its subtask in the session, from 1."""
     iteration: int = 0
     local_iteration: int = 0
     input_tokens: int = 0
@@ -76,8 +78,10 @@ class DelegateState:
         return self.with_changed_file(path, created=False)
 
 
-def new_delegate(ev: Envelope, payload: AgentSpawned, instructed: AgentInstructions) -> DelegateState:
-    """Return a new delegate; `instructed` are the instructions that it takes over from its parent."""
+def new_delegate(
+    ev: Envelope, payload: AgentSpawned, instructed: AgentInstructions, number: int
+) -> DelegateState:
+    """Return the delegate of subtask `number`; `instructed` are the instructions that it takes over from its parent."""
     return DelegateState(
         agent=ev.agent,
         name=payload.name,
@@ -91,6 +95,7 @@ def new_delegate(ev: Envelope, payload: AgentSpawned, instructed: AgentInstructi
         max_tokens=payload.max_tokens,
         max_iterations=payload.max_iterations,
         start_seq=ev.seq,
+        number=number,
         instructions=instructed,
     )
 

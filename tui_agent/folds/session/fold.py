@@ -100,6 +100,7 @@ def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageRe
     _add_read_mentions(draft, payload.mentions)
     draft.mentioned_paths = tuple(mention.path for mention in payload.mentions if mention.text)
     draft.clear_fork_changes("message")
+    draft.update_subtask()
 
 
 def _add_read_mentions(draft: Draft, mentions: tuple[Mention, ...]) -> None:
@@ -306,12 +307,13 @@ def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecide
 
 @_HANDLERS.on(AgentSpawned)
 def _on_agent_spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> None:
-    draft.subtask, draft.agent = text_preview(payload.task), ev.agent
+    draft.agent = ev.agent
     draft.delegate_level = payload.delegate_level
     parent = draft.delegates.get(payload.parent_agent)
     instructions = draft.agent_instructions if parent is None else parent.instructions
-    draft.delegates[ev.agent] = new_delegate(ev, payload, instructions.for_delegate())
     draft.delegate_count += 1
+    draft.delegates[ev.agent] = new_delegate(ev, payload, instructions.for_delegate(), draft.delegate_count)
+    draft.update_subtask()
     call = draft.open_calls.get(payload.call_id) if payload.call_id is not None else None
     if call is not None:
         draft.open_calls[call.call_id] = replace(call, waits_for_delegate=False)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.delegates import DelegateState
-from tui_agent.folds.session.view import OpenCall, ReadFile, Totals, UncheckpointedChange
+from tui_agent.folds.session.view import OpenCall, ReadFile, Totals, UncheckpointedChange, own_subtask
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.command import OfferedCommand
@@ -50,6 +50,7 @@ class Draft:
     phase: str = "idle"
     root_task: str = ""
     subtask: str = ""
+    subtask_id: int = 0
     turn: int = 0
     turn_running: bool = False
     turn_started_at: float | None = None
@@ -159,10 +160,10 @@ class Draft:
             )
 
     def update_subtask(self) -> None:
-        """Set the subtask: the newest delegate's task or, without delegates, the todo item in progress."""
+        """Set the subtask: the newest delegate's task, else the main agent's own work, which has the id 0."""
         delegate = next(reversed(self.delegates.values()), None)
-        current_items = (item.content for item in self.todo if item.status == "in_progress")
-        self.subtask = delegate.task if delegate is not None else next(current_items, "")
+        self.subtask_id = delegate.number if delegate is not None else 0
+        self.subtask = delegate.task if delegate is not None else own_subtask(self.todo, self.root_task)
 
 
 def _add_usage(totals: Totals, usage: Usage, cost: float | None) -> Totals:

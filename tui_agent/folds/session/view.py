@@ -136,6 +136,8 @@ class SessionStateView:
     """The active stage that the pipeline line shows: message, model, policy, tools, trace or idle."""
     root_task: str = ""
     subtask: str = ""
+    subtask_id: int = 0
+    """The number of the delegate whose task `subtask` is; 0 for the main agent's own work."""
     turn: int = 0
     turn_running: bool = False
     turn_started_at: float | None = None
@@ -304,7 +306,8 @@ class SessionStateView:
                 local_iteration=self.main_local_iteration,
                 delegate_level=0,
                 start_seq=0,
-                subtask="",
+                subtask=own_subtask(self.todo, self.root_task),
+                subtask_id=0,
             )
         if delegate is None or self.settings is None:
             return self
@@ -318,6 +321,7 @@ class SessionStateView:
             agent=agent,
             settings=self.settings.model_copy(update=changed),
             subtask=delegate.task,
+            subtask_id=delegate.number,
             own_iteration=delegate.iteration,
             local_iteration=delegate.local_iteration,
             delegate_level=delegate.level,
@@ -328,3 +332,8 @@ class SessionStateView:
             pending_steers=0,
             todo=(),
         )
+
+
+def own_subtask(todo: Sequence[TodoItem], root_task: str) -> str:
+    """Return what the main agent works on itself: the todo item in progress, else the whole task."""
+    return next((item.content for item in todo if item.status == "in_progress"), root_task)
