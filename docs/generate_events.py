@@ -37,6 +37,7 @@ ORDER = (
     "command",
     "plugin",
     "eval",
+    "simulation",
 )
 HEAD = """# Events
 

@@ -110,5 +110,5 @@ async def test_only_an_evaluation_records_results(options: SessionOptions) -> No
     refused = await payloads(replace(options, client="headless"), result)
     assert result not in refused
     assert [one.reason for one in refused if isinstance(one, CommandRejected)] == [
-        "Only an evaluation can record results."
+        "Only an evaluation or a simulation can record results."
     ]

@@ -65,6 +65,7 @@ from tui_agent.protocol.events.session import (
     SettingsChanged,
     WorkspaceMoved,
 )
+from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
 from tui_agent.protocol.events.turn import (
@@ -455,6 +456,7 @@ def after_the_crash(s: Scribe, back_to: int) -> None:
     s.emit(PluginEvent(plugin="notes", name="state", version=1, data={"pages": 3}))
     s.emit(VerifierFinished(verifier="tests", reward=1.0, output="ok"))
     s.emit(EvalScored(case="fix-it", passed=True, score=1.0))
+    s.emit(SimulationMessage(role="user", visible_to=("user", "agent"), reasoning="Hm.", response="Fix it."))
     s.emit(ErrorRaised(where="plugins", message="A pane broke.", hint="It is off now.", detail="Traceback"))
     s.emit(EnvStopped(environment="local", leftovers=0))
     s.emit(SessionEnded(reason="solved"))

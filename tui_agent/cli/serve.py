@@ -1,4 +1,4 @@
-"""Serve the app to browsers, and sessions to programs by HTTP, until Ctrl+C.
+"""Serve the app to browsers, sessions to programs by HTTP, or histories of simulations, until Ctrl+C.
 
 The address that is printed contains a token: whoever has it can do everything that you can do in the app.
 """
@@ -8,18 +8,20 @@ import signal
 import sys
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import anyio
 
 from tui_agent.cli.options import EVERYTHING, add_groups, session_options
 from tui_agent.cli.output import say
-from tui_agent.errors import ConfigError
+from tui_agent.errors import ConfigError, UsageError
 
 EXAMPLES = """\
 examples:
   tui-agent serve
   tui-agent serve --port 8080 --continue
+  tui-agent serve --view jobs --port 8095
   curl -N -H "Authorization: Bearer TOKEN" --json '{"message": "hello"}' http://127.0.0.1:8123/api/chat
 """
 PORT = 8123
@@ -34,6 +36,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=port, default=PORT, help=f"the port (default: {PORT}; 0: any that is free)"
     )
+    parser.add_argument(
+        "--view",
+        metavar="PATH",
+        nargs="?",
+        type=Path,
+        const=Path("jobs"),
+        help="show histories of simulations instead: a file, or the folder of outputs (default: jobs)",
+    )
     add_groups(parser, EVERYTHING)
 
 
@@ -46,16 +56,23 @@ def port(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal; return the exit status. Raises `ConfigError` if the extra `web` is not installed."""
-    options = session_options(arguments, client="web", interactive=True)
+    name = "web_server" if arguments.view is None else "history_server"
     try:
-        server = import_module("tui_agent.serve.web_server")
+        server = import_module(f"tui_agent.serve.{name}")
     except ModuleNotFoundError as error:
         if error.name != "aiohttp":
             raise
         raise ConfigError(
             "The web server needs the extra `web`.", hint="Install it: pip install 'tui-agent[web]'."
         ) from error
-    anyio.run(_serve_until_signal, partial(server.serve, options, arguments.host, arguments.port, _announce))
+    if arguments.view is not None:
+        path = arguments.view.resolve()
+        if not path.exists():
+            raise UsageError(f"{path} was not found.", hint="Give a history, or the folder of the outputs.")
+        serve = partial(server.serve_histories, path)
+    else:
+        serve = partial(server.serve, session_options(arguments, client="web", interactive=True))
+    anyio.run(_serve_until_signal, partial(serve, arguments.host, arguments.port, _announce))
     return 0
 
 

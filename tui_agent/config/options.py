@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-Client: TypeAlias = Literal["app", "headless", "demo", "eval", "web", "editor", "api"]
+Client: TypeAlias = Literal["app", "headless", "demo", "eval", "web", "editor", "api", "sim"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ def check_command(
         ):
             return Refusal(f"{job_id} has ended.", "/jobs lists the running jobs.")
         case commands.RecordResult(result=result) if not _may_record(state, result):
-            return Refusal("Only an evaluation can record results.")
+            return Refusal("Only an evaluation or a simulation can record results.")
         case commands.StopJob() if not state.jobs:
             return Refusal("No background jobs are running.")
         case commands.Unqueue() | commands.SendQueued() if all(
@@ -115,7 +115,9 @@ def check_command(
 
 
 def _may_record(state: SessionStateView, result: Payload) -> bool:
-    return state.client == "eval" or (state.client == "headless" and isinstance(result, SessionEnded))
+    return state.client in ("eval", "sim") or (
+        state.client == "headless" and isinstance(result, SessionEnded)
+    )
 
 
 def _has_delegate(state: SessionStateView, agent: AgentId | None) -> bool:

@@ -376,7 +376,8 @@ class Engine:
             except CheckpointError as fault:
                 self._checkpointing.report_fault(fault)
             finally:
-                self._turns.release()
+                self._turns.release()  # before the state: a client that reads `idle` may send the next command
+                self._guard(partial(self._states.set, AgentState.IDLE))
         self._next_in_queue(group, awaited=not _queued_ids(self._parts.recorder) <= before)
 
     async def _reshape_context(

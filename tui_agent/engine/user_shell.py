@@ -31,7 +31,10 @@ def begin_user_shell(parts: EngineParts, command: RunUserShell) -> None:
 async def run_user_shell(
     parts: EngineParts, states: StateKeeper, ticker: FlushTimer, command: RunUserShell
 ) -> None:
-    """Run a command and record its output; a long output is cut in the middle. Cancelling kills the command."""
+    """Run a command and record its output; a long output is cut in the middle. Cancelling kills the command.
+
+    The caller sets the state afterwards.
+    """
     run = _ShellRun(parts, command)
     try:
         states.set(AgentState.RUNNING, f"! {command.command}")
@@ -39,7 +42,6 @@ async def run_user_shell(
             await run.execute(merger)
     finally:
         run.finish()
-        states.set(AgentState.IDLE)
 
 
 def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence[Record]) -> None:
@@ -79,13 +81,14 @@ class _ShellRun:
         self._note = ""
 
     async def execute(self, merger: DeltaMerger[str]) -> None:
-        """Run the command to its end, outside the sandbox because the user typed it."""
+        """Run the command to its end, outside the sandbox because the user typed it, unless a model plays the user."""
+        is_typed = self._parts.recorder.state.client != "sim"
         spec = ExecSpec(
             script=self._command.command,
             timeout=TIMEOUT_S,
             max_output=MAX_OUTPUT_BYTES,
-            unsandboxed=True,
-            allow_network=True,
+            unsandboxed=is_typed,
+            allow_network=is_typed,
         )
         clock = self._parts.clock
         sampler = OutputSampler(clock.monotonic())

@@ -20,12 +20,12 @@ from tui_agent.config.trust import current_trust_keys
 from tui_agent.errors import ConfigError, StoreError, TuiAgentError
 from tui_agent.evals.attribution import Conduct, Verdict, judge
 from tui_agent.evals.case import Case
-from tui_agent.evals.case_functions import load_case_functions, run_plugin_verifier
-from tui_agent.evals.checks import Checked, run_harbor_tests, run_tests, run_verifier
-from tui_agent.evals.expectations import check_expected
+from tui_agent.evals.case_functions import load_case_functions
+from tui_agent.evals.checks import run_tests
 from tui_agent.evals.oracle import CaseOracle
 from tui_agent.evals.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
-from tui_agent.evals.workspace import create_check_copy, create_workspace
+from tui_agent.evals.workspace import create_workspace
+from tui_agent.evals.workspace_checks import CheckedWorkspace, check_workspace
 from tui_agent.export.trajectory.writer import TraceWriter
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.ports.session import Session
@@ -34,10 +34,8 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
 from tui_agent.protocol.events.session import SessionEnded
 from tui_agent.session.headless_turn import Outcome, TurnStart, run_turn
-from tui_agent.wiring.sandbox import build_confinement
 from tui_agent.wiring.session import open_session
-from tui_agent.wiring.startup_context import StartupContext, load_startup_context
-from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.wiring.startup_context import load_startup_context
 
 DEFAULT_SECONDS = 1_800.0
 """Time limit of a case that has none."""
@@ -116,7 +114,8 @@ class _Trial:
         """Raise `ConfigError` if the case's tests pass in the untouched fixture. In a frozen session they may."""
         if not self._case.test_command or self._case.recording:
             return
-        async with _CheckCopy(self._base, self._case, self._folder) as env:
+        workspace = CheckedWorkspace(self._case, self._base, self._folder / "repo", self._folder)
+        async with workspace.open_copy() as env:
             test = await run_tests(self._case, env)
         if test.exit_code == 0:
             raise ConfigError(
@@ -200,40 +199,11 @@ class _Trial:
 
     async def _run_checks(self, session: Session) -> tuple[str, str]:
         """Run tests and verifier; return the category and the reason if one gave no result."""
-        case, session_folder = self._case, self._run.session_folder(session.id)
-        try:
-            if case.harbor is not None:
-                async with _CheckCopy(self._base, case, self._folder) as env:
-                    self._tests, self._verifier = await run_harbor_tests(case, env, self._folder / "logs")
-            elif case.test_command:
-                async with _CheckCopy(self._base, case, self._folder) as env:
-                    self._tests = await run_tests(case, env)
-            if case.verifier is not None and self._functions.verifier is not None:
-                async with _CheckCopy(self._base, case, self._folder) as env:
-                    self._verifier = await run_plugin_verifier(
-                        case.verifier, self._functions.verifier, Path(env.root), session_folder
-                    )
-            elif case.verifier is not None:
-                create_workspace(case, self._new_folder("fixture"))
-                async with _CheckCopy(self._base, case, self._folder) as env:
-                    checked = Checked(
-                        Path(env.root), self._folder / "fixture", session_folder / "events.jsonl"
-                    )
-                    self._verifier = await run_verifier(case, checked, env)
-                shutil.rmtree(self._folder / "fixture", ignore_errors=True)
-            if case.expected is not None and self._verifier_result() is not False:
-                self._verifier = check_expected(case, self._folder / "repo", self._conduct.used_tools)
-        except OSError as error:
-            return "environment", f"the workspace cannot be checked: {error}"
-        if self._tests is not None and self._tests.exit_code is None and case.harbor is None:
-            return "environment", f"the tests: {self._tests.failures[0]}"
-        if self._verifier is not None and self._verifier.fault:
-            return "verifier", f"{self._verifier.verifier}: {self._verifier.fault}"
-        return "", ""
-
-    def _new_folder(self, name: str) -> Path:
-        shutil.rmtree(self._folder / name, ignore_errors=True)
-        return self._folder / name
+        workspace = CheckedWorkspace(self._case, self._base, self._folder / "repo", self._folder)
+        session_folder = self._run.session_folder(session.id)
+        checks = await check_workspace(workspace, session_folder, self._functions, self._conduct.used_tools)
+        self._tests, self._verifier = checks.tests, checks.verifier
+        return checks.fault
 
     def _test_result(self) -> bool | None:
         if self._tests is None or self._case.harbor is not None:
@@ -289,22 +259,3 @@ class _Trial:
             metrics=metrics,
             notes=tuple(self._notes),
         )
-
-
-class _CheckCopy:
-    """A copy of the workspace with the hidden tests, as an environment to run commands in."""
-
-    def __init__(self, base: StartupContext, case: Case, folder: Path) -> None:
-        self._base, self._case, self._folder = base, case, folder
-        self._env: LocalEnvironment | None = None
-
-    async def __aenter__(self) -> LocalEnvironment:
-        copy = self._folder / "checked" / "repo"
-        copy.parent.mkdir(exist_ok=True)
-        create_check_copy(self._case, self._folder / "repo", copy)
-        self._env = LocalEnvironment(copy, confinement=build_confinement(self._base, copy))
-        return self._env
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._env is not None:
-            await self._env.aclose()

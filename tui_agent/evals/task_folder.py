@@ -55,7 +55,8 @@ def load_task_folder(folder: Path) -> Case:
         **fields,
     }
     if tests:
-        tree["harbor"] = {"tests": tests}
+        docker = read_small(folder / "environment" / "Dockerfile") or ""
+        tree["harbor"] = _read_dockerfile(docker).model_dump() | {"tests": tests}
     return parse_case(tree, folder / "task")
 
 

@@ -62,6 +62,9 @@ def _copy_as_container(case: Case, fixture: Path, target: Path) -> None:
             shutil.copy2(path, whole, follow_symlinks=False)
     if not case.harbor.copies:
         shutil.copytree(root, target, symlinks=True, dirs_exist_ok=True, ignore=_ignore_build_files)
+        tests = (case.folder / case.harbor.tests).resolve()
+        if tests.is_relative_to(root):  # the agent must not see them
+            shutil.rmtree(target / tests.relative_to(root), ignore_errors=True)
 
 
 def _ignore_build_files(folder: str, names: list[str]) -> list[str]:

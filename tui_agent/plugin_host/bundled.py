@@ -1,4 +1,4 @@
-"""Locations of the bundled plugins, themes, demos and suites, and of a log to try plugins on.
+"""Locations of the bundled plugins, themes, demos, suites and examples, and of a log to try plugins on.
 
 Invariant: an installed copy has them inside the package, a source checkout beside it; no other place is searched.
 """
@@ -6,7 +6,7 @@ Invariant: an installed copy has them inside the package, a source checkout besi
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-Kind: TypeAlias = Literal["plugins", "themes", "demos", "suites"]
+Kind: TypeAlias = Literal["plugins", "themes", "demos", "suites", "examples"]
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 

@@ -14,6 +14,7 @@ from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
 from tui_agent.protocol.events.policy import Reach
 from tui_agent.protocol.events.session import SessionEnded
+from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.protocol.ids import AgentId, CallId, CommandId, JobId, RequestId
 from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName, RepoMapOptions
 
@@ -330,12 +331,12 @@ class ReloadPlugins(CommandBase):
 
 
 class RecordResult(CommandBase):
-    """Record a result in the session. Only a client of the kind `eval` may do this; `headless` may record the end."""
+    """Record a result, or a simulated user's message. Only clients `eval` and `sim` may do this; `headless` only the end."""
 
     kind: Literal["record_result"] = "record_result"
-    result: TestFinished | VerifierFinished | EvalCaseStarted | EvalScored | SessionEnded = Field(
-        discriminator="kind"
-    )
+    result: (
+        TestFinished | VerifierFinished | EvalCaseStarted | EvalScored | SessionEnded | SimulationMessage
+    ) = Field(discriminator="kind")
 
 
 class Close(CommandBase):

@@ -14,6 +14,7 @@ from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.commands import Command, ContinueTurn, SubmitPrompt
 from tui_agent.protocol.display import (
     CustomBlock,
+    DiffBlock,
     DisplayBlock,
     MarkdownBlock,
     TableBlock,
@@ -197,13 +198,14 @@ class _Turn:
             case TurnFinished() as finished:
                 self.ended = finished
             case CommandRan(sends=False, display=display) if record.cause == self._command:
-                self.words = ["\n".join(_block_text(block) for block in display)]
+                self.words = ["\n".join(block_text(block) for block in display)]
                 self.ended = TurnFinished(turn=0, reason="finished")
             case CommandRejected(reason=reason, hint=hint, limit=limit) if record.cause == self._command:
                 raise BudgetExceeded(reason, hint=hint) if limit else UsageError(reason, hint=hint)
 
 
-def _block_text(block: DisplayBlock) -> str:
+def block_text(block: DisplayBlock) -> str:
+    """Return a block as plain text."""
     match block:
         case TableBlock(columns=columns, rows=rows):
             return "\n".join("\t".join(row) for row in (columns, *rows))
@@ -214,6 +216,8 @@ def _block_text(block: DisplayBlock) -> str:
             | CustomBlock(text=text)
         ):
             return text_preview(text)
+        case DiffBlock(diff=diff):
+            return text_preview(diff)
         case _:
             return block.model_dump_json(exclude={"kind"})
 

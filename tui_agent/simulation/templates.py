@@ -27,6 +27,6 @@ def _environment() -> "SandboxedEnvironment":
     # Imported only here, because only a simulation needs templates.
     undefined = import_module("jinja2").StrictUndefined
     environment: SandboxedEnvironment = import_module("jinja2.sandbox").ImmutableSandboxedEnvironment(
-        undefined=undefined, autoescape=False, keep_trailing_newline=True
+        undefined=undefined, autoescape=False, trim_blocks=True, lstrip_blocks=True
     )
     return environment

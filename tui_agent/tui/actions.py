@@ -16,7 +16,7 @@ When: TypeAlias = Literal["always", "idle", "running"]
 Scope: TypeAlias = Literal[
     "app", "prompt", "menu", "transcript", "chat", "turn", "find", "start",
     "approval", "reason", "rule", "question", "confirm", "keys", "trust", "policy", "provider", "list", "viewer", "diff", "context",
-    "trace", "replay", "compare", "tree", "checkpoints", "jobs", "pane", "map", "map_find", "fork", "sessions", "sessions_find",
+    "trace", "replay", "compare", "tree", "checkpoints", "jobs", "pane", "history", "map", "map_find", "fork", "sessions", "sessions_find",
     "sheet", "page", "rows", "field",
 ]  # fmt: skip
 """The part of the app in which a key works.
@@ -368,6 +368,8 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("view_line", "scroll down one line", "Viewer", keys=("enter",), scope="viewer"),
     _a("view_page", "scroll down one page", "Viewer", keys=("space",), scope="viewer"),
     _a("pane_side", "open or close the pane in the side panes", "Viewer", keys=("s",), scope="pane", footer="side pane", rank=4),
+    _a("history_viewer", "show what the next viewer sees", "Viewer", keys=("v",), scope="history", footer="viewer", rank=1),
+    _a("history_message", "go to the previous or next message", "Viewer", keys=("p", "n"), scope="history", footer="message", rank=2, choices=2),
     _a("view_ends", "go to the beginning or the end", "Viewer", keys=("home", "end", "g", "shift+g"), scope="viewer", choices=2),
     _a("diff_file", "go to the previous or next file", "Changes", keys=("p", "n"), scope="diff", footer="file", rank=1, choices=2),
     _a("diff_hunk", "go to the previous or next change", "Changes", keys=("left", "right", "shift+tab", "tab"), scope="diff", footer="change", rank=2, choices=2),

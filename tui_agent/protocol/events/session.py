@@ -160,7 +160,7 @@ class RunStarted(Payload):
     kind: Literal["run.started"] = "run.started"
     run_id: RunId
     pid: int
-    client: Literal["app", "headless", "demo", "eval", "web", "editor", "api"]
+    client: Literal["app", "headless", "demo", "eval", "web", "editor", "api", "sim"]
     product: str
     model: ModelInfo
 

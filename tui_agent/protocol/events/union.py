@@ -20,6 +20,7 @@ from tui_agent.protocol.events import (
     plugin,
     policy,
     session,
+    simulation,
     todo,
     tool,
     turn,
@@ -106,7 +107,8 @@ CorePayload: TypeAlias = Annotated[
     | evaluation.TestFinished
     | evaluation.VerifierFinished
     | evaluation.EvalCaseStarted
-    | evaluation.EvalScored,
+    | evaluation.EvalScored
+    | simulation.SimulationMessage,
     Field(discriminator="kind"),
 ]
 

@@ -1,0 +1,3 @@
+#!/bin/bash
+# Prepares the environment: the example needs nothing but Python.
+python3 --version

@@ -1,0 +1,2 @@
+def total(prices, percent=0):
+    return sum(prices) - percent

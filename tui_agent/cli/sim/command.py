@@ -1,0 +1,215 @@
+"""Measure an agent with a simulated user: a model that plays a person, answers the agent and approves its calls."""
+
+import argparse
+import os
+import statistics
+from collections import defaultdict
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from tui_agent.cli.exit_codes import Exit
+from tui_agent.cli.options import POLICIES, Parser, Verbs, session_options
+from tui_agent.cli.output import escape_control, say, say_json, shorten, table, warn
+from tui_agent.config.paths import find_paths
+from tui_agent.errors import UsageError
+from tui_agent.folds.session_history import seen_text
+from tui_agent.protocol.events.simulation import SimulationMessage
+from tui_agent.protocol.unicode_text import format_count
+from tui_agent.simulation.job_folder import SimulationResult, read_results
+from tui_agent.simulation.mode_settings import (
+    MODES,
+    OrchestratedSettings,
+    UserAgentSettings,
+    choose_profile,
+    load_mode,
+    load_profiles,
+)
+from tui_agent.simulation.task_tree import read_task_tree
+from tui_agent.simulation.tasks import load_example, load_task
+
+if TYPE_CHECKING:
+    from tui_agent.evals.case import Case
+    from tui_agent.simulation.runner import FinishedRun, Simulation
+
+EXAMPLES = """\
+examples:
+  tui-agent sim run --example shop-discount -m fast
+  tui-agent sim run --example shop-discount --mode orchestrated --profile vibe_coder -m fast --user-model strong
+  tui-agent sim run --task task.md --env repo --test "python3 -m unittest -q" -m fast
+  tui-agent sim profiles
+  tui-agent sim report
+
+The outputs are in jobs/TASK/MODE/TIME/: the history, task_tree.json, result.json and environment_snapshot, the files as
+they were left. Show a history: tui-agent view FILE
+
+exit status of run: 0 the tests passed, 1 they did not, 2 usage or configuration, 130 interrupted
+"""
+
+
+def configure(parser: Parser) -> None:
+    """Add the verbs of `sim`."""
+    verbs = Verbs(parser, EXAMPLES)
+    run = verbs.add(
+        "run", run_simulation, "run one simulation", groups=("folders", "model", "limits", "extensions")
+    )
+    run.add_argument("--mode", choices=MODES, default="user-agent", help="who works (default: user-agent)")
+    run.add_argument(
+        "--task", metavar="PATH", type=Path, help="a task folder, a case's file, or a prompt (.md)"
+    )
+    run.add_argument(
+        "--env", metavar="DIR", type=Path, help="the folder with the task's files, copied for the run"
+    )
+    run.add_argument("--example", metavar="NAME", help="a bundled example instead of --task and --env")
+    run.add_argument("--test", metavar="COMMAND", default="", help="the command that tests the result")
+    run.add_argument("--test-timeout-seconds", metavar="N", type=float, help="the time limit of tests")
+    run.add_argument("--agent", metavar="NAME", help="the agent that answers")
+    run.add_argument("--environment", metavar="NAME", help="where commands run (see docs/environments.md)")
+    run.add_argument(
+        "--policy",
+        choices=POLICIES,
+        help="what the agent may do without asking the user (default: of the mode)",
+    )
+    run.add_argument("--profile", metavar="NAME", default="default", help="the person that is played")
+    run.add_argument("--profiles", metavar="FILE", type=Path, help="a YAML file with more profiles")
+    run.add_argument("--user-model", metavar="NAME", default="", help="the model that plays the user")
+    run.add_argument(
+        "--orchestrator", choices=("simple", "default"), help="in the mode orchestrated (default: simple)"
+    )
+    run.add_argument("--tree", metavar="FILE", type=Path, help="the task tree, instead of one by a model")
+    run.add_argument(
+        "--config", metavar="FILE", type=Path, help="settings instead of the mode's bundled file"
+    )
+    run.add_argument(
+        "--jobs", metavar="DIR", type=Path, default=Path("jobs"), help="the folder of the outputs"
+    )
+    profiles = verbs.add("profiles", list_profiles, "list the profiles of users", groups=())
+    profiles.add_argument("--profiles", metavar="FILE", type=Path, help="a YAML file with more profiles")
+    report = verbs.add("report", report_runs, "compare the modes and profiles of past runs", groups=())
+    report.add_argument(
+        "jobs", metavar="DIR", type=Path, nargs="?", default=Path("jobs"), help="the folder of the outputs"
+    )
+
+
+def run_simulation(arguments: argparse.Namespace) -> int:
+    """Run one simulation; print its messages as they come, then the result."""
+    settings = load_mode(arguments.mode, arguments.config)
+    profiles = load_profiles(arguments.profiles, _config_dir())
+    # Imported only here, because the other verbs need no engine.
+    runner = import_module("tui_agent.simulation.runner")
+    simulation: Simulation = runner.Simulation(
+        case=_load_case(arguments),
+        options=session_options(arguments, client="sim", interactive=True),
+        jobs=arguments.jobs,
+        profile_name=arguments.profile,
+        profile=choose_profile(profiles, arguments.profile),
+        user_model=arguments.user_model,
+        report=partial(_print_message, as_json=arguments.json),
+    )
+    if isinstance(settings, OrchestratedSettings):
+        if arguments.orchestrator:
+            chosen = settings.orchestrator.model_copy(update={"kind": arguments.orchestrator})
+            settings = settings.model_copy(update={"orchestrator": chosen})
+        tree = read_task_tree(arguments.tree) if arguments.tree is not None else None
+        play = partial(runner.run_orchestrated, simulation, settings, tree)
+    elif arguments.tree is not None or arguments.orchestrator:
+        raise UsageError("--tree and --orchestrator need --mode orchestrated.")
+    elif isinstance(settings, UserAgentSettings):
+        play = partial(runner.run_user_agent, simulation, settings)
+    else:
+        play = partial(runner.run_agent_only, simulation, settings)
+    try:
+        finished: FinishedRun = anyio.run(play)
+    except KeyboardInterrupt:
+        warn(f"Interrupted. The outputs so far are in {arguments.jobs}.")
+        return Exit.INTERRUPTED
+    _print_result(finished, as_json=arguments.json)
+    return Exit.DONE if finished.result.success else Exit.FAILED
+
+
+def _config_dir() -> Path:
+    return find_paths(Path.cwd(), os.environ).config_dir
+
+
+def _load_case(arguments: argparse.Namespace) -> "Case":
+    if bool(arguments.example) == bool(arguments.task):
+        raise UsageError("Give --task and --env, or --example.", hint="See: tui-agent sim run --help")
+    if arguments.example:
+        case = load_example(arguments.example)
+    else:
+        case = load_task(arguments.task, arguments.env, arguments.test)
+    if arguments.test_timeout_seconds is None:
+        return case
+    return case.model_copy(update={"test_timeout_seconds": arguments.test_timeout_seconds})
+
+
+def _print_message(message: SimulationMessage, *, as_json: bool) -> None:
+    if as_json:
+        say_json(message.model_dump(mode="json"))
+    else:
+        say(escape_control(seen_text(message, "system"), lines=True) + "\n")
+
+
+def _print_result(finished: "FinishedRun", *, as_json: bool) -> None:
+    result = finished.result
+    if as_json:
+        say_json(result.model_dump(mode="json") | {"folder": str(finished.folder.path)})
+        return
+    detail = f": {' '.join(escape_control(result.detail).split())}" if result.detail else ""
+    say(f"{'passed' if result.success else 'failed'}, {result.end}{detail}")
+    say(
+        f"{format_count(result.turns, 'turn')}, {format_count(result.agent_tokens, 'token')} of the agent, {result.user_tokens} of the user"
+    )
+    say(f"outputs: {finished.folder.path}")
+    for command in result.open_with:
+        say(f"open: {command}")
+
+
+def list_profiles(arguments: argparse.Namespace) -> int:
+    """Print the profiles of users."""
+    profiles = load_profiles(arguments.profiles, _config_dir())
+    if arguments.json:
+        for name, text in sorted(profiles.items()):
+            say_json({"name": name, "profile": text.strip()})
+        return Exit.DONE
+    table(
+        [(name, shorten(" ".join(text.split()), 80)) for name, text in sorted(profiles.items())],
+        ("profile", ""),
+    )
+    return Exit.DONE
+
+
+def report_runs(arguments: argparse.Namespace) -> int:
+    """Print success rate, turns and tokens of all runs by mode and profile."""
+    groups: dict[tuple[str, str, str], list[SimulationResult]] = defaultdict(list)
+    for result in read_results(arguments.jobs):
+        groups[result.mode, result.profile or "–", result.agent_model].append(result)
+    if not groups:
+        raise UsageError(
+            f"{arguments.jobs} has no results.", hint="Run a simulation: tui-agent sim run --help"
+        )
+    rows = [_figures(key, results) for key, results in sorted(groups.items())]
+    if arguments.json:
+        for row in rows:
+            say_json(row)
+        return Exit.DONE
+    table([[str(cell) for cell in row.values()] for row in rows], tuple(rows[0]))
+    return Exit.DONE
+
+
+def _figures(key: tuple[str, str, str], results: list[SimulationResult]) -> dict[str, object]:
+    successes = sum(result.success for result in results)
+    return {
+        "mode": key[0],
+        "profile": key[1],
+        "model": key[2],
+        "runs": len(results),
+        "success": f"{successes / len(results):.0%}",
+        "turns": round(statistics.mean(result.turns for result in results), 1),
+        "agent tokens": round(statistics.mean(result.agent_tokens for result in results)),
+        "user tokens": round(statistics.mean(result.user_tokens for result in results)),
+        "cost": round(sum(result.cost_usd for result in results), 4),
+    }

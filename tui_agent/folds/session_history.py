@@ -1,0 +1,69 @@
+"""The history of a simulation: who said and did what, and what each viewer sees of it.
+
+Invariant: a user's thoughts and commands, and what these print, never reach the agent; an empty message reaches nobody.
+"""
+
+from typing import Literal, NamedTuple
+
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.simulation import SimulationMessage, Viewer
+
+OVERSEERS: tuple[Viewer, ...] = ("orchestrator", "system")
+"""Viewers that see all fields of a message."""
+
+
+class SeenMessage(NamedTuple):
+    """A message as a viewer sees it: its own (`assistant`), or another's (`user`)."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+class SessionHistory:
+    """The messages of a simulation in order."""
+
+    def __init__(self) -> None:
+        self.messages: list[SimulationMessage] = []
+
+    def apply(self, event: Envelope) -> None:
+        """Add the message of an event."""
+        if isinstance(event.payload, SimulationMessage):
+            self.append(event.payload)
+
+    def append(self, message: SimulationMessage) -> None:
+        """Add a message."""
+        self.messages.append(message)
+
+    def get(self, viewer: Viewer) -> list[SeenMessage]:
+        """Return what the viewer sees. A viewer's own messages have the role `assistant`."""
+        seen = []
+        for message in self.messages:
+            text = seen_text(message, viewer) if viewer in message.visible_to else ""
+            if text:
+                seen.append(SeenMessage("assistant" if message.role == viewer else "user", text))
+        return seen
+
+
+def seen_text(message: SimulationMessage, viewer: Viewer) -> str:
+    """Return the message as the viewer sees it; empty if there is nothing to see."""
+    reasoning, action, response = (
+        text_preview(text).strip() for text in (message.reasoning, message.action, message.response)
+    )
+    if message.role == viewer == "user":
+        return _own_answer(message, reasoning, action, response)
+    if viewer in OVERSEERS:
+        lines = [f"{message.role}:", f"(thinks) {reasoning}" * bool(reasoning), f"$ {action}" * bool(action)]
+        return "\n".join(filter(None, [*lines, response])) if reasoning or action or response else ""
+    return response
+
+
+def _own_answer(message: SimulationMessage, reasoning: str, action: str, response: str) -> str:
+    """Return a user's earlier answer in the form in which the user must answer."""
+    if action:
+        response = f"```bash\n{action}\n```"
+    elif "agent" in message.visible_to:
+        response = f"```request\n{response}\n```"
+    if not reasoning:
+        return response
+    return f"<think>\n{reasoning}\n</think>\n<response>\n{response}\n</response>"

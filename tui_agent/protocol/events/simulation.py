@@ -1,0 +1,23 @@
+"""Events of simulated users."""
+
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.base import LongText
+from tui_agent.protocol.events.base import Payload
+
+SimulationRole: TypeAlias = Literal["user", "agent", "environment", "orchestrator", "system"]
+Viewer: TypeAlias = Literal["user", "agent", "orchestrator", "system"]
+
+
+class SimulationMessage(Payload):
+    """A message of a simulation, and the viewers that see it. `reasoning` is shown to its author and to no other participant.
+
+    `action` is a command of the simulated user, or the agent's calls; `response` is what was said, or printed.
+    """
+
+    kind: Literal["simulation.message"] = "simulation.message"
+    role: SimulationRole
+    visible_to: tuple[Viewer, ...]
+    reasoning: LongText = ""
+    action: LongText = ""
+    response: LongText = ""

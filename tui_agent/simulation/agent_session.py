@@ -1,0 +1,210 @@
+"""The session with the agent, as a simulated user uses it: requests, commands, approvals and questions.
+
+Invariant: a client of the session like the app. What it does is in the session's log, and the app can open it.
+"""
+
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
+from tui_agent.evals.attribution import Conduct
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.trace.metrics import Metrics
+from tui_agent.ports.session import Session
+from tui_agent.protocol.base import LongText
+from tui_agent.protocol.commands import (
+    AnswerQuestion,
+    Command,
+    DecidePermission,
+    RecordResult,
+    RunUserShell,
+    SubmitPrompt,
+)
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentStateChanged
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.session import CommandRejected
+from tui_agent.protocol.events.simulation import SimulationMessage
+from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserShellFinished
+from tui_agent.protocol.ids import MAIN_AGENT, CommandId
+from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCallPart
+from tui_agent.protocol.settings import AgentState
+from tui_agent.session.headless_turn import block_text, join_texts
+
+NO_SANDBOX = (
+    "Commands cannot be run here, because this machine has no sandbox for them. Ask the agent instead."
+)
+
+
+class Respondent(Protocol):
+    """A person, real or not, who answers what the agent asks during its turn."""
+
+    async def decide(self, request: PermissionRequested, preview: str) -> DecidePermission: ...
+
+    async def answer(self, question: QuestionAsked, text: str) -> AnswerQuestion: ...
+
+
+class AgentAnswer(NamedTuple):
+    """An answer of the agent's model: what it thought, its calls, and what it said."""
+
+    reasoning: str
+    calls: str
+    text: str
+
+
+class AgentTurn(NamedTuple):
+    """The agent's answers to a request, and how its turn ended."""
+
+    answers: Sequence[AgentAnswer]
+    ended: TurnFinished
+
+    @property
+    def text(self) -> str:
+        """The last words, which the user reads, and the reason if the agent did not finish."""
+        words = next((answer.text for answer in reversed(self.answers) if answer.text), "")
+        note = "" if self.ended.reason == "finished" else self.ended.detail or self.ended.reason
+        return "\n\n".join(filter(None, [words, note and f"(The agent stopped: {note})"]))
+
+
+class AgentSession:
+    """An open session. `respondent` answers its requests; without one, nothing is asked.
+
+    `on_answer` is called with each answer of the agent's model, before its calls run. `problems` are errors of storage, which the engine reports beside the log.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        respondent: Respondent | None,
+        on_answer: Callable[[AgentAnswer], None],
+        problems: Sequence[TuiAgentError],
+    ) -> None:
+        self._session = session
+        self._respondent = respondent
+        self._on_answer = on_answer
+        self._problems = problems
+        self._follower = session.follow()
+        self._unread: deque[Envelope] = deque()
+        self._state = SessionState()
+        self.metrics, self.conduct = Metrics(), Conduct()
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._session.id
+
+    def record(self, message: SimulationMessage) -> None:
+        """Store a message of the simulation in the session's log."""
+        self._session.submit(RecordResult(result=message))
+
+    async def request(self, text: str) -> AgentTurn:
+        """Send a message, answer what is asked, and return the agent's answers at the end of its turn.
+
+        Raises `BudgetExceeded` or `UsageError` if the message is refused, `TuiAgentError` if the session ends.
+        """
+        command = self._session.submit(SubmitPrompt(text=text))
+        answers: list[AgentAnswer] = []
+        async for event in self._events():
+            match event.payload:
+                case ModelResponded(parts=parts) if event.agent == MAIN_AGENT:
+                    answers.append(await self._read_answer(parts))
+                    self._on_answer(answers[-1])
+                case TurnFinished() as ended if event.agent == MAIN_AGENT:
+                    return AgentTurn(answers, ended)
+                case _:
+                    await self._handle(event, command)
+        raise self._ended()
+
+    async def execute(self, command: str) -> str:
+        """Run a command in the session's environment; return its output and exit status. The agent sees nothing of it."""
+        if not self._state.view().workspace:
+            await self._read_start()
+        view = self._state.view()
+        if view.environment == "local" and not view.sandbox:
+            return NO_SANDBOX
+        command_id = self._session.submit(RunUserShell(command=command, hidden=True))
+        output: str | None = None
+        async for event in self._events():
+            match event.payload:
+                case UserShellFinished(output=text, exit_code=status) if event.cause == command_id:
+                    printed = await self._read([text])
+                    output = f"{printed}\n[exit status {status}]" if status else printed or "[no output]"
+                case AgentStateChanged(state=AgentState.IDLE) if output is not None:
+                    return output
+                case _:
+                    await self._handle(event, command_id)
+        raise self._ended()
+
+    async def _read_start(self) -> None:
+        async for _ in self._events():
+            if self._state.view().environment:
+                return
+
+    async def _handle(self, event: Envelope, command: CommandId) -> None:
+        """Answer a request of the agent; raise the error if the running command was refused."""
+        match event.payload:
+            case PermissionRequested() as request if self._respondent is not None:
+                self._submit(await self._respondent.decide(request, describe_request(request)))
+            case QuestionAsked() as question if self._respondent is not None:
+                text = await self._read([question.text])
+                self._submit(await self._respondent.answer(question, text))
+            case CommandRejected(reason=reason, hint=hint, limit=limit) if event.cause == command:
+                raise BudgetExceeded(reason, hint=hint) if limit else UsageError(reason, hint=hint)
+
+    def _submit(self, command: Command) -> None:
+        self._session.submit(command)
+
+    async def _read_answer(self, parts: Sequence[ModelPart]) -> AgentAnswer:
+        calls = (
+            f"{part.name} {json.dumps(part.arguments, ensure_ascii=False)}"
+            for part in parts
+            if isinstance(part, ToolCallPart)
+        )
+        return AgentAnswer(
+            reasoning=await self._read([part.text for part in parts if isinstance(part, ReasoningPart)]),
+            calls="\n".join(calls),
+            text=await self._read([part.text for part in parts if isinstance(part, TextPart)]),
+        )
+
+    async def _read(self, texts: Sequence[LongText]) -> str:
+        return await join_texts(self._session, texts)
+
+    async def _events(self) -> AsyncIterator[Envelope]:
+        """Yield the events that were not yielded before, until the session ends."""
+        while True:
+            while self._unread:
+                yield self._unread.popleft()
+            batch = await self._follower.next_batch()
+            if not batch:
+                return
+            for record in batch:
+                if isinstance(record, Envelope):
+                    self._state.apply(record)
+                    self.metrics.apply(record)
+                    self.conduct.apply(record)
+                    self._unread.append(record)
+
+    def _ended(self) -> TuiAgentError:
+        return (
+            self._problems[0] if self._problems else TuiAgentError("The session ended before the turn did.")
+        )
+
+    def close(self) -> None:
+        """Stop following the session."""
+        self._follower.close()
+
+
+def describe_request(request: PermissionRequested) -> str:
+    """Return a permission request as text: what would run or change, and what the policy says of it."""
+    lines = [f"{request.verb} {request.target}".strip()]
+    for command in request.commands:
+        lines += [
+            f"- {command.command}: {effect.verb} {effect.target}".rstrip() for effect in command.effects
+        ]
+    lines += [block_text(block) for block in request.preview]
+    lines += [f"Asked because {request.reason}"] if request.reason else []
+    lines += [f"Warning: {request.risk}"] if request.risk else []
+    return "\n".join(dict.fromkeys(filter(None, lines)))

@@ -1,0 +1,158 @@
+"""The folder with the outputs of a simulation: history, task tree, result, and the workspace as it was left.
+
+Invariant: each file is replaced in one piece, the history after every message, so that a kill leaves a readable folder.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tui_agent.config.small_files import read_regular
+from tui_agent.errors import ConfigError
+from tui_agent.evals.plan import write_file
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.events.simulation import SimulationMessage
+from tui_agent.simulation.task_tree import TaskNode
+
+SNAPSHOT = "environment_snapshot"
+RESULT_FILE = "result.json"
+HISTORY_FILES = ("history.json", "chat_history.json")
+MAX_HISTORY_BYTES = 64 << 20
+
+
+class SimulationResult(BaseModel):
+    """The result of a simulation. `success` is 1 if tests and verifier passed; `end` says why it ended."""
+
+    model_config = ConfigDict(frozen=True)
+
+    task: str
+    mode: str
+    profile: str
+    end: str
+    detail: str = ""
+    success: int = 0
+    test_output: str = ""
+    returncode: int | None = None
+    verify: dict[str, Any] = {}
+    agent_model: str = ""
+    user_model: str = ""
+    turns: int = 0
+    requests: int = 0
+    commands: int = 0
+    format_errors: int = 0
+    allowed: int = 0
+    denied: int = 0
+    questions: int = 0
+    agent_tokens: int = 0
+    user_tokens: int = 0
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+    session: str = ""
+    open_with: tuple[str, ...] = ()
+
+
+class JobFolder:
+    """One folder of outputs: `jobs/{task}/{mode}/{time}/`."""
+
+    def __init__(self, jobs: Path, task: str, mode: str) -> None:
+        parent = jobs.resolve() / task / mode
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        self.path = _create_new(parent, stamp)
+        self.workspace = self.path / SNAPSHOT
+        self._history = HISTORY_FILES[0] if mode.startswith("orchestrated") else HISTORY_FILES[1]
+
+    def save_history(self, messages: Sequence[SimulationMessage]) -> None:
+        """Store the messages. Raises `StoreUnusable`."""
+        rows = [
+            {
+                "role": message.role,
+                "visible_to": list(message.visible_to),
+                "reasoning": text_preview(message.reasoning),
+                "action": text_preview(message.action),
+                "response": text_preview(message.response),
+            }
+            for message in messages
+        ]
+        write_file(self.path / self._history, json.dumps(rows, indent=1, ensure_ascii=False))
+
+    def save_tree(self, tree: TaskNode | None) -> None:
+        """Store the task tree, if there is one. Raises `StoreUnusable`."""
+        if tree is not None:
+            write_file(self.path / "task_tree.json", tree.model_dump_json(indent=1))
+
+    def save_result(self, result: SimulationResult) -> None:
+        """Store the result. Raises `StoreUnusable`."""
+        write_file(self.path / RESULT_FILE, result.model_dump_json(indent=1))
+
+
+def _create_new(parent: Path, name: str) -> Path:
+    number = 1
+    while True:
+        path = parent / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:
+            number += 1
+
+
+def read_history(path: Path) -> list[SimulationMessage]:
+    """Return the messages of `history.json` or `chat_history.json`, also of a job folder. Raises `ConfigError`."""
+    if path.is_dir():
+        path = next(
+            (path / name for name in HISTORY_FILES if (path / name).is_file()), path / HISTORY_FILES[0]
+        )
+    try:
+        data = read_regular(path, MAX_HISTORY_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+    if data is None or len(data) > MAX_HISTORY_BYTES:
+        raise ConfigError(f"{path} is not a regular file of at most {MAX_HISTORY_BYTES >> 20} MiB.")
+    try:
+        rows = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(rows, list):
+        raise ConfigError(f"{path} is not a list of messages.")
+    messages = []
+    for index, row in enumerate(rows):
+        try:
+            messages.append(SimulationMessage.model_validate(row))
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, (index, *first["loc"])))
+            raise ConfigError(f"{path}, at {field}: {first['msg']}.") from error
+    return messages
+
+
+def read_results(jobs: Path) -> list[SimulationResult]:
+    """Return the results below a folder of jobs, oldest first. Raises `ConfigError` for one that cannot be read."""
+    results = []
+    for path in sorted(jobs.glob(f"*/*/*/{RESULT_FILE}")):
+        try:
+            results.append(SimulationResult.model_validate_json(path.read_bytes()))
+        except (OSError, ValidationError) as error:
+            raise ConfigError(f"{path} cannot be read: {error}.") from error
+    return results
+
+
+def history_title(path: Path) -> str:
+    """Return the title of a history: its task, mode and time in a job folder, else its path."""
+    folder = (path if path.is_dir() else path.parent).resolve()
+    return " / ".join(folder.parts[-3:]) if (folder / SNAPSHOT).is_dir() else str(path)
+
+
+def find_histories(path: Path) -> list[str]:
+    """Return the histories below a folder, newest first, relative to it; of a file or a job folder, its own."""
+    if path.is_file():
+        return [path.name]
+    found = [
+        file for name in HISTORY_FILES for depth in ("", "*/*/*/") for file in path.glob(f"{depth}{name}")
+    ]
+    return [
+        str(file.relative_to(path)) for file in sorted(found, key=lambda file: file.parent.name, reverse=True)
+    ]

@@ -1,0 +1,134 @@
+"""Orchestrators: a simulated user knows the whole task (`Orchestrator`), or meets it node by node (`TreeOrchestrator`)."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from tui_agent.folds.session_history import SessionHistory
+from tui_agent.protocol.messages import Message
+from tui_agent.simulation.mode_settings import OrchestratorSettings
+from tui_agent.simulation.model_caller import assistant_text, user_text
+from tui_agent.simulation.perception import join_code, shorten_prose, split_code
+from tui_agent.simulation.task_tree import TaskNode, walk_order
+from tui_agent.simulation.templates import render
+
+
+class Orchestrator:
+    """No orchestration (mode user-agent): the user knows the whole task and takes everything in."""
+
+    def __init__(self, task: str) -> None:
+        self._task = task
+
+    @property
+    def tree(self) -> TaskNode | None:
+        """The task tree, with the status of each node."""
+        return None
+
+    @property
+    def aim(self) -> str:
+        """The part of the task that the user knows at the start."""
+        return self._task
+
+    @property
+    def is_traversed(self) -> bool:
+        """True if every part of the task has been on the user's mind."""
+        return True
+
+    async def next_thoughts(self, turn: int) -> str:
+        """Return what comes to the user's mind before action number `turn`; empty if nothing new does."""
+        return ""
+
+    async def perceive(self, source: Literal["agent", "terminal"], text: str) -> str:
+        """Return what the user takes in of a text on the screen."""
+        return text
+
+    @property
+    def early_exit_note(self) -> str:
+        """The message to a user who wants to stop too early."""
+        return ""
+
+    async def end_turn(self, event: str) -> None:
+        """Take note of the user's action and of its result, `event`."""
+
+    def conversation(self, history: SessionHistory, opening: str) -> tuple[Message, ...]:
+        """Return the messages for the user's model: `opening`, then what the user has seen, done and said."""
+        return build_messages(opening, history)
+
+
+def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]:
+    """Return the user's view of the history as messages; those of others in a row are joined."""
+    pending, messages = [opening], list[Message]()
+    for seen in history.get("user"):
+        if seen.role == "user":
+            pending.append(seen.text)
+            continue
+        if pending:
+            messages.append(user_text("\n\n".join(pending)))
+        messages.append(assistant_text(seen.text))
+        pending = []
+    if pending:
+        messages.append(user_text("\n\n".join(pending)))
+    return tuple(messages)
+
+
+class TreeOrchestrator(Orchestrator):
+    """An orchestrator with a task tree: the user begins with the root, and ends when every leaf has been on the mind."""
+
+    def __init__(self, task: str, tree: TaskNode, settings: OrchestratorSettings) -> None:
+        super().__init__(task)
+        self._tree = tree
+        self._settings = settings
+        self._nodes = walk_order(tree)
+
+    @property
+    def tree(self) -> TaskNode:
+        return self._tree
+
+    @property
+    def aim(self) -> str:
+        return self._tree.description
+
+    @property
+    def is_traversed(self) -> bool:
+        return all(node.status == "completed" for node in self._nodes)
+
+    @property
+    def early_exit_note(self) -> str:
+        return render(self._settings.early_exit_template, "early_exit_template")
+
+    def describe_thoughts(self, nodes: Sequence[TaskNode]) -> str:
+        """Return the nodes as what comes to the user's mind."""
+        return render(self._settings.mind_template, "mind_template", nodes=nodes) if nodes else ""
+
+
+class SimpleOrchestrator(TreeOrchestrator):
+    """Walks the task tree depth first without a model: after each action the current node is completed.
+
+    Of the agent's answers the user takes in the first words of the prose, and sees all code.
+    """
+
+    def __init__(
+        self, task: str, tree: TaskNode, settings: OrchestratorSettings, count_tokens: Callable[[str], int]
+    ) -> None:
+        super().__init__(task, tree, settings)
+        self._count_tokens = count_tokens
+        self._actions = 0
+        self._seen = 1
+
+    async def next_thoughts(self, turn: int) -> str:
+        nodes = self._nodes[self._seen : self._current_index + 1]
+        self._seen += len(nodes)
+        return self.describe_thoughts(nodes)
+
+    async def perceive(self, source: Literal["agent", "terminal"], text: str) -> str:
+        if source == "terminal":
+            return text
+        prose, blocks = split_code(text)
+        return join_code(shorten_prose(prose, self._settings.perception_tokens, self._count_tokens), blocks)
+
+    async def end_turn(self, event: str) -> None:
+        self._nodes[self._current_index].status = "completed"
+        self._actions += 1
+
+    @property
+    def _current_index(self) -> int:
+        return min(self._actions // self._settings.pace, len(self._nodes) - 1)

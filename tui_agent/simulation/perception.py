@@ -1,0 +1,46 @@
+"""Perception without a model: prose is cut to a number of tokens, blocks of code are kept whole."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+
+FENCE = "```"
+CUT = " …"
+ON_SCREEN = "On the screen, to copy or run:"
+
+
+def split_code(text: str) -> tuple[str, list[str]]:
+    """Return the text with a mark for each block of code, and the blocks. An open block ends with the text."""
+    prose: list[str] = []
+    blocks: list[str] = []
+    block: list[str] | None = None
+    for line in text.splitlines():
+        is_fence = line.lstrip().startswith(FENCE)
+        if block is None and not is_fence:
+            prose.append(line)
+            continue
+        if block is None:
+            block = [line]
+            prose.append(f"[CODE BLOCK {len(blocks)}]")
+            blocks.append("")
+        else:
+            block.append(line)
+            if is_fence:
+                blocks[-1], block = "\n".join(block), None
+    if block is not None:
+        blocks[-1] = "\n".join(block)
+    return "\n".join(prose).strip(), blocks
+
+
+def shorten_prose(prose: str, max_tokens: int, count_tokens: Callable[[str], int]) -> str:
+    """Return as many of the first words as fit into `max_tokens`, with a mark if some are missing."""
+    words = prose.split(" ")
+    fitting = bisect_right(
+        range(1, len(words) + 1), max_tokens, key=lambda number: count_tokens(" ".join(words[:number]))
+    )
+    return prose if fitting == len(words) else " ".join(words[: max(1, fitting)]) + CUT
+
+
+def join_code(prose: str, blocks: list[str]) -> str:
+    """Return the prose with the blocks that its marks stand for after it."""
+    marked = [f"[CODE BLOCK {index}]:\n{block}" for index, block in enumerate(blocks)]
+    return "\n\n".join([prose, ON_SCREEN, *marked]) if blocks else prose

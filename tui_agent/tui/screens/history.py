@@ -1,0 +1,249 @@
+"""The app that shows the history of a simulation (`tui-agent view`): who said and did what, and who saw it.
+
+Invariant: starts no engine and writes nothing; Esc closes the app.
+"""
+
+import gc
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.strip import Strip
+
+from tui_agent.config import layers
+from tui_agent.config.options import SessionOptions
+from tui_agent.errors import TuiAgentError
+from tui_agent.folds.session_history import OVERSEERS
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.display import DisplayBlock, MarkdownBlock, TerminalBlock, TextBlock
+from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer
+from tui_agent.protocol.unicode_text import format_count
+from tui_agent.tui.actions import Scope
+from tui_agent.tui.layout import shape
+from tui_agent.tui.main_screen import Frame
+from tui_agent.tui.panes.footer import Footer
+from tui_agent.tui.panes.notice import Notice
+from tui_agent.tui.screens.page import FullScreen, PageHead
+from tui_agent.tui.terminal.terminal import Terminal
+from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.transcript.block_rows import draw_blocks
+from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.key_settings import apply_key_settings
+from tui_agent.tui.widgets.keymap import KeyMap
+from tui_agent.tui.widgets.lists import Lines
+from tui_agent.tui.widgets.rows import part
+
+VIEWERS: tuple[Viewer | None, ...] = (None, "user", "agent", "orchestrator", "system")
+MAX_ROWS = 12
+"""Maximum number of rows of a message's thoughts, and of each call."""
+_ROLES: dict[SimulationRole, Role] = {"user": "accent", "agent": "success", "environment": "t2"}
+
+
+class HistoryScreen(FullScreen):
+    """The messages of a history, all or those that one viewer sees. Its keys are in the scopes `history` and `viewer`."""
+
+    DEFAULT_CSS = """
+    HistoryScreen { background: $s0; }
+    HistoryScreen PageHead { height: 3; }
+    HistoryScreen Lines { height: 1fr; margin: 0 0 0 2; overflow-x: hidden; scrollbar-size: 1 1; background: $s0; }
+    HistoryScreen #page-notice { display: none; }
+    """
+    key_methods = {
+        "view_scroll": "scroll_rows",
+        "view_line": ("scroll_rows", 1),
+        "view_page": "scroll_screenful",
+        "view_ends": "scroll_to_end",
+        "view_copy": "copy",
+        "view_close": "leave",
+        "history_viewer": "choose_viewer",
+        "history_message": "move_message",
+        "sheet_page": "scroll_page",
+        "help": "open_help",
+    }
+    scope: ClassVar[Scope] = "history"
+
+    def __init__(self, app: "HistoryApp", title: str, messages: Sequence[SimulationMessage]) -> None:
+        super().__init__()
+        self.looks_of = lambda: app.looks
+        self._app, self._title, self._messages = app, title, messages
+        self._viewer: Viewer | None = None
+        self._starts: list[int] = []
+        """The first row of each shown message."""
+        self.footer, self.head = Footer(self.looks_of), PageHead(self.looks_of)
+        self.lines, self.notice = Lines(self.looks_of), Notice(self.looks_of, id="page-notice")
+
+    def compose(self) -> ComposeResult:
+        yield from (self.head, self.lines, self.notice, self.footer)
+
+    def key_scopes(self) -> Sequence[Scope]:
+        return self.scope, "viewer", "sheet"
+
+    def on_mount(self) -> None:
+        self.footer.set_keys([*self.key_map.hints(self.scope), *self.key_map.hints("viewer")])
+        self.call_after_refresh(self.show)
+
+    def on_resize(self) -> None:
+        small = self.app.size.height < 24
+        self.head.styles.height = 2 if small else 3
+        self.footer.styles.margin = 0 if small else (1, 0, 0, 0)
+        self.call_after_refresh(self.show)
+
+    def show(self) -> None:
+        """Draw the messages that the chosen viewer sees."""
+        width = self.lines.size.width
+        if not width:
+            return
+        viewer = self._viewer
+        shown = [message for message in self._messages if viewer is None or viewer in message.visible_to]
+        pen = self.head.pen
+        seen_by = f", seen by {viewer}" if viewer is not None else ""
+        self.head.title = [pen.part(self._title, bold=True)]
+        self.head.right = [part(f"{format_count(len(shown), 'message')}{seen_by}", pen.style("t2"))]
+        self.head.columns = lambda columns: pen.line(columns, [])
+        self.head.show()
+        rows: list[Strip] = []
+        self._starts = []
+        for message in shown:
+            self._starts.append(len(rows))
+            rows += message_rows(message, viewer, self.looks_of(), width - 1)
+        if not rows:
+            facts = Facts(self.looks_of(), width - 1, ground="s0", indent=2)
+            facts.text("No messages.", "t3")
+            rows = facts.rows
+        self.lines.set_rows(rows, pen.style())
+
+    def open_help(self) -> None:
+        """Show the keys of the screen."""
+        actions = [action for action in self.key_map.actions if action.scope in ("viewer", self.scope)]
+        self.show_keys_of("History", actions)
+
+    def leave(self) -> None:
+        """Close the app."""
+        self._app.action_leave()
+
+    # -- actions ---------------------------------------------------------------------------------------------------
+
+    def choose_viewer(self, direction: int = 1) -> None:
+        """Show what the next viewer sees."""
+        self._viewer = VIEWERS[(VIEWERS.index(self._viewer) + direction) % len(VIEWERS)]
+        self.show()
+        self.scroll_to_end(-1)
+
+    def move_message(self, direction: int) -> None:
+        """Scroll to the previous or next message."""
+        top = self.lines.scroll_offset.y
+        if direction > 0:
+            target = next((start for start in self._starts if start > top), None)
+        else:
+            target = next((start for start in reversed(self._starts) if start < top), None)
+        if target is not None:
+            self.lines.scroll_to(y=target, animate=False, force=True)
+
+    def scroll_rows(self, by: int) -> None:
+        self.lines.scroll_relative(y=by, animate=False, force=True)
+
+    def scroll_screenful(self) -> None:
+        self.scroll_rows(self.lines.size.height)
+
+    def scroll_page(self, direction: int) -> None:
+        self.scroll_rows(direction * self.lines.size.height)
+
+    def scroll_to_end(self, direction: int) -> None:
+        """Scroll to the first row if `direction` is -1, to the last if it is 1."""
+        self.lines.scroll_to(y=0 if direction < 0 else len(self.lines.strips), animate=False, force=True)
+
+    def copy(self) -> None:
+        """Copy the text of all shown messages."""
+        text = "\n".join(strip.text.rstrip() for strip in self.lines.strips)
+        if self._app.terminal.copy(text):
+            self.say("Copied.", "done")
+        else:
+            self.say("Nothing was copied.", "warning")
+
+
+def message_rows(message: SimulationMessage, viewer: Viewer | None, looks: Looks, width: int) -> list[Strip]:
+    """Return the rows of one message. Its author's thoughts are left out for other participants."""
+    facts = Facts(looks, width, ground="s0", indent=2)
+    others = [name for name in message.visible_to if name not in (message.role, *OVERSEERS)]
+    facts.line(
+        [part(message.role, facts.style(_ROLES.get(message.role, "warning"), bold=True))],
+        [part(f"seen by {', '.join(others)}" if others else "private", facts.style("t3"))],
+    )
+    reasoning, action, response = map(text_preview, (message.reasoning, message.action, message.response))
+    if viewer in (None, message.role, *OVERSEERS):
+        prompt = "$" if message.role == "user" else looks.symbols.bullet
+        if reasoning.strip():
+            facts.text(reasoning, "t3", most=MAX_ROWS)
+        for line in action.splitlines():
+            facts.text(f"{prompt} {line}", "t2", most=MAX_ROWS)
+    if response.strip():
+        facts.rows += draw_blocks([_block(message.role, response.strip("\n"))], looks, width, "s0")
+    facts.gap()
+    return facts.rows
+
+
+def _block(role: SimulationRole, text: str) -> DisplayBlock:
+    if role == "agent":
+        return MarkdownBlock(text=text)
+    return TerminalBlock(text=text) if role == "environment" else TextBlock(text=text)
+
+
+class HistoryApp(Frame, inherit_bindings=False):
+    """App that shows one history. `title` is the history's file."""
+
+    CSS_PATH = "../styles/app.tcss"
+
+    def __init__(
+        self,
+        options: SessionOptions,
+        title: str,
+        messages: Sequence[SimulationMessage],
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(options, environ)
+        self.history = HistoryScreen(self, title, messages)
+
+    def get_default_screen(self) -> Screen[None]:
+        return self.history
+
+    def compose(self) -> ComposeResult:
+        yield from ()
+
+    def reshape(self, width: int = 0, height: int = 0) -> None:
+        """Compute the layout for this terminal size; the screen applies it."""
+        self.shape = shape(width or self.size.width, height or self.size.height)
+
+    def on_mount(self) -> None:
+        gc.enable()
+        self.reshape()
+        try:
+            settings = apply_key_settings(layers.load_config(self.options, self.environ).keys)
+        except TuiAgentError as fault:
+            self.history.say(str(fault), "error")
+            return
+        self.key_map = KeyMap(settings.actions)
+
+    def on_key(self, event: events.Key) -> None:
+        """Close the app on the keys that quit the main app."""
+        if any(self.key_map.means(event.key, name) for name in ("copy_or_stop", "quit")):
+            self.action_leave()
+
+    def action_leave(self) -> None:
+        self.terminal.restore()
+        self.exit(0)
+
+
+def run_history(
+    options: SessionOptions, title: str, messages: Sequence[SimulationMessage], *, browser: bool
+) -> int:
+    """Show the history until the user quits, in a terminal or in a page of a browser; return the exit status."""
+    app = HistoryApp(options, title, messages)
+    if browser:
+        app.driver_class = import_module("textual.drivers.web_driver").WebDriver
+        app.terminal = Terminal(app._write, {})  # a page has no title to restore, and answers no questions
+        return app.run() or 0
+    return app.run(mouse=app.first.mouse) or 0
