@@ -18,13 +18,13 @@ ARGS ?=
 run: $(RUNTIME) ## install what is needed and open the app (ARGS="…" goes to it)
 	@$(BIN)/tui-agent $(ARGS)
 
-test: $(COMPILED) ## run the unit, engine and app tests and eight end-to-end ones (seven minutes)
-	@echo "Running the unit, engine and app tests and eight end-to-end ones (about seven minutes on two cores)."
+test: $(COMPILED) ## run the unit, engine and app tests and eight end-to-end ones (four minutes)
+	@echo "Running the unit, engine and app tests and eight end-to-end ones (about four minutes on two cores)."
 	@echo "\`make test-all\` adds the slow and the other end-to-end tests."
 	@$(PYTEST) --hypothesis-profile dev -m "not soak and not slow and (not e2e or smoke)" $(ARGS)
 
-test-all: $(COMPILED) ## run all tests, as CI does (twenty minutes)
-	@echo "Running all tests (about twenty minutes on two cores)."
+test-all: $(COMPILED) ## run all tests, as CI does (fifteen minutes)
+	@echo "Running all tests (about fifteen minutes on two cores)."
 	@$(PYTEST) --hypothesis-profile ci $(ARGS)
 
 bench: $(DEV) ## measure, beside an empty Textual app on the same machine, and print the table
