@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from rich.segment import Segment
 from rich.style import Style
-from textual import Logger
+from textual import Logger, strip
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
 from textual._styles_cache import StylesCache
@@ -213,6 +213,18 @@ _NOTHING_PREVENTED = nullcontext()
 _PREVENT = MessagePump.prevent
 
 
+class _NoCache:
+    """Stands in for each of the seven caches that Textual makes for every row of a widget. Headless rows are rarely
+    rendered twice, so that making the caches takes longer than they save."""
+
+    def get(self, key: object) -> None: ...
+
+    def __setitem__(self, key: object, value: object) -> None: ...
+
+
+_NO_CACHE = _NoCache()
+
+
 def _log_nothing(logger: Logger, *args: object, **options: object) -> None:
     """Replace `Logger.__call__`: no console listens to the log of an app without a terminal."""
 
@@ -237,6 +249,7 @@ async def piloted(
             patch.object(gc, "freeze"),
             patch.object(BackgroundScreen, "process_segments", staticmethod(_tint_segments)),
             patch.object(Stylesheet, "_parse_rules", _parse_once),
+            patch.object(strip, "FIFOCache", lambda size: _NO_CACHE),
             patch.object(MessagePump, "_get_dispatch_methods", _dispatch_methods),
             patch.object(MessagePump, "prevent", _prevent),
             patch.object(Reactive, "__get__", _get_reactive),
