@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import BytesIO, StringIO, TextIOWrapper
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.terminal import Terminal
 from tui_agent.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,6 +107,17 @@ def new_program(folder: Path) -> Program:
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
     return new_program(tmp_path)
+
+
+@pytest.fixture
+def start(program: Program) -> Callable[..., Terminal]:
+    """Start the program with these words in a terminal of a size (columns, lines)."""
+
+    def begin(*words: str, size: tuple[int, int] = (120, 40)) -> Terminal:
+        line = program.line(*words)
+        return Terminal(line, size=size, cwd=program.workspace, environment=program.environment)
+
+    return begin
 
 
 @pytest.fixture(scope="session")

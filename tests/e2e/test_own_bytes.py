@@ -27,15 +27,6 @@ F = {1: "\x1bOP", 2: "\x1bOQ", 3: "\x1bOR", 4: "\x1bOS", 5: "\x1b[15~"}
 Start = Callable[..., Terminal]
 
 
-@pytest.fixture
-def start(program: Program) -> Start:
-    def begin(*words: str, size: tuple[int, int] = (120, 40)) -> Terminal:
-        line = program.line(*words)
-        return Terminal(line, size=size, cwd=program.workspace, environment=program.environment)
-
-    return begin
-
-
 def poison(program: Program, name: str) -> None:
     """A recorded session of this workspace, hostile in every field."""
     log = SessionStore(program.data / "sessions", FakeClock(tick=1.0), Redactor()).create(SessionId(SESSION))

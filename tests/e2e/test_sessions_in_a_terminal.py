@@ -34,15 +34,6 @@ Start = Callable[..., Terminal]
 
 
 @pytest.fixture
-def start(program: Program) -> Start:
-    def begin(*words: str, size: tuple[int, int] = (120, 40)) -> Terminal:
-        line = program.line(*words)
-        return Terminal(line, size=size, cwd=program.workspace, environment=program.environment)
-
-    return begin
-
-
-@pytest.fixture
 def recorded(program: Program, mock: tuple[str, ...]) -> str:
     """A session of this workspace, and one of another time and place; the id of the first."""
     assert program.run_in_process("run", "hello there", *mock).returncode == 0

@@ -4,6 +4,9 @@ from typing import Any
 
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope
 from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.context import ContextCompacted
+from tui_agent.protocol.events.eval import TestFinished
+from tui_agent.protocol.events.files import Author, FileChanged
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted, ToolStatus
@@ -111,3 +114,50 @@ def decision(call: str, **changes: Any) -> PermissionDecided:
         "effects": (),
     }
     return PermissionDecided(**(fields | changes))
+
+
+def file_changed(
+    path: str = "a",
+    before: str | None = None,
+    after: str | None = None,
+    *,
+    author: Author = "agent",
+    added: int = 2,
+    removed: int = 1,
+) -> FileChanged:
+    return FileChanged(
+        path=path,
+        before=before,
+        after=after,
+        before_size=0,
+        after_size=0,
+        mode=None,
+        author=author,
+        added=added,
+        removed=removed,
+    )
+
+
+def compacted(through: int = 1, summary: str = "short", **changes: Any) -> ContextCompacted:
+    """A summary that forgets nothing and was made at the limit, but for the changes."""
+    fields: dict[str, Any] = {
+        "removed_seqs": (),
+        "turns": 1,
+        "before_tokens": 900,
+        "after_tokens": 100,
+        "trigger": "limit",
+    }
+    return ContextCompacted(through_seq=through, summary=summary, **(fields | changes))
+
+
+def ran_tests(passed: int, failed: int, *failures: str, call: str | None = None) -> TestFinished:
+    return TestFinished(
+        framework="pytest",
+        command="pytest -q",
+        passed=passed,
+        failed=failed,
+        skipped=0,
+        exit_code=int(failed > 0),
+        failures=failures,
+        call_id=CallId(call) if call else None,
+    )

@@ -1,15 +1,13 @@
 """Forking, checking and removing sessions from the command line."""
 
-import json
 import sqlite3
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
 
-from tests.unit.cli.conftest import Call
+from tests.unit.cli.conftest import Call, json_lines
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
@@ -38,10 +36,6 @@ def talked(root: Path, work: Path, name: str = "ses_a") -> SessionStore:
     return store
 
 
-def lines(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
-
-
 def git(folder: Path, *words: str) -> None:
     who = ("-c", "user.name=n", "-c", "user.email=e@localhost")
     subprocess.run(("git", *who, *words), cwd=folder, check=True, capture_output=True)
@@ -50,7 +44,7 @@ def git(folder: Path, *words: str) -> None:
 def test_a_fork_is_made_and_how_to_open_it_is_said(call: Call, tmp_path: Path, work: Path) -> None:
     store = talked(tmp_path, work)
     status, out, _ = call("sessions", "fork", "latest", "--at", "2", "--here", "--json")
-    (made,) = lines(out)
+    (made,) = json_lines(out)
     assert (status, made["parent"], made["at"], made["workspace"]) == (0, "ses_a", 2, str(work))
     assert [record.seq for record in store.read(made["id"])] == [0, 1, 2, 3]
     _, out, _ = call("sessions", "fork", "ses_a", "--at", "1")
@@ -65,7 +59,7 @@ def test_removing_asks_and_where_nobody_can_be_asked_says_so(
 ) -> None:
     store = talked(tmp_path, work)
     _, out, _ = call("sessions", "fork", "ses_a", "--at", "2", "--json")
-    fork = lines(out)[0]["id"]
+    fork = json_lines(out)[0]["id"]
     status, _, err = call("sessions", "rm", "ses_a")
     assert status == 2
     assert "--yes" in err
@@ -81,7 +75,7 @@ def test_what_was_said_is_found_in_this_workspace_or_in_all(call: Call, tmp_path
     talked(tmp_path, work)
     talked(tmp_path, tmp_path, "ses_b")
     status, out, _ = call("sessions", "search", "thre", "--json")
-    (found,) = lines(out)
+    (found,) = json_lines(out)
     assert (status, found["session"], found["seq"], found["kind"]) == (0, "ses_a", 3, "user.message")
     assert found["snippet"] == "three"
     _, out, _ = call("sessions", "search", "three", "--all")
@@ -89,7 +83,7 @@ def test_what_was_said_is_found_in_this_workspace_or_in_all(call: Call, tmp_path
     status, out, _ = call("sessions", "search", "nowhere")
     assert (status, "--all" in out) == (1, True)
     status, out, _ = call("sessions", "reindex", "--json")
-    assert (status, lines(out)[0]["sessions"]) == (0, 2)
+    assert (status, json_lines(out)[0]["sessions"]) == (0, 2)
 
 
 def test_a_search_that_another_process_keeps_from_the_newest_says_so(
@@ -97,7 +91,7 @@ def test_a_search_that_another_process_keeps_from_the_newest_says_so(
 ) -> None:
     store = talked(tmp_path, work)
     _, out, err = call("sessions", "search", "three", "--json")
-    assert (lines(out)[0]["behind"], err) == (False, "")
+    assert (json_lines(out)[0]["behind"], err) == (False, "")
     writer = sqlite3.connect(store.index.path, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     try:
@@ -105,7 +99,7 @@ def test_a_search_that_another_process_keeps_from_the_newest_says_so(
         status, out, err = call("sessions", "search", "three", "--json")
     finally:
         writer.close()
-    assert (status, [(one["session"], one["behind"]) for one in lines(out)]) == (0, [("ses_a", True)])
+    assert (status, [(one["session"], one["behind"]) for one in json_lines(out)]) == (0, [("ses_a", True)])
     assert err.startswith("tui-agent: Another process is using the session index") and err.count("\n") == 1
 
 
@@ -121,7 +115,7 @@ def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> No
     (blob,) = (store.folder("ses_b") / "blobs").iterdir()
     blob.unlink()
     status, out, _ = call("sessions", "verify", "--all", "--json")
-    problems = {line["id"]: line["problems"] for line in lines(out)}
+    problems = {line["id"]: line["problems"] for line in json_lines(out)}
     assert status == 1
     assert problems["ses_a"] == [
         "Line 2 of the log is damaged.",
@@ -146,7 +140,7 @@ def test_prune_shows_first_and_removes_only_when_told(call: Call, tmp_path: Path
     orphan.write_bytes(b"nobody names it")
     (store.root / ".removed-ses_x").mkdir()
     status, out, _ = call("sessions", "prune", "--json")
-    found = {(line["session"], line["kind"]) for line in lines(out)}
+    found = {(line["session"], line["kind"]) for line in json_lines(out)}
     assert status == 0
     assert found == {("ses_empty", "empty"), ("ses_a", "texts"), ("ses_x", "rest")}
     assert orphan.exists()
@@ -159,7 +153,7 @@ def test_prune_shows_first_and_removes_only_when_told(call: Call, tmp_path: Path
     held.close()
     assert call("sessions", "verify", "ses_fork")[0] == 0
     _, out, _ = call("sessions", "prune", "--older-than", "0.0000001", "--json")
-    assert {line["session"] for line in lines(out) if line["kind"] == "old"} == {"ses_a", "ses_fork"}
+    assert {line["session"] for line in json_lines(out) if line["kind"] == "old"} == {"ses_a", "ses_fork"}
 
 
 def test_a_fork_has_its_parents_checkpoints_also_when_that_is_gone(
@@ -187,7 +181,7 @@ def test_a_fork_has_its_parents_checkpoints_also_when_that_is_gone(
     log.close()
     (work / "kept.txt").write_text("newer")
     _, out, _ = call("sessions", "fork", "ses_a", "--at", str(at), "--worktree", "../tree", "--json")
-    (made,) = lines(out)
+    (made,) = json_lines(out)
     tree = tmp_path / "tree"
     assert made["workspace"] == str(tree)
     files = {path.name: path.read_text() for path in tree.iterdir() if path.name != ".git"}
@@ -222,7 +216,7 @@ def test_a_session_of_a_newer_version_is_listed_and_shown_and_not_opened(
     told = f"tui-agent: {words}: 4 events cannot be read.\n"
     status, out, _ = call("sessions", "list")
     assert status == 0 and "(another version)" in out and "(damaged)" not in out
-    assert lines(call("sessions", "list", "--json")[1])[0]["other_version"] is True
+    assert json_lines(call("sessions", "list", "--json")[1])[0]["other_version"] is True
     status, out, err = call("sessions", "show", "ses_a")
     assert (status, err, out.count("user.message")) == (0, told, 3)
     _, out, err = call("trace", "ses_a")
@@ -281,7 +275,7 @@ def test_verify_checks_the_checkpoints_of_a_workspace_that_is_gone(
     assert (status, "1 of the log's checkpoints are lost" in out) == (1, True)
     work.rename(tmp_path / "elsewhere")
     status, out, _ = call("sessions", "verify", "ses_a", "--json")
-    (told,) = lines(out)
+    (told,) = json_lines(out)
     assert status == 1
     assert f"The checkpoints use objects from {work / '.git'}, which no longer exists" in " ".join(
         told["problems"]

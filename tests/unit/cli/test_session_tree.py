@@ -1,14 +1,13 @@
 """The family of a session from the command line: branches in place, forks of it, and where it was forked from."""
 
-import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.stubs.store import said, store
+from tests.unit.cli.conftest import json_lines
 from tui_agent.cli.main import main
 from tui_agent.protocol.events.session import ForkChange, SessionHeadMoved, SessionStarted
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
@@ -53,10 +52,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def lines(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
-
-
 WHOLE = [
     ("main", "ses_a", 0, None),
     ("fork", "ses_b", 1, 1),
@@ -74,7 +69,7 @@ def test_each_of_a_family_shows_the_whole_of_it_and_where_it_stands_itself(
     call: Call, folder: Path, asked: str, standing: str
 ) -> None:
     status, out = call(asked, "--json")
-    rows = lines(out)
+    rows = json_lines(out)
     assert status == 0
     drawn = sorted((row["kind"], row["session"], row["depth"], row["at_seq"]) for row in rows)
     assert drawn == sorted(WHOLE, key=lambda one: (one[0], one[1]))
@@ -84,7 +79,7 @@ def test_each_of_a_family_shows_the_whole_of_it_and_where_it_stands_itself(
 
 def test_a_node_tells_its_own_messages_only_and_what_a_fork_changed(call: Call, folder: Path) -> None:
     _, out = call("ses_a", "--json")
-    told = {(row["session"], row["kind"]): [one["text"] for one in row["prompts"]] for row in lines(out)}
+    told = {(row["session"], row["kind"]): [one["text"] for one in row["prompts"]] for row in json_lines(out)}
     assert told == {
         ("ses_a", "main"): ["one", "two", "three"],
         ("ses_a", "branch"): ["another three", "four"],
@@ -92,18 +87,18 @@ def test_a_node_tells_its_own_messages_only_and_what_a_fork_changed(call: Call, 
         ("ses_c", "fork"): ["said in ses_c"],
         ("ses_d", "fork"): ["said in ses_d"],
     }
-    (changed,) = [row["changed"] for row in lines(out) if row["session"] == "ses_b"]
+    (changed,) = [row["changed"] for row in json_lines(out) if row["session"] == "ses_b"]
     assert changed == ["model other/model"]
-    main_row = lines(out)[0]
+    main_row = json_lines(out)[0]
     assert (main_row["first_seq"], main_row["last_seq"], main_row["outcome"]["state"]) == (0, 3, "empty")
     assert set(main_row["prompts"][0]) >= {"seq", "last_seq", "time", "outcome", "answer", "files", "tools"}
 
 
 def test_each_node_stands_below_the_one_that_it_leaves(call: Call, folder: Path) -> None:
     _, out = call("ses_a", "--json")
-    depths = [row["depth"] for row in lines(out)]
+    depths = [row["depth"] for row in json_lines(out)]
     assert depths[0] == 0 and all(after <= before + 1 for before, after in pairwise(depths))
-    order = [row["session"] for row in lines(out)]
+    order = [row["session"] for row in json_lines(out)]
     assert order.index("ses_d") == order.index("ses_b") + 1
 
 
@@ -120,5 +115,5 @@ def test_a_fork_whose_parent_is_gone_is_drawn_alone(call: Call, folder: Path) ->
     for path in sorted((folder / "sessions" / "ses_a").rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     _, out = call("ses_b", "--json")
-    assert [row["session"] for row in lines(out)] == ["ses_b", "ses_d"]
-    assert [one["text"] for one in lines(out)[0]["prompts"]] == ["said in ses_b"]
+    assert [row["session"] for row in json_lines(out)] == ["ses_b", "ses_d"]
+    assert [one["text"] for one in json_lines(out)[0]["prompts"]] == ["said in ses_b"]

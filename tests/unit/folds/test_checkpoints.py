@@ -1,26 +1,11 @@
 """A session's checkpoints: where each was taken, and what each changed path had become by then."""
 
+from tests.stubs.story import file_changed
 from tests.unit.folds.test_branches import Story
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.checkpoints import Checkpoints
-from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged
+from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.turn import TurnStarted
-
-
-def changed(
-    path: str, added: int, removed: int, author: Author = "agent", before: str | None = None
-) -> FileChanged:
-    return FileChanged(
-        path=path,
-        before=before,
-        after="a" * 64,
-        before_size=0,
-        after_size=9,
-        mode=None,
-        author=author,
-        added=added,
-        removed=removed,
-    )
 
 
 def taken(part: int, *paths: str, author: Author = "agent") -> CheckpointTaken:
@@ -32,10 +17,10 @@ def test_each_checkpoint_holds_what_changed_since_the_one_before() -> None:
     story.say("go")
     story.add(taken(-1, author="human"))
     story.add(TurnStarted(turn=1))
-    story.add(changed("a.py", 3, 1, before="b" * 64))
-    story.add(changed("a.py", 2, 0))
+    story.add(file_changed("a.py", "b" * 64, "a" * 64, added=3, removed=1))
+    story.add(file_changed("a.py", after="a" * 64, added=2, removed=0))
     first = story.add(taken(4, "a.py"))
-    story.add(changed("b.py", 1, 0, author="command"))
+    story.add(file_changed("b.py", after="a" * 64, author="command", added=1, removed=0))
     second = story.add(taken(5, "b.py", "big.bin", author="command"))
     found, edited, ran = fold(Checkpoints(), story.events)
     assert (found.part, found.files, found.turn) == (-1, (), 0)
@@ -49,7 +34,7 @@ def test_each_checkpoint_holds_what_changed_since_the_one_before() -> None:
 def test_what_was_left_is_on_another_branch_and_what_was_put_back_is_told() -> None:
     story = Story()
     start = story.say("go")
-    story.add(changed("a.py", 3, 1))
+    story.add(file_changed("a.py", after="a" * 64, added=3, removed=1))
     story.add(taken(4, "a.py"))
     story.move(start)
     story.add(CheckpointRestored(source="0" * 40, commit="1" * 40, paths=("a.py",)))

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.golden import golden
+from tests.stubs.story import ran_tests
 from tests.stubs.two_ways import CAUSE, ENTRY, FORK, MAIN, TEST_ENTRY, TEST_REPORT, two_ways
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.fold import Comparison, FileDifference, compare
 from tui_agent.folds.comparison.side import MAX_BEATS, Branch, Side, build_side, list_beats, working_ms
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import CheckpointTaken, FolderChange
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import ForkChange, SessionForked, SessionHeadMoved
@@ -67,18 +67,6 @@ def answered(text: str = "Done.", first_part: int = 0) -> ModelResponded:
         usage=Usage(input_tokens=10, output_tokens=2),
         cost_usd=0.5,
         duration_ms=1.0,
-    )
-
-
-def ran_tests(passed: int, failed: int, *names: str) -> TestFinished:
-    return TestFinished(
-        framework="pytest",
-        command="pytest",
-        passed=passed,
-        failed=failed,
-        skipped=0,
-        exit_code=0,
-        failures=names,
     )
 
 

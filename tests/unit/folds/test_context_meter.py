@@ -2,15 +2,10 @@
 
 import pytest
 
-from tests.stubs.story import (
-    MODEL,
-    requested,
-    responded,
-)
+from tests.stubs.story import MODEL, compacted, requested, responded
 from tests.unit.folds.test_small_folds import told
 from tui_agent.folds.context.meter import ContextMeter, next_level, scale_to_total
 from tui_agent.protocol.events.context import (
-    ContextCompacted,
     ContextPacked,
     FragmentRecord,
     Section,
@@ -129,16 +124,7 @@ def test_a_delegates_context_does_not_move_the_meter() -> None:
 
 
 def test_compaction_leaves_in_the_meter_what_the_next_request_would_hold() -> None:
-    compacted = ContextCompacted(
-        through_seq=1,
-        summary="s",
-        removed_seqs=(),
-        turns=1,
-        before_tokens=500,
-        after_tokens=100,
-        trigger="limit",
-    )
-    view = told(ContextMeter(), packed("r1", 100, 500, 250), compacted)
+    view = told(ContextMeter(), packed("r1", 100, 500, 250), compacted())
     assert (view.used, sum(section.tokens for section in view.sections)) == (100, 100)
 
 

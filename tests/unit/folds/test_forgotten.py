@@ -1,7 +1,7 @@
 """What a history lets go of, and how it comes back."""
 
 from tests.stubs.legal_history import check_pairs
-from tests.stubs.story import Story, called, finished, requested, responded, started, tool_call
+from tests.stubs.story import Story, called, compacted, finished, requested, responded, started, tool_call
 from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.compacted_history import MAX_FULL_MESSAGES, RESTORED_PREFIX, calls_by_id
 from tui_agent.folds.context.compacted_rows import CountedTokens, compacted_view
@@ -11,7 +11,6 @@ from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
-    ContextCompacted,
     ContextPacked,
     ContextPinned,
     ContextReduced,
@@ -27,18 +26,6 @@ from tui_agent.protocol.ids import COMPACTION_AGENT, CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart
-
-
-def compacted(through: int, words: str = "in short") -> ContextCompacted:
-    return ContextCompacted(
-        through_seq=through,
-        summary=words,
-        removed_seqs=(),
-        turns=1,
-        before_tokens=900,
-        after_tokens=100,
-        trigger="user",
-    )
 
 
 def artifact(call: str) -> Artifact:

@@ -3,13 +3,23 @@
 from collections.abc import Iterable, Iterator
 
 from tests.stubs.legal_history import check_pairs
-from tests.stubs.story import MODEL, Story, called, delta, finished, requested, responded, started, tool_call
+from tests.stubs.story import (
+    MODEL,
+    Story,
+    called,
+    compacted,
+    delta,
+    finished,
+    requested,
+    responded,
+    started,
+    tool_call,
+)
 from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.model_messages import INTERRUPTED, ModelMessages
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.model import FaultKind, ModelFailed
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived, UserShellFinished, UserSteered
@@ -179,15 +189,6 @@ def test_images_go_with_their_message() -> None:
 
 
 def test_compaction_puts_a_summary_in_place_of_what_it_forgets() -> None:
-    compacted = ContextCompacted(
-        through_seq=2,
-        summary="short",
-        removed_seqs=(0, 2),
-        turns=1,
-        before_tokens=9,
-        after_tokens=1,
-        trigger="user",
-    )
     story = (
         said("hi"),
         requested("r1"),
@@ -195,7 +196,7 @@ def test_compaction_puts_a_summary_in_place_of_what_it_forgets() -> None:
         finished("c1"),
         requested("r2"),
         responded("r2", "ok"),
-        compacted,
+        compacted(2, removed_seqs=(0, 2)),
         said("more"),
     )
     messages = told(*story)
@@ -204,17 +205,6 @@ def test_compaction_puts_a_summary_in_place_of_what_it_forgets() -> None:
 
 
 def test_a_second_compaction_replaces_the_first_summary() -> None:
-    def compacted(through: int, words: str) -> ContextCompacted:
-        return ContextCompacted(
-            through_seq=through,
-            summary=words,
-            removed_seqs=(),
-            turns=1,
-            before_tokens=9,
-            after_tokens=1,
-            trigger="limit",
-        )
-
     assert outline(told(said("a"), compacted(0, "one"), said("b"), compacted(2, "two"), said("c"))) == [
         "summary two",
         "user c",

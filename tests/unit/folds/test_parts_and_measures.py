@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.golden import GOLDEN, golden
-from tests.stubs.story import Story, called, finished, responded, tool_call
+from tests.stubs.story import Story, called, compacted, file_changed, finished, responded, tool_call
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.branches import Reason
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
@@ -13,7 +13,6 @@ from tui_agent.folds.trace.parts import PartRow, Parts
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
-    ContextCompacted,
     ContextPacked,
     ContextReduced,
     ContextRestored,
@@ -23,7 +22,7 @@ from tui_agent.protocol.events.context import (
     Section,
 )
 from tui_agent.protocol.events.eval import TestFinished
-from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged, FileRead
+from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import AgentId, CallId, RequestId
@@ -40,20 +39,6 @@ def rows(*payloads: Payload) -> tuple[PartRow, ...]:
 def measured(*payloads: Payload) -> MetricsView:
     story = Story()
     return fold(Metrics(), [story(payload) for payload in payloads])
-
-
-def changed(path: str = "a", author: Author = "agent") -> FileChanged:
-    return FileChanged(
-        path=path,
-        before=None,
-        after=None,
-        before_size=0,
-        after_size=0,
-        mode=None,
-        author=author,
-        added=1,
-        removed=0,
-    )
 
 
 def result(call: str, part: int, text: str = "x") -> Payload:
@@ -133,7 +118,7 @@ def test_distances_are_counted_in_parts() -> None:
         read.model_copy(update={"path": "other"}),
         result("c2", 3),
         responded("r3", tool_call("c3"), first_part=4),
-        changed(),
+        file_changed(),
         result("c3", 5),
         responded("r4", tool_call("c4"), first_part=6),
         TestFinished(framework="pytest", command="pytest", passed=1, failed=0, skipped=0, exit_code=0),
@@ -142,11 +127,11 @@ def test_distances_are_counted_in_parts() -> None:
     assert (view.first_target_read_part, view.first_edit_part) == (2, 4)
     assert (view.search_to_edit_parts, view.edit_to_test_parts) == (4, 2)
     assert view.seconds_to_first_test == 12.0
-    assert measured(changed(author="human")).first_edit_part is None
+    assert measured(file_changed(author="human")).first_edit_part is None
 
 
 def test_the_part_of_a_call_counts_where_an_answer_has_several() -> None:
-    edit = changed().model_copy(update={"call_id": CallId("c2")})
+    edit = file_changed().model_copy(update={"call_id": CallId("c2")})
     view = measured(
         responded("r1", TextPart(text="both"), tool_call("c1"), tool_call("c2")),
         called("c1", verb="search"),
@@ -160,7 +145,7 @@ def test_the_part_of_a_call_counts_where_an_answer_has_several() -> None:
 
 def test_what_a_command_changed_is_an_edit_and_what_a_test_run_left_is_none() -> None:
     def by(call: str) -> FileChanged:
-        return changed(author="command").model_copy(update={"call_id": CallId(call)})
+        return file_changed(author="command").model_copy(update={"call_id": CallId(call)})
 
     ran = TestFinished(
         framework="pytest", command="pytest", passed=1, failed=0, skipped=0, exit_code=0, call_id=CallId("c1")
@@ -173,25 +158,14 @@ def test_what_a_command_changed_is_an_edit_and_what_a_test_run_left_is_none() ->
 
 
 def test_the_newest_summary_is_the_cold_one_and_the_totals_are_of_the_main_agent() -> None:
-    def compacted(words: str) -> ContextCompacted:
-        return ContextCompacted(
-            through_seq=2,
-            summary=words,
-            removed_seqs=(),
-            turns=1,
-            before_tokens=9,
-            after_tokens=3,
-            trigger="limit",
-        )
-
     packed = ContextPacked(request_id=RequestId("r"), window=9, total_tokens=7, total_chars=28, sections=())
     story, fold_of = Story(), Metrics()
     for payload, agent in (
         (packed, "main"),
-        (compacted("a long summary"), "main"),
-        (compacted("short"), "main"),
+        (compacted(2, "a long summary"), "main"),
+        (compacted(2, "short"), "main"),
         (packed.model_copy(update={"total_tokens": 30, "total_chars": 120}), "subtask-1"),
-        (compacted("of the delegate"), "subtask-1"),
+        (compacted(2, "of the delegate"), "subtask-1"),
     ):
         fold_of.apply(story(payload).model_copy(update={"agent": AgentId(agent)}))
     view = fold_of.view()
@@ -204,30 +178,21 @@ def test_what_a_revert_took_off_is_no_observation_and_what_it_undid_is_one_again
     def moved(to: int, reason: Reason) -> SessionHeadMoved:
         return SessionHeadMoved(to_seq=to, from_seq=9, reason=reason)
 
-    def summary(*forgets: int) -> ContextCompacted:
-        return ContextCompacted(
-            through_seq=1,
-            summary="short",
-            removed_seqs=forgets,
-            turns=1,
-            before_tokens=9,
-            after_tokens=3,
-            trigger="limit",
-        )
-
     def standing(*payloads: Payload) -> tuple[int, int]:
         view = measured(*payloads)
         return view.hot_observation_count, view.cold_summary_chars
 
     came = (finished("c0"), finished("c1"), finished("c2"))
     assert standing(*came, moved(0, "revert")) == (1, 0)
-    assert standing(*came, summary(0, 1)) == (1, 5)
-    assert standing(*came, summary(0, 1), moved(2, "undo")) == (3, 0)
-    assert standing(*came, summary(0, 1), moved(2, "undo"), finished("c5"), moved(3, "redo")) == (1, 5)
+    assert standing(*came, compacted(removed_seqs=(0, 1))) == (1, 5)
+    assert standing(*came, compacted(removed_seqs=(0, 1)), moved(2, "undo")) == (3, 0)
+    assert standing(
+        *came, compacted(removed_seqs=(0, 1)), moved(2, "undo"), finished("c5"), moved(3, "redo")
+    ) == (1, 5)
     assert standing(*came, moved(0, "revert"), finished("c4")) == (2, 0)
-    assert standing(*came, summary(0, 1), ContextRestored(compaction=3)) == (3, 0)
+    assert standing(*came, compacted(removed_seqs=(0, 1)), ContextRestored(compaction=3)) == (3, 0)
     line = ContextReduced(call_ids=(), artifacts=(), removed_seqs=(0,), before_tokens=9, after_tokens=3)
-    assert standing(*came, line, summary(0, 1), ContextRestored(seqs=(0, 1))) == (2, 5)
+    assert standing(*came, line, compacted(removed_seqs=(0, 1)), ContextRestored(seqs=(0, 1))) == (2, 5)
 
 
 def test_output_is_measured_as_tools_gave_it_and_as_models_were_told() -> None:
@@ -253,21 +218,12 @@ def test_context_figures_are_of_all_requests_and_totals_of_the_newest() -> None:
             sections=(section,),
         )
 
-    compacted = ContextCompacted(
-        through_seq=2,
-        summary="short",
-        removed_seqs=(0,),
-        turns=1,
-        before_tokens=9,
-        after_tokens=3,
-        trigger="limit",
-    )
     view = measured(
         finished("c1"),
         finished("c2"),
         pack(50),
         pack(20),
-        compacted,
+        compacted(2, removed_seqs=(0,)),
         MemoryUpdated(blocks={}),
         RepomapBuilt(files=1, skipped=0, partial=False, duration_ms=1),
         RepomapUsed(query="q", tokens=1, files=(), injected=True),

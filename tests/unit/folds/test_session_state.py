@@ -9,6 +9,7 @@ from tests.stubs.story import (
     Story,
     called,
     decision,
+    file_changed,
     finished,
     requested,
     responded,
@@ -19,7 +20,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
-from tui_agent.protocol.events.files import FileChanged, FileRead
+from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -218,20 +219,6 @@ def read(path: str, digest: str, *, whole: bool) -> FileRead:
     return FileRead(path=path, digest=digest, size=1, first_line=1, last_line=1, complete=whole)
 
 
-def changed(path: str, before: str | None, after: str | None, author: str = "agent") -> FileChanged:
-    return FileChanged(
-        path=path,
-        before=before,
-        after=after,
-        before_size=0,
-        after_size=0,
-        mode=None,
-        author=author,  # type: ignore[arg-type]
-        added=0,
-        removed=0,
-    )
-
-
 def test_what_is_known_of_a_file_is_what_was_read_or_written_by_the_agent() -> None:
     fold = opened()
 
@@ -241,15 +228,15 @@ def test_what_is_known_of_a_file_is_what_was_read_or_written_by_the_agent() -> N
 
     fold.tell(read("a", "1", whole=True), read("a", "1", whole=False))
     assert known("a") == ("1", True)
-    fold.tell(changed("a", "1", "2"))
+    fold.tell(file_changed("a", "1", "2"))
     assert known("a") == ("2", True)
-    fold.tell(changed("a", "2", "3", "command"))
+    fold.tell(file_changed("a", "2", "3", author="command"))
     assert known("a") == ("2", True)
     fold.tell(read("a", "3", whole=False))
     assert known("a") == ("3", False)
-    fold.tell(changed("new", None, "9"), changed("blind", "0", "1"), changed("a", "4", "5"))
+    fold.tell(file_changed("new", None, "9"), file_changed("blind", "0", "1"), file_changed("a", "4", "5"))
     assert (known("new"), known("blind"), known("a")) == (("9", True), None, ("3", False))
-    fold.tell(changed("a", "3", None, "human"))
+    fold.tell(file_changed("a", "3", None, author="human"))
     assert known("a") is None
     assert fold.fold.view().explored_paths == ("a",)
 

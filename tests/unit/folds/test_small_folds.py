@@ -9,6 +9,7 @@ from tests.stubs.story import (
     Story,
     called,
     decision,
+    file_changed,
     finished,
     requested,
     responded,
@@ -34,7 +35,6 @@ from tui_agent.protocol.events.context import (
 from tui_agent.protocol.events.files import (
     CheckpointRestored,
     CheckpointTaken,
-    FileChanged,
     FileRead,
     FolderChange,
 )
@@ -240,27 +240,13 @@ def test_a_permission_that_is_asked_again_after_a_crash_is_one() -> None:
     assert told(Approvals(), asked("p1"), finished("c1", "interrupted")).permissions == ()
 
 
-def change(path: str, before: str | None, after: str | None, author: str = "agent") -> FileChanged:
-    return FileChanged(
-        path=path,
-        before=before,
-        after=after,
-        before_size=0,
-        after_size=0,
-        mode=None,
-        author=author,  # type: ignore[arg-type]
-        added=2,
-        removed=1,
-    )
-
-
 def test_changes_of_a_file_add_up_from_its_first_content_to_its_newest() -> None:
     view = told(
         FilesChanged(),
-        change("a", None, "1"),
+        file_changed("a", None, "1"),
         TurnStarted(turn=2),
-        change("a", "1", "2", "command"),
-        change("b", "0", None),
+        file_changed("a", "1", "2", author="command"),
+        file_changed("b", "0", None),
     )
     first = view.files[0]
     assert (first.before, first.after, first.added, first.removed, first.authors, first.last_seq) == (
@@ -277,18 +263,21 @@ def test_changes_of_a_file_add_up_from_its_first_content_to_its_newest() -> None
 def test_a_file_that_is_again_as_it_was_did_not_change() -> None:
     view = told(
         FilesChanged(),
-        change("made", None, "1"),
-        change("kept", "0", "1"),
-        change("edited", "0", "1"),
-        change("made", "1", None),
-        change("edited", "1", "0"),
+        file_changed("made", None, "1"),
+        file_changed("kept", "0", "1"),
+        file_changed("edited", "0", "1"),
+        file_changed("made", "1", None),
+        file_changed("edited", "1", "0"),
     )
     assert ([one.path for one in view.files], view.added, view.removed, view.last_seq) == (["kept"], 2, 1, 4)
 
 
 def test_a_file_of_which_only_the_permissions_changed_is_among_the_files() -> None:
     view = told(
-        FilesChanged(), change("run.sh", "0", "0"), change("gone", "0", "0"), change("gone", "0", None)
+        FilesChanged(),
+        file_changed("run.sh", "0", "0"),
+        file_changed("gone", "0", "0"),
+        file_changed("gone", "0", None),
     )
     assert [(one.path, one.only_mode_changed) for one in view.files] == [("run.sh", True), ("gone", False)]
 
@@ -298,13 +287,17 @@ def test_what_a_person_changed_before_the_session_is_not_the_sessions() -> None:
     by_hand = CheckpointTaken(part=0, commit="c", author="human", unlisted_count=3, folders=folders)
     before = (
         TurnStarted(turn=1),
-        change("mine", "0", "1", "human"),
-        change("both", "0", "1", "human"),
+        file_changed("mine", "0", "1", author="human"),
+        file_changed("both", "0", "1", author="human"),
         by_hand,
     )
     view = told(FilesChanged(), *before)
     assert (view.files, view.turn_files, view.folders, view.unlisted_count) == ((), (), (), 0)
-    after = (change("both", "1", "2"), change("both", "2", "3", "human"), change("later", "0", "1", "human"))
+    after = (
+        file_changed("both", "1", "2"),
+        file_changed("both", "2", "3", author="human"),
+        file_changed("later", "0", "1", author="human"),
+    )
     view = told(FilesChanged(), *before, *after)
     (both,) = view.files
     assert (both.before, both.after, both.authors) == ("1", "3", ("agent", "human"))
@@ -312,7 +305,7 @@ def test_what_a_person_changed_before_the_session_is_not_the_sessions() -> None:
 
 
 def test_a_reverted_hunk_is_not_counted_and_its_revert_is_no_change() -> None:
-    by_agent, by_user = change("a.py", "0", "1"), change("a.py", "1", "2", "human")
+    by_agent, by_user = file_changed("a.py", "0", "1"), file_changed("a.py", "1", "2", author="human")
     agent = by_agent.model_copy(update={"added": 5, "removed": 3})
     user = by_user.model_copy(update={"added": 1, "removed": 2})
     hunk = RevertedHunk(path="a.py", before="0", after="1", hunk=1)
@@ -331,11 +324,19 @@ def moved(to_seq: int, *, files: bool = True) -> SessionHeadMoved:
 
 
 def test_the_figures_name_the_files_that_stand_otherwise_after_going_back_and_forth() -> None:
-    done = (TurnStarted(turn=1), change("new", None, "1"), change("ran", "0", "1", "command"))
-    assert told(Metrics(), *done, change("run.sh", "0", "0")).files_changed == ("new", "ran", "run.sh")
+    done = (
+        TurnStarted(turn=1),
+        file_changed("new", None, "1"),
+        file_changed("ran", "0", "1", author="command"),
+    )
+    assert told(Metrics(), *done, file_changed("run.sh", "0", "0")).files_changed == ("new", "ran", "run.sh")
     back = (*done, moved(0), restored("new", kept=("ran",)))
     assert told(Metrics(), *back).files_changed == ("ran",)
-    alone = (change("new", "1", None, "human"), change("ran", "1", "0", "human"), restored("new", "ran"))
+    alone = (
+        file_changed("new", "1", None, author="human"),
+        file_changed("ran", "1", "0", author="human"),
+        restored("new", "ran"),
+    )
     assert told(Metrics(), *done, *alone).files_changed == ()
     forth = (*done, *alone, moved(2), restored("new", "ran"))
     assert told(Metrics(), *forth).files_changed == ("new", "ran")
@@ -343,10 +344,10 @@ def test_the_figures_name_the_files_that_stand_otherwise_after_going_back_and_fo
 
 
 def test_the_figures_name_no_file_that_was_changed_back() -> None:
-    back = (change("made", None, "1"), change("kept", "0", "1"), change("made", "1", None))
+    back = (file_changed("made", None, "1"), file_changed("kept", "0", "1"), file_changed("made", "1", None))
     assert told(Metrics(), *back).files_changed == ("kept",)
-    assert told(Metrics(), *back, change("made", None, "2")).files_changed == ("made", "kept")
-    assert told(FilesChanged(), change("made", None, "1"), change("made", "1", None)).added == 0
+    assert told(Metrics(), *back, file_changed("made", None, "2")).files_changed == ("made", "kept")
+    assert told(FilesChanged(), file_changed("made", None, "1"), file_changed("made", "1", None)).added == 0
 
 
 def test_todos_count_what_is_done_and_name_the_current_one() -> None:
@@ -393,7 +394,7 @@ def test_metrics_count_everything_and_name_the_newest_failure() -> None:
         read,
         called("c1"),
         finished("c1", "failed", text="12345"),
-        change("a", "1", "2"),
+        file_changed("a", "1", "2"),
         ModelFailed(request_id=RequestId("r2"), fault="auth", message="m", usage=Usage(input_tokens=5)),
         responded("r3", "Done.", first_part=3),
         TurnFinished(turn=1, reason="part_limit"),

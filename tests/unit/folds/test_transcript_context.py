@@ -1,6 +1,6 @@
 """What the chat says of the context: of what goes on at each step one notice, and what was told is not told again."""
 
-from tests.stubs.story import Story, requested, responded
+from tests.stubs.story import Story, compacted, requested, responded
 from tui_agent.folds.text.labels import MAP_COMES_LATER, MAP_SENT_LATER
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
@@ -8,7 +8,6 @@ from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import (
-    ContextCompacted,
     ContextReduced,
     ContextWindowInferred,
     RepomapBuilt,
@@ -42,24 +41,13 @@ def reduced(before: int, after: int) -> ContextReduced:
     )
 
 
-def compacted() -> ContextCompacted:
-    return ContextCompacted(
-        through_seq=1,
-        summary="what came before",
-        removed_seqs=(),
-        turns=1,
-        before_tokens=9_000,
-        after_tokens=5_000,
-        trigger="limit",
-        truncations=(CUT,),
-    )
-
-
 def test_outputs_that_are_put_away_step_by_step_are_one_notice_until_the_next_summary() -> None:
     steps = [reduced(9_000, 8_000), reduced(8_900, 7_900), reduced(8_800, 7_800)]
     (told,) = notices(*steps)
     assert told.lines[0] == "3 old outputs shortened, over several requests"
-    again = notices(*steps, compacted(), reduced(6_000, 5_000))
+    again = notices(
+        *steps, compacted(before_tokens=9_000, after_tokens=5_000, truncations=(CUT,)), reduced(6_000, 5_000)
+    )
     assert [one.lines[0].split(":")[0].split(",")[0] for one in again] == [
         "3 old outputs shortened",
         "1 turn summarised",
@@ -91,7 +79,10 @@ def test_one_that_stays_too_long_ends_the_turn_with_what_fills_the_window() -> N
 
 
 def test_what_a_summary_has_no_room_for_is_told_once() -> None:
-    first, second = notices(compacted(), compacted())
+    first, second = notices(
+        compacted(before_tokens=9_000, after_tokens=5_000, truncations=(CUT,)),
+        compacted(before_tokens=9_000, after_tokens=5_000, truncations=(CUT,)),
+    )
     assert first.level == "warning" and any("the task" in line for line in first.lines)
     assert second.level == "info" and not any("the task" in line for line in second.lines)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stubs.golden import golden
-from tests.stubs.story import Story, requested, responded
+from tests.stubs.story import Story, file_changed, ran_tests, requested, responded
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.turn_summaries import (
     MAX_BYTES,
@@ -14,8 +14,6 @@ from tui_agent.folds.context.turn_summaries import (
     summary_text,
 )
 from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.events.eval import TestFinished
-from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
@@ -30,32 +28,6 @@ def told(*payloads: Payload) -> TurnSummariesView:
     return summaries.view()
 
 
-def change(path: str, added: int, removed: int, author: str = "agent") -> FileChanged:
-    return FileChanged(
-        path=path,
-        before="a",
-        after="b",
-        before_size=1,
-        after_size=1,
-        mode=None,
-        author=author,  # type: ignore[arg-type]
-        added=added,
-        removed=removed,
-    )
-
-
-def outcome(passed: int, failed: int, *failures: str) -> TestFinished:
-    return TestFinished(
-        framework="pytest",
-        command="pytest -q",
-        passed=passed,
-        failed=failed,
-        skipped=0,
-        exit_code=1,
-        failures=failures,
-    )
-
-
 def failed(message: str) -> ModelFailed:
     return ModelFailed(request_id=RequestId("r9"), fault="transport", message=message, attempts=3)
 
@@ -66,11 +38,11 @@ def test_a_turn_is_what_was_asked_done_changed_tested_and_what_went_wrong() -> N
         TurnStarted(turn=1),
         requested("r1"),
         responded("r1", "I look first."),
-        change("a.py", 4, 1),
-        change("notes.md", 9, 0, author="human"),
-        change("a.py", 1, 0),
-        outcome(30, 2, "test_a", "test_b"),
-        outcome(31, 1, "test_b"),
+        file_changed("a.py", added=4, removed=1),
+        file_changed("notes.md", author="human", added=9, removed=0),
+        file_changed("a.py", added=1, removed=0),
+        ran_tests(30, 2, "test_a", "test_b"),
+        ran_tests(31, 1, "test_b"),
         requested("r2"),
         responded("r2", "One test still fails."),
         TodoUpdated(

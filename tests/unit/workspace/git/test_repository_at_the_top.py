@@ -2,12 +2,11 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.stubs.sandboxed import SETTINGS, World, elsewhere, git, require_sandbox
+from tests.stubs.sandboxed import SETTINGS, World, git
 from tui_agent.ports.environment import ExecSpec
 
 CONFIG = "[core]\\n\\trepositoryformatversion=0\\n\\tbare=false\\n\\tworktree=.\\n\\tfsmonitor=touch fired; false\\n"
@@ -24,13 +23,6 @@ PLANTED = {
     "borrowed": BORROWED,
     "renamed": f"mkdir x; cd x; {WHOLE}; mv * ..; mv -T refs ../refs",
 }
-
-
-@pytest.fixture
-def base() -> Iterator[Path]:
-    require_sandbox()
-    with elsewhere() as folder:
-        yield folder
 
 
 def look(workspace: Path) -> bool:

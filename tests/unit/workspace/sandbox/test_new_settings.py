@@ -1,24 +1,16 @@
 """Settings that other programs obey unasked do not stay if a confined command creates them: against the real bubblewrap."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.stubs.sandboxed import World, elsewhere, git, require_sandbox
+from tests.stubs.sandboxed import World, git
 
 NOTE = (
     "{0} appeared while the command ran. It was renamed to {0}.sandboxed, because other programs use it without "
     "asking. Only the user may rename it back."
 )
 NAMES = (".claude", ".cursor", ".devcontainer", ".envrc", ".husky", ".mcp.json", ".tui_agent", ".vscode")
-
-
-@pytest.fixture
-def base() -> Iterator[Path]:
-    require_sandbox()
-    with elsewhere() as folder:
-        yield folder
 
 
 def names(folder: Path) -> list[str]:

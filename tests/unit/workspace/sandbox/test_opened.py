@@ -3,13 +3,12 @@ command starts in the folder that was judged, whatever stands at its name by the
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.stubs.sandboxed import World, confinement, elsewhere, require_sandbox
+from tests.stubs.sandboxed import World, confinement
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.sandbox_places import guarded_outside
 from tui_agent.ports.environment import ExecResult, ExecSpec
@@ -18,13 +17,6 @@ from tui_agent.workspace.local.reaper_client import Child, ReaperClient, StartFa
 from tui_agent.workspace.sandbox import landlock, seatbelt
 from tui_agent.workspace.sandbox.extra_mounts import open_paths
 from tui_agent.workspace.sandbox.mounts import Bounds, find_mounts
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    require_sandbox()
-    with elsewhere() as base, World(base) as made:
-        yield made
 
 
 async def run(world: World, script: str, *writable: Path, folder: str = "", cwd: str = "") -> ExecResult:

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,7 +9,7 @@ import anyio
 import pytest
 
 from tests.stubs.left_out import leave_out
-from tests.stubs.sandboxed import World, confinement, elsewhere, git, require_sandbox
+from tests.stubs.sandboxed import World, confinement, git
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.sandbox import seatbelt
@@ -18,13 +17,6 @@ from tui_agent.workspace.sandbox.denials import explain_denial
 from tui_agent.workspace.sandbox.mounts import Bounds, Mounts
 
 READ_ONLY = "The command tried to change the workspace, which is read-only for this command"
-
-
-@pytest.fixture
-def base() -> Iterator[Path]:
-    require_sandbox()
-    with elsewhere() as folder:
-        yield folder
 
 
 async def run(env: LocalEnvironment, script: str) -> ExecResult:

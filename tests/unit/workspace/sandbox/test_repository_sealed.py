@@ -1,20 +1,12 @@
 """A command that nobody was asked about, and whose words do not say what it changes, leaves the repository as it is."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.stubs.sandboxed import World, confinement, elsewhere, git, require_sandbox
+from tests.stubs.sandboxed import World, confinement, git
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
-
-
-@pytest.fixture
-def base() -> Iterator[Path]:
-    require_sandbox()
-    with elsewhere() as folder:
-        yield folder
 
 
 async def run(env: LocalEnvironment, script: str) -> ExecResult:

@@ -1,20 +1,12 @@
 """What a result says of stand-ins, links and files with secrets is true: against the real bubblewrap."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.stubs.sandboxed import World, elsewhere, require_sandbox
+from tests.stubs.sandboxed import World
 from tui_agent.ports.environment import SecretFile
 from tui_agent.workspace.sandbox.output_notes import find_output_notes
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    require_sandbox()
-    with elsewhere() as folder, World(folder) as made:
-        yield made
 
 
 async def test_a_file_that_a_link_with_a_secret_name_leads_to_is_said_to_be_covered_for_that(

@@ -4,7 +4,7 @@ import os
 import socket
 import sys
 from asyncio import create_task
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,6 @@ from tui_agent.wiring.startup_context import load_startup_context
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.sandbox import bubblewrap
 from tui_agent.workspace.sandbox.sockets import find_listening_below
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    require_sandbox()
-    with elsewhere() as base, World(base) as made:
-        yield made
 
 
 def meanwhile(

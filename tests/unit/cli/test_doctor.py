@@ -1,0 +1,82 @@
+"""What `doctor` says of the configuration, the repository and the stored sessions."""
+
+import subprocess
+from pathlib import Path
+
+from tests.unit.cli.conftest import Call, json_lines
+from tui_agent.cli.doctor.command import CheckResult, describe_results
+
+
+def test_the_doctor_names_the_repository_only_where_there_is_one(call: Call, work: Path) -> None:
+    def checkpoints() -> str:
+        return str(json_lines(call("doctor", "--only", "checkpoints", "--json")[1])[0]["message"])
+
+    assert checkpoints() == "up to 1000 MB per session"
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    assert checkpoints() == "up to 1000 MB per session, including 256 MB copied from the repository"
+
+
+def test_the_doctors_report_begins_with_what_to_fix_and_is_wrapped_for_a_terminal() -> None:
+    results = [
+        ("version", CheckResult("ok", "tui-agent 1")),
+        ("model", CheckResult("note", "No model is set.", "Choose one.")),
+        ("sessions", CheckResult("bad", "/x cannot be written.", "Choose another folder.")),
+    ]
+    report = [
+        "To fix",
+        "  sessions        /x cannot be written.",
+        "                  Choose another folder.",
+        "",
+        "Worth knowing",
+        "  model           No model is set.",
+        "                  Choose one.",
+        "",
+        "Working",
+        "  version         tui-agent 1",
+    ]
+    assert describe_results(results).splitlines() == report
+    report[1:3] = [
+        "  sessions        /x cannot be",
+        "                  written.",
+        "                  Choose another",
+        "                  folder.",
+    ]
+    assert describe_results(results, 34).splitlines() == report
+
+
+def test_the_doctor_tells_of_sessions_that_others_can_read(call: Call, tmp_path: Path) -> None:
+    data = tmp_path / "kept"
+    (data / "sessions").mkdir(parents=True)
+    data.chmod(0o755)
+
+    def found() -> str:
+        told = json_lines(call("doctor", "--json", "--data-dir", str(data))[1])
+        return next(f"{line['state']} {line['message']}" for line in told if line["check"] == "sessions")
+
+    (data / "sessions").chmod(0o700)
+    assert found().startswith("ok ")
+    (data / "sessions").chmod(0o755)
+    assert found() == f"note Other users can read {data / 'sessions'}."
+
+
+def test_the_doctor_tells_a_configuration_file_from_none(call: Call, tmp_path: Path) -> None:
+    def said() -> str:
+        return next(
+            line["message"]
+            for line in json_lines(call("doctor", "--json")[1])
+            if line["check"] == "configuration"
+        )
+
+    assert said().startswith("no file (defaults)")
+    path = tmp_path / "home" / ".config" / "tui-agent" / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('policy = "plan"\n')
+    assert said() == str(path)
+
+
+def test_the_doctor_tells_wrong_keys(call: Call, tmp_path: Path) -> None:
+    config = tmp_path / "home" / ".config" / "tui-agent"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "config.toml").write_text('[keys]\nsend = "f9"\nhelp = "f9"\nnosuch = "f8"\n')
+    status, out, _ = call("doctor", "--only", "keys")
+    assert status == 1 and "nosuch" in out and "F9" in out

@@ -1,0 +1,157 @@
+"""`plugins new`, `check` and `list`, called as the program calls them."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.conftest import Call, json_lines
+from tui_agent.cli.plugin_trial import try_panes
+from tui_agent.plugin_host.check import check_plugin
+from tui_agent.testing import PluginSession
+
+
+def test_a_new_plugin_passes_its_own_check_and_is_listed(call: Call, work: Path) -> None:
+    status, out, _ = call("plugins", "new", "word_count")
+    assert status == 0
+    assert "plugins check" in out
+    status, out, _ = call("plugins", "check", "./word_count", "--json")
+    report = json_lines(out)[0]
+    assert (status, report["ok"], report["notes"], report["faults"]) == (0, True, [], [])
+    assert report["offers"] == ["tool:word_count"]
+    assert call("plugins", "new", "standup", "--kind", "command")[0] == 0
+    status, out, _ = call("plugins", "check", "./standup", "--json")
+    report = json_lines(out)[0]
+    assert (status, report["offers"], report["notes"]) == (0, ["command:standup"], [])
+    _, out, _ = call("plugins", "list", "--json", "--plugin-dir", str(work / "word_count"))
+    listed = {line["name"]: line for line in json_lines(out)}
+    assert listed["word_count"]["state"] == "on"
+    assert listed["files"]["source"] == "bundled"
+    assert call("plugins", "new", "word_count")[0] == 2
+    assert call("plugins", "new", "Word-Count")[0] == 2
+
+
+EFFECTS = """
+from pydantic import BaseModel
+from tui_agent.plugin_api import BaseTool, ToolSpec
+
+class Args(BaseModel):
+    path: str
+    times: int = 1
+
+class Odd(BaseTool):
+    spec = ToolSpec("odd", "Is odd.", Args, "odd")
+    def target(self, args): return args.path
+    def effects(self, args): return EFFECTS
+    async def run(self, args, ctx): ...
+
+def register(api):
+    api.tool(Odd())
+"""
+
+
+@pytest.mark.parametrize(
+    ("effects", "status", "words"),
+    [
+        ("()", 0, "declares no effects, so every call is asked about"),
+        ("1 / 0", 1, "in `effects`, failed: ZeroDivisionError"),
+        ("('x',)", 1, "`effects` returned str instead of effects"),
+    ],
+)
+def test_a_check_tries_the_effects_of_each_tool(
+    call: Call, work: Path, effects: str, status: int, words: str
+) -> None:
+    (work / "odd.py").write_text(EFFECTS.replace("EFFECTS", effects))
+    ended, out, _ = call("plugins", "check", "odd.py")
+    assert (ended, words in out) == (status, True), out
+
+
+def test_a_check_runs_the_plugins_own_tests(call: Call, work: Path) -> None:
+    call("plugins", "new", "word_count")
+    test = work / "word_count" / "tests" / "test_word_count.py"
+    test.write_text(test.read_text().replace("2 words", "3 words"))
+    status, out, _ = call("plugins", "check", "./word_count")
+    assert status == 1 and "Its tests failed" in out and "'3 words'" in out
+
+
+def new_pane(call: Call, work: Path) -> Path:
+    """Create a plugin with a pane."""
+    assert call("plugins", "new", "spending", "--kind", "pane")[0] == 0
+    return work / "spending"
+
+
+def test_a_new_pane_passes_its_own_test_and_check(call: Call, work: Path, tmp_path: Path) -> None:
+    plugin, names = new_pane(call, work), {"__name__": "test_spending"}
+    exec((plugin / "tests" / "test_spending.py").read_text(), names)
+    session = PluginSession(plugin, tmp_path)
+    names["test_it_counts_the_tool_calls"](session)  # type: ignore[operator]
+    assert try_panes(plugin) == ([], [])
+    assert check_plugin(plugin).offers == ("pane:spending",)
+
+
+@pytest.mark.slow
+def test_a_new_mcp_server_passes_its_test_and_offers_its_tool(
+    call: Call, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, out, _ = call("plugins", "new", "words", "--kind", "mcp")
+    assert status == 0
+    table = out[out.index("[mcp.words]") : out.index("Then check it")]
+    config = tmp_path / "home" / ".config" / "tui-agent" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(table)
+    status, out, _ = call("mcp", "check", "words", "--json")
+    (report,) = json_lines(out)
+    assert (status, report["fault"]) == (0, "")
+    assert [(tool["name"], tool["description"]) for tool in report["tools"]] == [
+        ("mcp_words_words", "Count the words of a text.")
+    ]
+    monkeypatch.syspath_prepend(str(work / "words"))
+    names: dict[str, Any] = {}
+    exec((work / "words" / "test_words.py").read_text(), names)
+    names["test_it_counts_words"]()
+    del sys.modules["server"]
+
+
+def test_a_check_shows_each_pane_over_a_log_with_every_kind_of_event(call: Call, work: Path) -> None:
+    plugin = new_pane(call, work)
+    folds, manifest = plugin / "folds.py", plugin / "plugin.toml"
+    folds.write_text(
+        folds.read_text() + "\n@pane(Calls)\ndef silent(calls):\n    return ()\n"
+        "\n@pane(Calls)\ndef broken(calls):\n    return calls.x\n\n@pane(Calls)\ndef unlisted(calls): ...\n"
+    )
+    manifest.write_text(manifest.read_text().replace('["spending"]', '["spending", "silent", "broken"]'))
+    assert try_panes(plugin) == (
+        ["The pane broken: AttributeError: 'int' object has no attribute 'x' (folds.py:27)"],
+        [
+            "The pane unlisted is not shown: add it to `panes` in plugin.toml.",
+            "The pane silent shows nothing of a log with every kind of event.",
+        ],
+    )
+
+
+def test_a_broken_plugin_is_told_by_check_and_doctor(call: Call, work: Path) -> None:
+    (work / "broken").mkdir()
+    (work / "broken" / "__init__.py").write_text("raise RuntimeError('no good')\n")
+    status, out, _ = call("plugins", "check", "broken")
+    assert status == 1
+    assert "no good" in out
+    status, out, _ = call("doctor", "--plugin-dir", "broken")
+    assert status == 1
+    assert "no good" in out
+
+
+def test_listing_plugins_imports_none_of_them(call: Call, work: Path) -> None:
+    (work / "rude.py").write_text(
+        "from pathlib import Path\nPath('imported').touch()\nraise KeyboardInterrupt\n"
+    )
+    status, out, _ = call("plugins", "list", "--json", "--plugin-dir", "rude.py")
+    assert status == 0
+    assert next(line for line in json_lines(out) if line["name"] == "rude")["state"] == "on"
+    assert not (work / "imported").exists()
+
+
+def test_a_place_of_plugins_that_is_not_there_is_a_usage_error(call: Call, work: Path) -> None:
+    status, _, err = call("plugins", "list", "--plugin-dir", "nowhere")
+    assert status == 2
+    assert "--plugin-dir: " in err and "nowhere" in err
