@@ -64,16 +64,27 @@ async def drive(program: Program, script: Path, *mock: str) -> str:
     assert json.loads(await agent.stdout.readline())["error"]["code"] == -32601
     client: Any = editor  # of the client's methods two
     connection = acp.connect_to_agent(client, agent.stdin, agent.stdout, use_unstable_protocol=True)
+    await begin(connection, str(program.workspace))
+    session = (await connection.new_session(cwd=str(program.workspace))).session_id
+    await work(connection, editor, session, program.workspace, script)
+    await vanish(connection, editor, session, agent)
+    assert (await agent.stderr.read()).decode().count("was skipped") == 2
+    return session
+
+
+async def begin(connection: Any, workspace: str) -> None:
+    """Agree on what both sides can do, and be refused what is not there."""
     offered = await connection.initialize(protocol_version=1)
     assert offered.agent_capabilities is not None and offered.agent_capabilities.load_session
-    work = str(program.workspace)
-    for folder in ("relative", f"{work}/none"):
+    for folder in ("relative", f"{workspace}/none"):
         with pytest.raises(acp.RequestError, match="Folder not found"):
             await connection.new_session(cwd=folder)
     with pytest.raises(acp.RequestError, match="No session begins with 'ses_none'"):
-        await connection.load_session(cwd=work, session_id="ses_none")
+        await connection.load_session(cwd=workspace, session_id="ses_none")
 
-    session = (await connection.new_session(cwd=work)).session_id
+
+async def work(connection: Any, editor: Editor, session: str, workspace: Path, script: Path) -> None:
+    """Get an answer, change the model, allow a call; then close the session and load it."""
     hello = await connection.prompt(session_id=session, prompt=[acp.text_block("hello")])
     assert hello.stop_reason == "end_turn"
     texts = [
@@ -85,30 +96,30 @@ async def drive(program: Program, script: Path, *mock: str) -> str:
     await connection.set_config_option(config_id="model", session_id=session, value=f"scripted:{script}")
     editor.updates.clear()
     await connection.prompt(session_id=session, prompt=[acp.text_block("write it")])
-    assert (program.workspace / "new.txt").read_text() == "new\n"
+    assert (workspace / "new.txt").read_text() == "new\n"
     assert editor.asked.get_nowait() == "write new.txt"
-    work_kinds = ["tool_call", "tool_call_update", "tool_call_update", "agent_message_chunk"]
-    assert editor.kinds() == work_kinds
-
+    kinds = ["tool_call", "tool_call_update", "tool_call_update", "agent_message_chunk"]
+    assert editor.kinds() == kinds
     await connection.close_session(session_id=session)
-    await connection.load_session(cwd=work, session_id=session)
+    await connection.load_session(cwd=str(workspace), session_id=session)
     replayed = editor.kinds()
     assert replayed.count("user_message_chunk") == 2
-    assert [kind for kind in replayed if kind in work_kinds][-4:] == work_kinds
+    assert [kind for kind in replayed if kind in kinds][-4:] == kinds
 
+
+async def vanish(connection: Any, editor: Editor, session: str, agent: asyncio.subprocess.Process) -> None:
+    """Be asked about a command, and close the pipe instead of an answer."""
     editor.vanishes = True
-    running = asyncio.ensure_future(
-        connection.prompt(session_id=session, prompt=[acp.text_block("build it")])
-    )
+    prompt = connection.prompt(session_id=session, prompt=[acp.text_block("build it")])
+    running = asyncio.ensure_future(prompt)
     assert await editor.asked.get() == "run make all"
+    assert agent.stdin is not None
     agent.stdin.close()
     assert await agent.wait() == 0
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError, ConnectionError):
         await running
     await connection.close()
-    assert (await agent.stderr.read()).decode().count("was skipped") == 2
-    return session
 
 
 def test_an_editor_works_in_a_session_and_vanishing_denies_what_it_was_asked(

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import anyio
 from pydantic import BaseModel
@@ -233,97 +233,114 @@ class Bench:
         news.set()
 
 
+@dataclass(frozen=True, kw_only=True)
+class EngineSetup:
+    """What a test may set of an engine and its session. `env` makes the environment of a workspace."""
+
+    policy: PolicyAnswer = allow
+    budgets: Budgets | None = None
+    middlewares: Sequence[Middleware | Callable[[Recorder], Middleware]] = ()
+    agents: dict[str, Callable[[], Agent]] | None = None
+    interactive: bool = True
+    policy_name: PolicyName = "ask"
+    session: str = "ses_test"
+    serve: bool = True
+    remember: Callable[[str, str], None] | None = None
+    remember_readable: Callable[[Sequence[str]], None] | None = None
+    ops: FileOps | None = None
+    checkpoints: bool | Checkpoints = False
+    workspace: Path | None = None
+    ids: SequentialIds | None = None
+    on_event: Callable[[Envelope], None] | None = None
+    hooks: Sequence[Hook] = ()
+    facts: JsonMap | None = None
+    env: Callable[[Path], Environment] = LocalEnvironment
+    shrinking: CompactionSettings | None = None
+    delegation: DelegationRules | None = None
+    knowledge: Knowledge | None = None
+    repomap: RepoMaps | None = None
+    clock: SystemClock | None = None
+    tokens: Tokens | None = None
+    try_confined: bool = False
+    turn_seconds: float | None = None
+    load_changed: Callable[[], ChangedExtensions | None] | None = None
+    commands: Mapping[str, SlashCommand] | None = None
+
+    def parts(
+        self,
+        log: SessionLog,
+        recorder: Recorder,
+        clients: list[ModelClient],
+        workspace: Path,
+        clock: SystemClock,
+        tools: Sequence[object],
+    ) -> EngineParts:
+        """Return an engine's parts over a log. The last of the clients answers."""
+        return EngineParts(
+            recorder=recorder,
+            try_confined=self.try_confined,
+            turn_seconds=self.turn_seconds,
+            blobs=log.blobs,
+            env=self.env(workspace),
+            extensions=CurrentExtensions(
+                Extensions(
+                    _registry(tools),
+                    [make(recorder) if callable(make) else make for make in self.middlewares],
+                    self.agents or {"default": ModelAgent},
+                    self.hooks,
+                    recorder.listeners,
+                    self.commands or {},
+                )
+            ),
+            policy=FakePolicy(self.policy),
+            client_for=lambda info: clients[-1],
+            resolve_model=_resolve,
+            tokens=self.tokens or Tokens(calibration=recorder.calibration),
+            repomap=self.repomap,
+            jitter=lambda: 0.0,
+            clock=clock,
+            ids=self.ids or SequentialIds(),
+            interactive=self.interactive,
+            missing_services=() if self.interactive else ("ask",),
+            remember_rule=self.remember,
+            remember_readable=self.remember_readable,
+            checkpoints=_store(self.checkpoints, workspace, log.folder),
+            hook_facts=self.facts or {},
+            compaction_limits=self.shrinking or CompactionSettings(),
+            delegation=self.delegation or DelegationRules(),
+            knowledge=self.knowledge or Knowledge(),
+            load_changed=self.load_changed,
+        )
+
+
 @asynccontextmanager
 async def running(
-    tmp_path: Path,
-    answers: Sequence[object],
-    tools: Sequence[object] = (),
-    *,
-    policy: PolicyAnswer = allow,
-    budgets: Budgets | None = None,
-    middlewares: Sequence[Middleware | Callable[[Recorder], Middleware]] = (),
-    agents: dict[str, Callable[[], Agent]] | None = None,
-    interactive: bool = True,
-    policy_name: PolicyName = "ask",
-    session: str = "ses_test",
-    serve: bool = True,
-    remember: Callable[[str, str], None] | None = None,
-    remember_readable: Callable[[Sequence[str]], None] | None = None,
-    ops: FileOps | None = None,
-    checkpoints: bool | Checkpoints = False,
-    workspace: Path | None = None,
-    ids: SequentialIds | None = None,
-    on_event: Callable[[Envelope], None] | None = None,
-    hooks: Sequence[Hook] = (),
-    facts: JsonMap | None = None,
-    env: Callable[[Path], Environment] = LocalEnvironment,
-    shrinking: CompactionSettings | None = None,
-    delegation: DelegationRules | None = None,
-    knowledge: Knowledge | None = None,
-    repomap: RepoMaps | None = None,
-    clock: SystemClock | None = None,
-    tokens: Tokens | None = None,
-    try_confined: bool = False,
-    turn_seconds: float | None = None,
-    load_changed: Callable[[], ChangedExtensions | None] | None = None,
-    commands: Mapping[str, SlashCommand] | None = None,
+    tmp_path: Path, answers: Sequence[object], tools: Sequence[object] = (), **options: Any
 ) -> AsyncIterator[Bench]:
-    """An engine that serves until the block ends; `env` makes the environment of a workspace."""
-    clock = clock or QuickClock()
-    log = _log(SessionStore(tmp_path / "sessions", clock, Redactor(), ops=ops), session)
+    """Serve an engine until the block ends. The options are those of `EngineSetup`."""
+    setup = EngineSetup(**options)
+    clock = setup.clock or QuickClock()
+    log = _log(SessionStore(tmp_path / "sessions", clock, Redactor(), ops=setup.ops), setup.session)
     history, past = log.read(), UnfinishedHistory()
     bench: list[Bench] = []
     recorder = Recorder(log, past.track(history), (lambda event: bench[0].seen(event),))
     model = FakeModel(answers)
     clients: list[ModelClient] = [model]
-    workspace = workspace or tmp_path / "workspace"
+    workspace = setup.workspace or tmp_path / "workspace"
     workspace.mkdir(exist_ok=True)
-    parts = EngineParts(
-        recorder=recorder,
-        try_confined=try_confined,
-        turn_seconds=turn_seconds,
-        blobs=log.blobs,
-        env=env(workspace),
-        extensions=CurrentExtensions(
-            Extensions(
-                _registry(tools),
-                [make(recorder) if callable(make) else make for make in middlewares],
-                agents or {"default": ModelAgent},
-                hooks,
-                recorder.listeners,
-                commands or {},
-            )
-        ),
-        policy=FakePolicy(policy),
-        client_for=lambda info: clients[-1],
-        resolve_model=_resolve,
-        tokens=tokens or Tokens(calibration=recorder.calibration),
-        repomap=repomap,
-        jitter=lambda: 0.0,
-        clock=clock,
-        ids=ids or SequentialIds(),
-        interactive=interactive,
-        missing_services=() if interactive else ("ask",),
-        remember_rule=remember,
-        remember_readable=remember_readable,
-        checkpoints=_store(checkpoints, workspace, log.folder),
-        hook_facts=facts or {},
-        compaction_limits=shrinking or CompactionSettings(),
-        delegation=delegation or DelegationRules(),
-        knowledge=knowledge or Knowledge(),
-        load_changed=load_changed,
-    )
+    parts = setup.parts(log, recorder, clients, workspace, clock, tools)
     engine = Engine(parts, lambda error: bench[0].trouble(error))
-    bench.append(Bench(engine, recorder, model, [], clients.append, on_event=on_event))
+    bench.append(Bench(engine, recorder, model, [], clients.append, on_event=setup.on_event))
     if history:
-        resume_session(recorder, RUN, past.records, log.repair, log.blobs if interactive else None)
+        resume_session(recorder, RUN, past.records, log.repair, log.blobs if setup.interactive else None)
     else:
-        settings = SessionSettings(model=MODEL, policy=policy_name, budgets=budgets or Budgets())
+        budgets = setup.budgets or Budgets()
+        settings = SessionSettings(model=MODEL, policy=setup.policy_name, budgets=budgets)
         record_new_session(recorder, RUN, workspace=str(workspace), settings=settings)
     try:
-        async with _serving(engine) if serve else nullcontext():
+        async with _serving(engine) if setup.serve else nullcontext():
             yield bench[0]
-        assert ops is not None or not bench[0].troubles, bench[0].troubles
+        assert setup.ops is not None or not bench[0].troubles, bench[0].troubles
     finally:
         await parts.env.aclose()
         log.close()

@@ -1,7 +1,6 @@
 """AGENTS.md files: which are read, when, what the model is sent of them, and what is left out with a note."""
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -37,13 +36,6 @@ from tui_agent.protocol.parts import TextContent
 from tui_agent.store.blobs import BlobStore
 from tui_agent.wiring.context import paths_of_call
 from tui_agent.workspace.local.environment import LocalEnvironment
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    folder = tmp_path / "workspace"
-    folder.mkdir()
-    return folder
 
 
 def _reading(
@@ -251,52 +243,6 @@ async def test_of_an_untrusted_folder_only_the_users_own_are_sent_and_the_note_s
     paths, notes = await _notes(tmp_path, project=False)
     assert paths == [str(tmp_path / "config" / "AGENTS.md")]
     assert notes == ("This folder's instructions are ignored, because its files are not trusted (/trust).",)
-
-
-def _latin(folder: Path) -> None:
-    (folder / "AGENTS.md").write_bytes(b"caf\xe9")
-
-
-def _huge(folder: Path) -> None:
-    (folder / "AGENTS.md").write_bytes(b"x" * 1_000_001)
-
-
-def _outside(folder: Path) -> None:
-    _put(folder.parent / "elsewhere.md", "out")
-    (folder / "AGENTS.md").symlink_to("../elsewhere.md")
-
-
-def _secret(folder: Path) -> None:
-    _put(folder / ".env", "KEY=1")
-    (folder / "AGENTS.md").symlink_to(".env")
-
-
-def _folder(folder: Path) -> None:
-    (folder / "AGENTS.md").mkdir()
-
-
-def _pipe(folder: Path) -> None:
-    os.mkfifo(folder / "AGENTS.md")
-
-
-@pytest.mark.parametrize("make", [_latin, _huge, _outside, _secret, _folder, _pipe])
-async def test_what_is_no_plain_text_of_the_workspace_is_left_out_with_a_note(
-    tmp_path: Path, workspace: Path, make: Callable[[Path], None]
-) -> None:
-    make(workspace)
-    paths, notes = await _notes(tmp_path)
-    assert paths == []
-    assert len(notes) == 1 and notes[0].startswith("AGENTS.md is left out: ")
-
-
-async def test_a_link_to_another_text_of_the_workspace_is_followed_and_imports_are_not(
-    tmp_path: Path, workspace: Path
-) -> None:
-    _put(workspace / "docs" / "guide.md", "@secrets.md\nUse tabs.")
-    _put(workspace / "secrets.md", "hidden")
-    (workspace / "AGENTS.md").symlink_to("docs/guide.md")
-    found = await InstructionFiles(LocalEnvironment(workspace), tmp_path / "config").load()
-    assert [one.text for one in found.files] == ["@secrets.md\nUse tabs."]
 
 
 async def test_claude_md_stands_in_where_there_is_no_agents_md(tmp_path: Path, workspace: Path) -> None:

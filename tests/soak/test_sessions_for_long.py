@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.test_chaos import chaotic
-from tests.properties.test_session_machine import GitSessionMachine, SessionMachine, play
+from tests.properties.session_machine import GitSessionMachine, SessionMachine
+from tests.properties.test_session_machine import play
 from tests.soak.conftest import Report
 
 ACTS = int(os.environ.get("ACTS", "20000"))
