@@ -2,13 +2,13 @@
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import import_module
 
 from tui_agent import __version__
 from tui_agent.cli.main import APP, VERBS, parser_for
 from tui_agent.cli.options import Parser
 from tui_agent.cli.output import say
+from tui_agent.fast_dataclass import dataclass
 
 EXAMPLES = """\
 examples:

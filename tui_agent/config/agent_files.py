@@ -6,7 +6,6 @@ project's (if trusted), then the user's, then a plugin's, then the built-in one.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.config.front_matter import split_front_matter
@@ -14,6 +13,7 @@ from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project_files import ProjectFiles
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, Role
 from tui_agent.protocol.ids import MAIN_AGENT
 

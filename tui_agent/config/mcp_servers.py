@@ -6,12 +6,13 @@ Invariant: a project's server is known only while the project is trusted, and ne
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import ValidationError
 
 from tui_agent.config.settings import Config, McpServerTable
 from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
 
 PROJECT_FILE = ".mcp.json"
 MAX_SERVERS = 100

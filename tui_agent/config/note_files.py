@@ -9,12 +9,12 @@ import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from tui_agent.config.settings import Config
 from tui_agent.config.small_files import read_regular
+from tui_agent.fast_dataclass import dataclass
 
 MAX_LISTED: Final = 500
 """Maximum number of notes that are listed with their titles."""

@@ -3,9 +3,11 @@
 Invariant: plain data of standard types; None means "not given", so the configuration decides.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+
+from tui_agent.fast_dataclass import dataclass
 
 Client: TypeAlias = Literal["app", "headless", "demo", "eval", "web", "editor", "api", "sim"]
 

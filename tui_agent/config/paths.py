@@ -5,12 +5,12 @@ Invariant: computing a path creates nothing and reads no file; the environment i
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
 from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
 
 APP_NAME = "tui-agent"
 PROJECT_FOLDER = ".tui_agent"

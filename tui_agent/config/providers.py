@@ -4,10 +4,10 @@ Invariant: a key is sent only to its own provider's address or to an address tha
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tui_agent.config.settings import ModelProfile
+from tui_agent.fast_dataclass import dataclass
 
 ClientName: TypeAlias = Literal["openai-chat", "openai-responses", "litellm", "scripted", "replay", "chaos"]
 

@@ -3,8 +3,9 @@
 Invariant: runs no program and does not read the repository's configuration.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from tui_agent.fast_dataclass import dataclass
 
 MAX_POINTER_BYTES = 4_096
 MAX_BYTES = 1_000_000

@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -19,6 +18,7 @@ from tui_agent.config.project_effects import refusal_of_files
 from tui_agent.config.project_files import ProjectFiles, content_key, read_project_files
 from tui_agent.config.small_files import write_private
 from tui_agent.errors import ConfigError, UsageError
+from tui_agent.fast_dataclass import dataclass
 
 Decision: TypeAlias = Literal["trusted", "without"]
 TrustState: TypeAlias = Literal["nothing", "trusted", "without", "open"]

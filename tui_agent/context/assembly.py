@@ -7,7 +7,6 @@ and the rules are shortened only if the window cannot hold them.
 import hashlib
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from tui_agent.context.budgets import ALWAYS_SENT, EXCLUDED_FRAGMENTS, EXCLUDED_MESSAGES, Room
@@ -23,6 +22,7 @@ from tui_agent.context.instruction_limits import RULES_LABEL, cut_rules
 from tui_agent.context.summary import CutText
 from tui_agent.context.token_counter import CHARS_PER_TOKEN, Tokens
 from tui_agent.context.window_fit import FittedHistory, HistoryFitter
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.meter import scale_to_total
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
 from tui_agent.ports.middleware import Fragment

@@ -4,9 +4,9 @@ Invariant: user messages, rules, tools and the product's own texts are never cut
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
 from tui_agent.protocol.events.context import SectionName
 from tui_agent.protocol.settings import ContextMode

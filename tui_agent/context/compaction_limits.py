@@ -5,9 +5,9 @@ and the messages after a summary form a valid history.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.compacted_history import calls_by_id, successful_calls
 from tui_agent.protocol.artifacts import ARTIFACT_PREFIX
 from tui_agent.protocol.base import text_size

@@ -5,11 +5,12 @@ Invariant: counting is incremental: a message is counted again only if a message
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import is_
 from typing import Final
 
 from tui_agent.context.token_counter import CHARS_PER_TOKEN, IMAGE_TOKENS, Tokens
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.meter import scale_to_total
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.context import SectionName

@@ -6,12 +6,12 @@ from a file of the repository; nothing is guessed.
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
 from tui_agent.context.project_commands import FILES, KINDS, ProjectCommand, find_commands
 from tui_agent.errors import EnvironmentFault
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment
 
 GUIDE_FILE: Final = "AGENTS.md"

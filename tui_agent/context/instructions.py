@@ -7,13 +7,14 @@ files of limited size are opened, and references inside texts are not followed. 
 import hashlib
 import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 
 from anyio import to_thread
 
 from tui_agent.config.small_files import read_regular
 from tui_agent.errors import EnvironmentFault
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionScope

@@ -5,8 +5,10 @@ Invariant: pure. A later lookup decides if a candidate is a mention; if it finds
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
+
+from tui_agent.fast_dataclass import dataclass
 
 MAX_MENTIONS: Final = 20
 MAX_PASTED_PATHS: Final = 5

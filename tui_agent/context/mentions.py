@@ -6,7 +6,6 @@ short, short texts are sent in full and long ones share the rest. An error with 
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -17,6 +16,7 @@ from tui_agent.context.definitions import end_of, search_definitions
 from tui_agent.context.mention_parser import MentionCandidate, MentionedPath, find_candidates
 from tui_agent.context.priorities import divide_evenly
 from tui_agent.errors import EnvironmentFault
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
 from tui_agent.ports.knowledge import FindSymbol, SymbolLocation
 from tui_agent.protocol.base import text_size

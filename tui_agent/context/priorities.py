@@ -5,9 +5,10 @@ use go to the next one.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
+
+from tui_agent.fast_dataclass import dataclass
 
 _LESS: Final = 0.25
 

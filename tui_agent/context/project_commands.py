@@ -7,8 +7,9 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
+
+from tui_agent.fast_dataclass import dataclass
 
 Kind: TypeAlias = Literal["install", "build", "test", "lint", "check", "format", "run"]
 KINDS: Final[tuple[Kind, ...]] = ("install", "build", "test", "lint", "check", "format", "run")

@@ -7,7 +7,7 @@ files inside its folder are read. A broken skill is listed with its fault and do
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -16,6 +16,7 @@ from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project_files import ProjectFiles
 from tui_agent.config.small_files import read_regular
 from tui_agent.errors import ToolError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.knowledge import SkillText
 from tui_agent.protocol.events.instructions import SkillRecord
 

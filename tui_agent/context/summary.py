@@ -5,7 +5,6 @@ model. Only the story of an older summary is used again, so that summaries do no
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
@@ -21,6 +20,7 @@ from tui_agent.context.summary_facts import (
     text_of_content,
 )
 from tui_agent.context.truncation import head_and_tail
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.compacted_history import format_call, preview
 from tui_agent.protocol.messages import (
     AssistantMessage,

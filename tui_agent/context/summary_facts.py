@@ -5,7 +5,6 @@ shortened and contains the id of the artifact with the full text. Each fact is a
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 from tui_agent.context.compaction_limits import MAX_OPEN_FILES, TESTS, path_of
 from tui_agent.context.priorities import FittedText, SummaryBlock
 from tui_agent.context.truncation import artifact_id, head_and_tail
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.compacted_history import calls_by_id, quote_message, successful_calls
 from tui_agent.protocol.artifacts import Artifact
 from tui_agent.protocol.base import LongText, text_preview

@@ -5,9 +5,9 @@ the newest messages, even if little room for work remains.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.events.context import Section, SectionName
 
 FULL: Final = 0.80

@@ -4,8 +4,8 @@ Invariant: cuts fall between lines if lines are short, and always between charac
 """
 
 import hashlib
-from dataclasses import dataclass
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.artifacts import Artifact, left_out_note
 
 HEAD_SHARE = 0.6

@@ -5,10 +5,10 @@ allowed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from tui_agent.engine.mailbox import PendingAnswers
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol import commands
 from tui_agent.protocol.commands import Command

@@ -1,13 +1,14 @@
 """The components that are created elsewhere and passed to an engine."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.token_counter import Tokens
 from tui_agent.engine.extensions import ChangedExtensions, CurrentExtensions
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.checkpoint import Checkpoints
 from tui_agent.ports.clock import Clock, Ids

@@ -5,10 +5,11 @@ belongs together. A delegate keeps the extensions that it started with.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tui_agent.engine.recorder import EventListener, Recorder
 from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.command import SlashCommand
 from tui_agent.ports.hook import Hook

@@ -6,13 +6,14 @@ judged and shown with the changes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import anyio
 from pydantic import JsonValue
 
 from tui_agent.engine.components import EngineParts
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.ports.policy import Decision
 from tui_agent.protocol.base import JsonMap, text_preview

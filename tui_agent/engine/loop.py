@@ -3,7 +3,6 @@
 Invariant: every started turn ends with exactly one recorded reason, also if it is cancelled.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from tui_agent.engine.agent_messages import close_unused_calls, record_agent_answer, with_new_ids
@@ -15,6 +14,7 @@ from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_as_sent, close_c
 from tui_agent.engine.questions import STUCK_OPTIONS, Asker
 from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.errors import AgentLoopDetected, ConfigError, ModelError, ToolError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd

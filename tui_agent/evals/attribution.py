@@ -4,9 +4,10 @@ Invariant: a failure of the provider is never attributed to the agent.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tui_agent.evals.case import Case
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.models.faults import TRANSIENT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded

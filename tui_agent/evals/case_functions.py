@@ -4,7 +4,6 @@ Invariant: they are loaded before the agent starts, so that it cannot change the
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.evals.case import Case, VerifierSpec
 from tui_agent.evals.checks import check_reward
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.verdict import Oracle, Verdict, Verifier
 from tui_agent.protocol.events.eval import VerifierFinished
 from tui_agent.store.log_reader import read_records

@@ -1,9 +1,10 @@
 """Writes the file of a case in TOML, with comments for the person who edits it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import tomlkit
+
+from tui_agent.fast_dataclass import dataclass
 
 BUDGET_FACTOR = 2
 """Proposed budgets, as a multiple of what the session used."""

@@ -7,11 +7,11 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.evals.case import Case
 from tui_agent.evals.container import container_command
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
 from tui_agent.workspace.local.environment import LocalEnvironment

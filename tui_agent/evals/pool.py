@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL
 
@@ -15,6 +14,7 @@ import anyio
 from anyio.abc import Process
 
 from tui_agent.evals.plan import Cell, CellResult, Plan, RunFolder
+from tui_agent.fast_dataclass import dataclass
 
 LOG_FILE = "log.txt"
 FIRST_PAUSE_S = 2.0

@@ -4,13 +4,14 @@ Invariant: a result that cannot be read is named with its file and the reason; i
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from tui_agent.errors import ConfigError
 from tui_agent.evals.plan import CellResult, RunFolder
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.protocol.unicode_text import escape_unprintable
 

@@ -6,7 +6,6 @@ Invariant: the workspace stays as the agent left it.
 import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.evals.case import Case
@@ -14,6 +13,7 @@ from tui_agent.evals.case_functions import CaseFunctions, run_plugin_verifier
 from tui_agent.evals.checks import Checked, run_harbor_tests, run_tests, run_verifier
 from tui_agent.evals.expectations import check_expected
 from tui_agent.evals.workspace import create_check_copy, create_workspace
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
 from tui_agent.wiring.sandbox import build_confinement
 from tui_agent.wiring.startup_context import StartupContext

@@ -5,10 +5,10 @@ Invariant: every string has passed the redactor and has no control characters ex
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.errors import BlobNotFound
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.files import diff_contents
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.metrics import Metrics, MetricsView

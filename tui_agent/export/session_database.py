@@ -7,7 +7,6 @@ database, nor read or write files, nor load extensions.
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -17,6 +16,7 @@ from pydantic_core import to_json
 from tui_agent.errors import SessionNotFound, StoreFull, StoreUnusable, UsageError
 from tui_agent.export.optional_package import load_package
 from tui_agent.export.session_tables import TABLES, read_session_rows
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.store.session_index_rows import LogState
 
 DATABASE: Final = "query.duckdb"

@@ -5,12 +5,13 @@ and programs (with a readable `message`), `to_memory` for a model. Entries are i
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.protocol.base import BlobText, FrozenModel, JsonMap, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record

@@ -8,9 +8,9 @@ values.
 
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import Projection, copy_state
 from tui_agent.folds.context import ledger
 from tui_agent.folds.context import meter as context_meter

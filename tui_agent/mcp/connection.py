@@ -5,7 +5,6 @@ Invariant: only this module, `stdio_transport` and `results` import the SDK; the
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,6 +20,7 @@ from pydantic import ValidationError
 
 from tui_agent import __version__
 from tui_agent.errors import ConfigError, ToolError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.elicitation import Elicitation
 from tui_agent.mcp.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text
 from tui_agent.mcp.prompts import RemotePrompt

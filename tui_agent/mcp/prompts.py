@@ -3,10 +3,10 @@
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.command import CommandAnswer
 from tui_agent.protocol.events.command import OfferedCommand

@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pydantic_core import to_json
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import JsonMap
 
 

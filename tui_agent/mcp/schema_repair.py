@@ -7,11 +7,12 @@ except arguments whose names had to be shortened.
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pydantic import JsonValue
 from pydantic_core import to_json
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.outside_text import clean_text
 from tui_agent.protocol.base import JsonMap
 

@@ -1,7 +1,9 @@
 """The settings of one MCP server, as the configuration gives them to the client."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tui_agent.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

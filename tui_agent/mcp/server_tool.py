@@ -1,11 +1,11 @@
 """A tool of an MCP server as a tool of the agent."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pydantic_core import to_json
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.remote_tool import RemoteTool
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.log import Blobs

@@ -4,11 +4,11 @@ Invariant: what `offers` returns belongs together; it changes only between two c
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.prompts import PromptCommand
 from tui_agent.mcp.remote_tool import RemoteTool
 from tui_agent.mcp.server_runner import ServerRunner

@@ -7,9 +7,10 @@ never completed.
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.models import normalisation as normalise
 from tui_agent.models.faults import fault
 from tui_agent.ports.clock import Ids

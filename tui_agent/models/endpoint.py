@@ -6,11 +6,12 @@ Invariant: only an `Endpoint` holds a key, and its representation never shows it
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import urlsplit, urlunsplit
 
 from tui_agent import __version__
 from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
 
 USER_AGENT = f"tui-agent/{__version__}"
 

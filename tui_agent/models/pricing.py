@@ -7,7 +7,6 @@ are in USD per million tokens.
 import importlib.util
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import ModelInfo
 

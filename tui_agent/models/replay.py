@@ -7,7 +7,7 @@ number of answers so far selects the next one. No provider is called.
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from anyio.lowlevel import checkpoint
 from pydantic import TypeAdapter, ValidationError
 
 from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch
 from tui_agent.models.faults import fault
 from tui_agent.ports.log import BlobReader

@@ -7,13 +7,14 @@ are logged.
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 
 from tui_agent.config import providers
 from tui_agent.config.providers import CLIENTS, PROVIDERS, ClientName, Provider, key_variable
 from tui_agent.config.settings import ModelProfile
 from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.models import pricing
 from tui_agent.models.endpoint import Endpoint, normalise_url
 from tui_agent.protocol.settings import ModelInfo

@@ -5,10 +5,10 @@ Invariant: the plugin is loaded alone, exactly as a session would load it, and u
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.plugin_host.discover import PluginPlaces, plugin_at
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.modules import unload_modules

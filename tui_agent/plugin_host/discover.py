@@ -9,13 +9,14 @@ import re
 import sys
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tui_agent.errors import PluginError
+from tui_agent.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Config

@@ -7,13 +7,14 @@ the other plugins are still loaded.
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 from tui_agent import __version__
 from tui_agent.errors import PluginError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.plugin_api import API_VERSION
 from tui_agent.plugin_functions import DECORATED
 from tui_agent.plugin_host.api import OwnedApi

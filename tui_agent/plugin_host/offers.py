@@ -5,7 +5,7 @@ Invariant: what a plugin registers is accepted completely or not at all; a name 
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
@@ -13,6 +13,7 @@ from anyio import to_thread
 from pydantic import BaseModel
 
 from tui_agent.errors import PluginError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.agent import Agent
 from tui_agent.ports.command import CommandAnswer

@@ -4,9 +4,9 @@ Invariant: agents never append events.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.model import ModelReply
 from tui_agent.protocol.messages import Message

@@ -1,9 +1,10 @@
 """Checkpoints of the workspace's files, stored outside the user's own repository."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.events.files import Author, FolderChange
 
 

@@ -4,9 +4,9 @@ Invariant: a command changes nothing itself; what it returns is carried out by t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.events.command import OfferedCommand

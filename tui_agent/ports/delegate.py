@@ -4,9 +4,10 @@ Invariant: the caller always gets a report, even if the delegate fails, and noth
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.ids import AgentId
 
 DelegateEnd: TypeAlias = Literal["completed", "failed", "interrupted", "budget"]

@@ -5,10 +5,11 @@ links out of it.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.unicode_text import list_first
 

@@ -5,11 +5,12 @@ Invariant: a hook raises nothing except cancellation; errors are reported in its
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias, get_args
 
 from pydantic import JsonValue
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.hook import HookDecision, HookEvent, HookSource
 

@@ -1,8 +1,8 @@
 """Background jobs: commands that tools start, read and stop."""
 
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import ExecSpec
 from tui_agent.protocol.events.job import JobEnd
 from tui_agent.protocol.ids import JobId

@@ -1,8 +1,9 @@
 """Lookup services of a session besides its files: symbols of the workspace, and skills."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from tui_agent.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

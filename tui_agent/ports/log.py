@@ -1,9 +1,9 @@
 """The session log and its blobs, as the engine and all clients use them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Stretch
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.envelope import Envelope, Record

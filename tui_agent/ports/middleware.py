@@ -4,9 +4,9 @@ Invariant: a middleware keeps no state across calls; all lasting state is record
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest
 from tui_agent.ports.tool import ToolResult

@@ -6,9 +6,10 @@ without `FinishChunk` or `ModelFault` was cut off.
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FaultKind, FinishReason, Purpose
 from tui_agent.protocol.ids import RequestId

@@ -1,9 +1,10 @@
 """The policy protocol: permission decisions on the effects of tool calls."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import SecretFile, WorkspaceLink
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.events.policy import CommandEffects, PermissionChoice

@@ -6,7 +6,9 @@ Invariant: plain values, so that they can be sent to another process as JSON; im
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
+
+from tui_agent.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """The repository map protocol, for tools and middlewares."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from tui_agent.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """The session protocol, which every client uses: submit commands, follow events."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.snapshot import SnapshotOutline
 from tui_agent.ports.log import Follower
 from tui_agent.protocol.commands import Command

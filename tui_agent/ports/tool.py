@@ -1,11 +1,12 @@
 """The tool protocol: typed arguments, declared effects, and a result for model, user and programs."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.environment import Environment

@@ -1,10 +1,10 @@
 """Functions of plugins for evaluations: oracles solve a case, verifiers judge a workspace."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Record
 
 

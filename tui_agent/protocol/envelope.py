@@ -1,10 +1,10 @@
 """The envelope around the payload of every event, written only by the store."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import FrozenModel
 from tui_agent.protocol.events.union import CorePayload
 from tui_agent.protocol.ids import AgentId, CommandId, SessionId

@@ -7,7 +7,6 @@ current files. The parent's workspace is only read.
 import shutil
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from tui_agent.errors import CheckpointError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.branches import Branches, stretches
 from tui_agent.folds.session.commits import Commits

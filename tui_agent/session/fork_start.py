@@ -5,9 +5,9 @@ result starts before that message or result.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tui_agent.errors import UsageError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import OpenCall

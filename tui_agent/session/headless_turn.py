@@ -4,10 +4,10 @@ Invariant: nothing depends on a certain engine or model; any `Session` can be us
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session
 from tui_agent.protocol.base import LongText, text_preview

@@ -7,7 +7,6 @@ only once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.engine.open_calls import calls_awaiting_approval, close_calls, close_requests
@@ -15,6 +14,7 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.engine.user_shell import close_shell
 from tui_agent.errors import UsageError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.context.turn_summaries import TurnSummaries, summary_text
 from tui_agent.folds.session.branches import Stretch, is_on_branch, stretches

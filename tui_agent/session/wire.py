@@ -9,7 +9,7 @@ Invariant: a reader skips lines that it does not understand.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TypeAlias, get_args
 
 from pydantic import TypeAdapter, ValidationError
@@ -23,6 +23,7 @@ from tui_agent.errors import (
     StoreUnusable,
     TuiAgentError,
 )
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.session import LockedNote, OpenedNote, StorageFaultNote
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent

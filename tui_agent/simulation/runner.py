@@ -7,7 +7,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from tui_agent.evals.case import Case
 from tui_agent.evals.case_functions import load_case_functions
 from tui_agent.evals.workspace import create_workspace
 from tui_agent.evals.workspace_checks import CheckedWorkspace, CheckResults, check_workspace
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session_history import OVERSEERS, SessionHistory
 from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import RecordResult

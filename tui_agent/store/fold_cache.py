@@ -6,7 +6,7 @@ that was folded, and is ignored if the log has another line at that offset or if
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from tui_agent import __version__
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Record
 from tui_agent.store.file_ops import FileOps, write_file
 from tui_agent.store.lineage import CRC_SLICE, open_blobs

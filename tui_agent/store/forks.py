@@ -7,13 +7,13 @@ after the copy.
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from pydantic_core import to_json
 
 from tui_agent.errors import StoreError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import is_on_branch
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.protocol.ids import MAIN_AGENT, SessionId

@@ -5,12 +5,12 @@ the parent is missing or differs, the fork's own events are still readable, and 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tui_agent.errors import StoreError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.branches import Branches, HeadMove, Stretch, is_on_branch, stretches
 from tui_agent.protocol.events.session import SessionForked, SessionHeadMoved

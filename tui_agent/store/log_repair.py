@@ -5,10 +5,10 @@ Invariant: before bytes are cut off, they are saved in a side file. Whole lines 
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.errors import SessionNotFound, SessionVersionError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import SCHEMA_VERSION
 from tui_agent.protocol.events.session import LogRepaired
 from tui_agent.store.file_ops import FileOps, storage_error, sync_path, write_all, write_file

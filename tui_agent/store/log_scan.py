@@ -6,9 +6,9 @@ Invariant: a bad line never stops reading; the `seq` of the returned records str
 import mmap
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Stretch, is_on_branch
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Record
 from tui_agent.store.blobs import BlobStore

@@ -5,13 +5,14 @@ length.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TypeAlias, TypeVar, get_args
 
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import BlobText, FrozenModel
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.base import Payload

@@ -4,9 +4,9 @@ Invariant: each event has at most one text, clipped; malformed lines raise nothi
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelResponded

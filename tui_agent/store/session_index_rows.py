@@ -7,9 +7,10 @@ an update starts where the previous update stopped.
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.ids import SessionId
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_chunks import read_chunk_range

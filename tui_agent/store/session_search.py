@@ -6,8 +6,9 @@ also matches inside words, and only the search in the index ignores accents.
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.ids import SessionId
 from tui_agent.store.log_chunks import read_chunk_range
 from tui_agent.store.search_text import extract_texts

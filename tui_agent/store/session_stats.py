@@ -8,10 +8,11 @@ nothing. The statistics of a fork include only its own turns.
 """
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested

@@ -5,11 +5,12 @@ Invariant: only the first line, the last lines, and lines with a title or a coun
 
 import mmap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TypeGuard, TypeVar
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Stretch, is_on_branch
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.base import Payload

@@ -7,10 +7,10 @@ of a session in use.
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.store.forks import find_digests, group_by_parent
 from tui_agent.store.lineage import read_origin
 from tui_agent.store.log_chunks import find_lines, read_chunks

@@ -10,7 +10,6 @@ import random
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from tui_agent.engine.middleware.subagents import Subagents
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import ConfigError, TuiAgentError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.servers import McpServers
 from tui_agent.models.factory import ModelFactory
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost

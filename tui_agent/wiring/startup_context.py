@@ -5,7 +5,6 @@ Invariant: only reads configuration; creates and opens no files, and imports not
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.config.api_keys import Keys
@@ -13,6 +12,7 @@ from tui_agent.config.layers import load_config, merge_environment
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings import Config
 from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.clock import Clock, Ids
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.protocol.unicode_text import list_first

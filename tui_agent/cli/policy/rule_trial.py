@@ -8,7 +8,7 @@ import argparse
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -16,6 +16,7 @@ from tui_agent.cli.context import load_context
 from tui_agent.cli.options import POLICIES, Verbs
 from tui_agent.cli.output import dim, escape_control, say, say_json, shorten, terminal_width, warn
 from tui_agent.errors import UsageError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.decision.rule_file import load_rules
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts

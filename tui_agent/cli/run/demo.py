@@ -5,7 +5,7 @@ import shutil
 import sys
 import tempfile
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from tui_agent.cli.options import add_groups, session_options
 from tui_agent.cli.output import say, say_json_lines, table
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, UsageError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.plugin_host.bundled import bundled_folder
 
 EXAMPLES = """\

@@ -5,7 +5,6 @@ Invariant: the parent's log and files do not change. If the fork's workspace can
 
 import argparse
 import shutil
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import CONTEXT_MODES, EFFORTS, SESSION_HELP, Verbs
 from tui_agent.cli.output import say, say_json
 from tui_agent.errors import UsageError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.events.session import ForkChange

@@ -2,13 +2,13 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import SESSION_HELP, Verbs
 from tui_agent.cli.output import say, say_json
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.session.changed_files import FilesChanged

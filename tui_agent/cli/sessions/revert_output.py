@@ -1,8 +1,7 @@
 """Output of `sessions revert`: the plan of a revert, or what a revert did, as text or JSON."""
 
-from dataclasses import dataclass
-
 from tui_agent.cli.output import say, table, warn
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.generated_files import describe_restored
 from tui_agent.protocol.commands import Revert
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FolderChange

@@ -2,13 +2,14 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import SESSION_HELP, Verbs
 from tui_agent.cli.output import dim, escape_control, say, say_json, shorten, terminal_width
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branch_tree import Branch, Outcome, TreeView, TurnResult, branch_tree
 from tui_agent.folds.session.branches import is_on_branch
 from tui_agent.folds.text.labels import fork_changes

@@ -4,11 +4,11 @@ Invariant: a reverted hunk counts as a change by the user, except if the file ch
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from anyio import to_thread
 
 from tui_agent.engine.recorder import Recorder
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import is_on_branch, stretches
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import FileChanged

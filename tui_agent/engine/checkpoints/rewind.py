@@ -6,7 +6,7 @@ undone. The plan is recorded before a file is changed.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 from anyio import to_thread
@@ -19,6 +19,7 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls, close_requests
 from tui_agent.engine.settings import record_setting
 from tui_agent.errors import CheckpointError, UsageError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Reason, is_on_branch, stretches
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestorePlan, RestoreResult

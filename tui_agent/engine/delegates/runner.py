@@ -5,7 +5,7 @@ may use only the tools listed in `agent.spawned`, cannot ask the user, and canno
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -19,6 +19,7 @@ from tui_agent.engine.loop import Outcome, TurnLoop
 from tui_agent.engine.model.caller import ModelCaller
 from tui_agent.engine.open_calls import close_calls, delegate_end
 from tui_agent.errors import ConfigError, StoreError, ToolError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.delegates import delegate_chain
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.models.normalisation import canonical_name

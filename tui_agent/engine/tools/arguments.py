@@ -9,11 +9,11 @@ rejected.
 import json
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import JsonMap
 
 MAX_FAULTS = 4

@@ -1,11 +1,10 @@
 """The processes of a session that run beside its tool calls: background jobs, and programs that tools keep open."""
 
-from dataclasses import dataclass
-
 from anyio.abc import TaskGroup
 
 from tui_agent.engine.tools.jobs import JobManager
 from tui_agent.engine.tools.programs import ProgramKeeper
+from tui_agent.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

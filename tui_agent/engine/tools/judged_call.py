@@ -1,9 +1,10 @@
 """A call with the facts that the decision about it depends on."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
 from tui_agent.engine.tools.registry import CheckedCall
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import ExecResult, WorkspaceScan
 from tui_agent.ports.policy import Decision
 

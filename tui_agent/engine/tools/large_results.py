@@ -5,7 +5,6 @@ a secret remains.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -14,6 +13,7 @@ from anyio import to_thread
 from tui_agent.context.summary import CutText
 from tui_agent.context.truncation import MAX_LINES, head_and_tail
 from tui_agent.errors import BlobNotFound, EnvironmentFault
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import ToolResult
 from tui_agent.protocol.artifacts import Artifact, left_out_note

@@ -7,7 +7,6 @@ Every `tool.called` gets a `tool.finished`, here or when the turn is closed.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
@@ -24,6 +23,7 @@ from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.runner import CallRunner
 from tui_agent.engine.tools.sandbox_retry import Verdict
 from tui_agent.errors import EnvironmentFault, StoreError, ToolCrash, ToolError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.models.normalisation import tool_name
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.effects import RunEffect

@@ -6,7 +6,6 @@ prefix and the provider's cache is used.
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
@@ -16,6 +15,7 @@ from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
 from tui_agent.engine.tools.json_arguments import check_json_arguments
 from tui_agent.engine.tools.schema import json_schema, sent_schema
 from tui_agent.errors import PluginError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.models.normalisation import similar_names
 from tui_agent.ports.model import ToolSchema
 from tui_agent.ports.tool import Service, Tool

@@ -9,11 +9,12 @@ exactly this call.
 
 import shlex
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, TypeVar
 
 import anyio
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, OutputSink, workspace_sandbox
 from tui_agent.protocol.events.policy import OPENS_FILES, PermissionChoice, Reach
 

@@ -4,13 +4,13 @@ Invariant: the graphs are made of figures and redacted texts only; a page needs 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from tui_agent.errors import UsageError
 from tui_agent.export.html.markup import Safe, element, join
 from tui_agent.export.html.plain_page import COLOURS, html_table, plain_page
 from tui_agent.export.trajectory.records import AgentTrace, EnvoiCall
+from tui_agent.fast_dataclass import dataclass
 
 WIDTH: Final = 880
 HEIGHT: Final = 320

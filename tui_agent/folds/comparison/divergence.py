@@ -5,11 +5,11 @@ checkpoints and streamed pieces (deltas, progress), since the complete events ar
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope, Record

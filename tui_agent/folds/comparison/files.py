@@ -4,9 +4,9 @@ Invariant: `added` and `removed` count the lines in `hunks`; a change that was r
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
 from tui_agent.folds.session.checkpoints import PathChange

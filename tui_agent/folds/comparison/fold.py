@@ -4,9 +4,10 @@ Invariant: pure except for the contents read through each branch's `text`; a bra
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.files import NetFileChange
 from tui_agent.folds.comparison.side import Branch, Side, build_side
 from tui_agent.protocol.base import text_preview

@@ -5,10 +5,11 @@ only while the agent works. The last beat (event on the timeline) has the figure
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.comparison.files import NetFileChange, net_file_changes
 from tui_agent.folds.session.changed_files import FilesChanged

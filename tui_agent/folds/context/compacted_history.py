@@ -7,9 +7,10 @@ session of weeks stays small; the log has everything.
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.artifacts import Artifact, left_out_note
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.ids import CallId

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.compacted_history import calls_by_id, preview
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.base import LongText, text_preview, text_size

@@ -5,8 +5,9 @@ message of the event that added them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionScope, InstructionsLoaded
 from tui_agent.protocol.parts import Content, TextContent
 

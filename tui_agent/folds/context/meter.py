@@ -5,11 +5,12 @@ compaction at 0.85.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Literal, TypeAlias
 
 from pydantic import JsonValue, ValidationError
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,

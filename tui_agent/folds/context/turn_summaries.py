@@ -5,9 +5,10 @@ longer than its detail level allows, and the text fits in one line of a log.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload

@@ -5,9 +5,10 @@ without a refusal of their own. A request size that was accepted once stays usab
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked, ContextWindowInferred
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded

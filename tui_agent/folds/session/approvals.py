@@ -1,7 +1,6 @@
 """Permission requests and questions that wait for a person, oldest first."""
 
-from dataclasses import dataclass
-
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolFinished

@@ -7,9 +7,9 @@ that branch. The result of a message is derived from the records up to the next 
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Stretch
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.text.labels import TURN_END_LABELS

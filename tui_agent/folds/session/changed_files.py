@@ -6,9 +6,10 @@ leaves files unchanged.
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.generated_files import FolderFiles, GeneratedFiles
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import Author, CheckpointRestored, CheckpointTaken, FileChanged

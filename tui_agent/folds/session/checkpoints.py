@@ -4,8 +4,9 @@ Invariant: folds every record of the log, also those of other branches; `on_bran
 current branch.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.folds.session.generated_files import FolderFiles
 from tui_agent.protocol.envelope import Envelope

@@ -4,8 +4,9 @@ Invariant: everything here comes from `agent.spawned` and the later events with 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope

@@ -4,9 +4,10 @@ Invariant: only the newest characters of a job's output are stored, at most `_SL
 bounded time.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobStarted

@@ -4,12 +4,13 @@ Invariant: derived data: if a snapshot cannot be read, the whole log is folded i
 it give the same state as the whole log.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.meter import ContextMeter, MeterState
 from tui_agent.folds.context.model_messages import History, ModelMessages
 from tui_agent.folds.context.token_calibration import Calibration

@@ -1,7 +1,6 @@
 """The list of tasks (todo items) of the main agent."""
 
-from dataclasses import dataclass
-
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.ids import MAIN_AGENT

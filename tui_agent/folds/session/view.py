@@ -6,8 +6,9 @@ Invariant: plain and picklable data, all of it derived from events.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.delegates import DelegateState
 from tui_agent.protocol.artifacts import Artifact

@@ -6,9 +6,9 @@ lines, of which at most `MAX_LINES` are used. `max_comparisons` returns the boun
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.text.glob import NamePattern, compile_parts, matches_parts
 
 MAX_LINES = 5_000

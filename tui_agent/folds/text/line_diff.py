@@ -7,8 +7,9 @@ both sides, and a block that is still too large is reported as replaced.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
+
+from tui_agent.fast_dataclass import dataclass
 
 CONTEXT_LINES = 3
 EXACT_LIMIT = 1_000_000

@@ -4,9 +4,10 @@ Invariant: rows have the indices 0 … n-1 without gaps, across turns and agents
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Envelope

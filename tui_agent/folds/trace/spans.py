@@ -1,9 +1,9 @@
 """The spans of a trace: a tree over turns, iterations, model calls, tools and delegates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.ids import AgentId
 
 SpanKind: TypeAlias = Literal["turn", "iteration", "model", "tool", "subtask", "compaction"]

@@ -6,9 +6,9 @@ pauses are shortened to `PAUSE_S` seconds.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import ContextCompacted

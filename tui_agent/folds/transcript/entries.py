@@ -5,9 +5,9 @@ Invariant: an entry keeps its `id` and position forever; when it changes, it is 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.generated_files import FolderFiles
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.display import DisplayBlock

@@ -8,11 +8,11 @@ interpreted in every possible way.
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, chain, groupby
 from typing import Final, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.bash.tree_check import command_spans
 
 MAX_CHARS: Final = 40_000

@@ -3,8 +3,9 @@
 Invariant: frozen data. A tree covers the whole text: syntax without a node class here is refused.
 """
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from tui_agent.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ is used only if no other table has the program. For known programs, a project's 
 
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.entries import Entry, Table, TableFault, make_entry, validate
 from tui_agent.policy.catalog.fault_lines import place_of
 from tui_agent.policy.catalog.model import Effect, meaning_of

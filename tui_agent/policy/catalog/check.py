@@ -4,11 +4,11 @@ Invariant: a text of any size and content is checked within a second, with fault
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import PurePath
 from typing import Final, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import Catalog, Layer, keys_of, read_tables
 from tui_agent.policy.catalog.entries import Table, TableFault, validate
 from tui_agent.policy.catalog.fault_lines import place_of

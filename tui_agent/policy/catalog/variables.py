@@ -6,10 +6,12 @@ Invariant: a name on the `never` list is refused in any letter case, unless `har
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import translate
 from functools import cache
 from pathlib import Path
+
+from tui_agent.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ import posixpath
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.bash.tree_check import parse_tree
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.command_rules import Words, allows, judgements_against, words_of

@@ -5,10 +5,10 @@ Invariant: data only; every effect except reading has an entry.
 
 import tomllib
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.model import Effect
 
 

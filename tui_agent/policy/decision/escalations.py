@@ -4,8 +4,9 @@ Invariant: an escalation can only turn *allow* into *ask*; each is tested separa
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.decision.file_judge import SECRETS_RISK
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Uses

@@ -4,9 +4,10 @@ Invariant: a guard or a rule that denies wins; the profile decides only if no ru
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.decision import path_patterns
 from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.profiles import Profile

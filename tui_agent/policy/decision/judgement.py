@@ -4,8 +4,8 @@ Invariant: the order of judgements does not matter: deny wins over ask, ask over
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.rules.grammar import Verdict
 
 _RANK: dict[Verdict, int] = {"deny": 0, "ask": 1, "allow": 2}

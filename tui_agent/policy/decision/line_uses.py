@@ -6,10 +6,10 @@ Invariant: adds uses and never removes one.
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileUse, LineReport
 from tui_agent.policy.interpreter.state import tidy_path
 from tui_agent.policy.places.paths import place

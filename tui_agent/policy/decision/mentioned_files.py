@@ -9,9 +9,10 @@ judgements here, unless it shows or searches files that it does not name.
 import posixpath
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.file_judge import GUARDED, SECRETS_RISK, FileJudge
 from tui_agent.policy.decision.judgement import Judgement

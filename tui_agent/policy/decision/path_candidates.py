@@ -5,10 +5,10 @@ Invariant: pure; splits at every character after which a program may expect a pa
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, Value
 
 _MAX_WORDS: Final = 500

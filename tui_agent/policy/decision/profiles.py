@@ -3,8 +3,9 @@
 Invariant: a table; no code checks for a profile by name. The user is asked about anything else.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.rules.grammar import Verdict
 from tui_agent.protocol.settings import PolicyName

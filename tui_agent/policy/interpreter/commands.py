@@ -6,10 +6,11 @@ Invariant: a report is free of doubts only if the program and all options and op
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import Final
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Effect

@@ -6,11 +6,12 @@ covered by `UNKNOWN`.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from typing import assert_never
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.bash import syntax
 from tui_agent.policy.catalog.variables import Variables
 from tui_agent.policy.interpreter.patterns import ANY_PATH, OPTION_SIGNS, escape, prefix_of

@@ -5,8 +5,8 @@ Invariant: pure; every file that git would show or change is included, however i
 """
 
 import re
-from dataclasses import dataclass
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.interpreter.patterns import escape
 from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 

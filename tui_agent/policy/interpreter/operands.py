@@ -5,10 +5,10 @@ Invariant: an operand that may become several words or none raises a doubt if it
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final, cast
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.model import Meaning
 from tui_agent.policy.interpreter.patterns import prefix_of
 from tui_agent.policy.interpreter.report import Doubt, Value

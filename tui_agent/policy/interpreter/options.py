@@ -6,9 +6,10 @@ continues after it, so that rules that deny see as much as possible.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.entries import Entry
 from tui_agent.policy.catalog.model import Option
 from tui_agent.policy.interpreter.operands import runs_command

@@ -3,10 +3,11 @@
 Invariant: frozen data. A profile that asks never runs a command with a doubt without approval.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.model import Effect, Program
 
 

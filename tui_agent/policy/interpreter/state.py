@@ -5,11 +5,12 @@ Invariant: immutable; merging two states keeps the possible values and folders o
 
 import posixpath
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from itertools import pairwise
 from typing import Final, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 MAX_FOLDERS: Final = 32

@@ -10,12 +10,12 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase, translate
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.places.secret_patterns import SecretPatterns
 from tui_agent.ports.policy import PolicyFacts
 

@@ -4,9 +4,9 @@ Invariant: pure. The sandbox protects by path the files that the policy guards b
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.places.paths import Guards, Place, places_table
 from tui_agent.ports.policy import PolicyFacts
 

@@ -18,13 +18,13 @@ Invariant: parsing `text` gives the same rule again; matching never raises.
 
 import posixpath
 import shlex
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from itertools import takewhile
 from typing import Literal, TypeAlias, get_args
 
 from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.places.pattern_overlap import fold_case, sequences_overlap
 from tui_agent.policy.rules.hosts import parse_pattern, read_host
 

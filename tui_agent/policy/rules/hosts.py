@@ -9,10 +9,10 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
 
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\Z")
 _WITH_PORT = re.compile(

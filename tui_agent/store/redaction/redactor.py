@@ -7,12 +7,13 @@ keywords. Everything that is not a secret stays byte for byte the same.
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 
 from pydantic import JsonValue
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.secret_names import SECRET_NAME
 from tui_agent.store.redaction.library import KeywordIndex, bundled_rules
 from tui_agent.store.redaction.rule import Rule, compile_pattern

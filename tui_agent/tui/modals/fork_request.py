@@ -5,10 +5,10 @@ Invariant: plain data; only this module builds these arguments.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ToolEntry, UserEntry
 from tui_agent.protocol.base import text_preview

@@ -6,11 +6,11 @@ preview.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.strip import Strip
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.prompt.completion import match
 from tui_agent.tui.text import clean_line, fit_path, width

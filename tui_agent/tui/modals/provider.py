@@ -4,13 +4,14 @@ Invariant: the key is shown as dots and leaves the form only as `Provider.key`; 
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import ClassVar, Final
 
 from textual.strip import Strip
 
 from tui_agent.config.providers import PROVIDERS, key_variable
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.panes.model_discovery import pretty
 from tui_agent.tui.theme.palette import Looks

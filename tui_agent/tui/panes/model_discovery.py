@@ -6,10 +6,10 @@ Invariant: connects only to loopback addresses, to each server once, and for at 
 import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from tui_agent.config.providers import BUILT_IN_PROFILES, PROVIDERS, Provider, profile_key
 from tui_agent.config.settings import ModelProfile
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.start import WAYS_TO_START, Choice
 

@@ -4,11 +4,11 @@ Invariant: the same drawing as below a tool call in the transcript, without its 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from textual.strip import Strip
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import DiffBlock, DisplayBlock
 from tui_agent.tui.theme.palette import Looks

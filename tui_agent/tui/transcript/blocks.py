@@ -6,9 +6,9 @@ loaded, a preview is shown.
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, assert_never
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.display import (
     CustomBlock,

@@ -4,9 +4,9 @@ Invariant: rows depend only on the entry, the look and the `DisplayState`, so th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, assert_never
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,

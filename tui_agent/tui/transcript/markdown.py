@@ -6,10 +6,11 @@ Lists have no empty rows, and an item keeps its number from the source.
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.text import expand_tabs
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import colored, groups, lexer_for, tokens

@@ -7,12 +7,12 @@ return) shows its final content.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from rich.color import Color as RichColor
 from rich.style import Style
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.links import address_of
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import MIN_CONTRAST, Role, contrast

@@ -4,11 +4,11 @@ Invariant: immutable values only; equal looks draw equal rows, so a look is part
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from rich.style import Style
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.symbols import Symbols

@@ -4,11 +4,11 @@ Invariant: only cleaned text is drawn; every row has exactly the requested width
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from rich.style import Style
 from textual.strip import Strip
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks

@@ -11,10 +11,11 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.checkpoints.rooted_files import FILE_FLAGS, FOLDER_FLAGS, RootedFiles
 
 JOURNAL = "journal.json"

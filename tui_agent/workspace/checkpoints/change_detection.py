@@ -7,7 +7,7 @@ compares the permission bits, which git does not store.
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from anyio.to_thread import run_sync
 
 from tui_agent.config.repository import find_repository, read_small_text
 from tui_agent.errors import CheckpointError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.checkpoint import FileDifference, WorkspaceChanges
 from tui_agent.protocol.events.files import FolderChange
 from tui_agent.protocol.unicode_text import list_first

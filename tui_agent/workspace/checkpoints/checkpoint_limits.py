@@ -1,11 +1,11 @@
 """Size limits of a checkpoint store, and the reasons for which a workspace has no checkpoint store."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.config.programs import find_program, safe_path
 from tui_agent.config.settings import CheckpointSettings
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT
 
 MEGABYTE = 1_000_000

@@ -5,13 +5,13 @@ exists. An error or cancellation before that leaves the store unchanged.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 from anyio.to_thread import run_sync
 
 from tui_agent.errors import CheckpointError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.checkpoint import WorkspaceChanges
 from tui_agent.workspace.checkpoints.file_modes import Modes
 from tui_agent.workspace.checkpoints.git_runner import join_paths

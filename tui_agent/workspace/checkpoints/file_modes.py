@@ -8,8 +8,9 @@ the messages of all commits up to a checkpoint determine its bits, in any clone.
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.checkpoints.rooted_files import EXECUTABLE, PLAIN
 
 UsualBits = tuple[int, int]

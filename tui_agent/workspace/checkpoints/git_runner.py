@@ -9,13 +9,13 @@ import os
 import signal
 import subprocess
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 from anyio.abc import ByteReceiveStream
 
 from tui_agent.errors import CheckpointError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.checkpoints.alternates import describe_missing_folders
 
 OBJECT_ID_CHARS = 40

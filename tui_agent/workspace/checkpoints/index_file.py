@@ -7,9 +7,9 @@ import hashlib
 import os
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.checkpoints.cancellation import iterate_cancellable
 
 STAT = struct.Struct(">10I")

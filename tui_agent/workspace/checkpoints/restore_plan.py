@@ -7,13 +7,14 @@ between the common ancestor and the newest checkpoint. It also contains paths th
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from anyio.to_thread import run_sync
 
 from tui_agent.errors import CheckpointError
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU, RestoreAction, RestorePlan
 from tui_agent.workspace.checkpoints.change_detection import unsaveable_reason
 from tui_agent.workspace.checkpoints.commit import REVERTED

@@ -5,9 +5,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from tui_agent.fast_dataclass import dataclass
 
 Kind = Literal["file", "link", "absent", "folder", "special", "unreadable", "behind"]
 """Kind of the file at a path. `behind`: a parent of the path is a link or a file, so the path is not in the workspace.

@@ -7,10 +7,10 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.errors import ConfigError, EnvironmentFault
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.local.reaper_client import MAX_PROCESSES
 
 _NOT_RUNNING = (

@@ -5,8 +5,8 @@ files and paths are not followed.
 """
 
 import re
-from dataclasses import dataclass
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.git.harmless_settings import (
     COMMANDS,
     KEYS,

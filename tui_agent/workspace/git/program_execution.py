@@ -10,10 +10,10 @@ import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.git.repository_layout import (
     MAX_POINTER_BYTES,
     WORKTREE_COMMONDIR,

@@ -9,8 +9,8 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.git.git_config import GitConfig, read_config
 from tui_agent.workspace.git.git_index import read_gitlinks
 from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, read_small, read_stamp

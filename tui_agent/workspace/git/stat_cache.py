@@ -8,8 +8,9 @@ import os
 import stat
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from tui_agent.fast_dataclass import dataclass
 
 T = TypeVar("T")
 Stamp = tuple[int, int, int, int, int, int]

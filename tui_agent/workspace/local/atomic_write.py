@@ -15,9 +15,9 @@ import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 LEFTOVER_NAME = re.compile(r"\.tui-agent-[0-9a-f]{24}\.tmp")

@@ -11,9 +11,9 @@ does too. This module finds the lines that all programs interpret in the same wa
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain, islice, takewhile
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.text.gitignore import MAX_LINES, IgnoreRules
 from tui_agent.folds.text.glob import compile_parts, matches_parts
 

@@ -15,12 +15,12 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
 import anyio
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import ProcessControl
 from tui_agent.workspace.local import reaper as reaper
 

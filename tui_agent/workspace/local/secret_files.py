@@ -9,12 +9,12 @@ import stat
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from errno import ENAMETOOLONG
 from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import SecretFile, WorkspaceLink, WorkspaceScan
 from tui_agent.workspace.git.git_content import GitContent
 from tui_agent.workspace.local.ignore_files import CONTROL_NAMES, IgnoreFiles, parent_folders

@@ -14,12 +14,13 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 import anyio
 from anyio import to_thread
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import ExecResult, OutputSink, ProcessControl
 from tui_agent.workspace.local.reaper_client import ReaperError, StartFailure
 

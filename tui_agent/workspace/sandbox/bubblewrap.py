@@ -6,8 +6,8 @@ Invariant: reads and changes no files. The order of options matters, because lat
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.sandbox.mounts import Mounts
 
 DESCRIPTORS = (3, 4)

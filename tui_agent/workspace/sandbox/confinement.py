@@ -14,11 +14,12 @@ import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import ExecSpec, Sandbox, SecretFile, WorkspaceScan
 from tui_agent.workspace.local.nofollow_open import open_to_enter
 from tui_agent.workspace.local.secret_files import SecretFiles

@@ -8,12 +8,12 @@ import platform
 import subprocess
 import tempfile
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from threading import Thread
 
 from tui_agent.config.programs import find_program
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.sandbox import bubblewrap, seatbelt
 from tui_agent.workspace.sandbox.landlock import Kernel
 from tui_agent.workspace.sandbox.mounts import (

@@ -9,9 +9,9 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.local.containment import is_within
 from tui_agent.workspace.local.nofollow_open import open_to_enter
 from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds, find_existing, is_private

@@ -7,8 +7,9 @@ workspace, because the files in the workspace cannot be trusted.
 import os
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from tui_agent.fast_dataclass import dataclass
 
 _MAX_FILE_BYTES = 1_000_000
 _HOOKS_PATH = re.compile(r"hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE)

@@ -7,9 +7,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.local.containment import is_within
 from tui_agent.workspace.sandbox.git_paths import GitPlaces, find_git_places
 from tui_agent.workspace.sandbox.sockets import find_listening, find_listening_below

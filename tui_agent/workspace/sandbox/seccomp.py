@@ -5,9 +5,10 @@ Invariant: pure. Calls not listed are allowed; a call of another architecture (3
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+from tui_agent.fast_dataclass import dataclass
 
 EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 _ALLOW: Final = 0x7FFF0000

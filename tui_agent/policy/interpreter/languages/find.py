@@ -6,11 +6,12 @@ doubt.
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Final
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import built_in_catalog
 from tui_agent.policy.catalog.model import Effect, Option
 from tui_agent.policy.interpreter.languages import found_names

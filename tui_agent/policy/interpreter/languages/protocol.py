@@ -4,9 +4,9 @@ Invariant: frozen data; a reader never raises.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.interpreter.report import FileUse, Value
 

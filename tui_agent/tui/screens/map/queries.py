@@ -1,10 +1,11 @@
 """Calls of `tui-agent map` for the screen with the repository map, and parsing of the output. Invariant: pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.settings import RepoMapOptions
 from tui_agent.tui.cli_client import beside_json, read_rows
 

@@ -1,10 +1,10 @@
 """Interfaces of the replay screen: the session that it reads, and the actions that it can start at an event."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.cli_client import Ask

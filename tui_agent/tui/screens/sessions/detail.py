@@ -6,9 +6,10 @@ values are left out.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import JsonRow, text_of
 from tui_agent.tui.screens.sessions.rendering import branch_mark, highlight

@@ -5,11 +5,11 @@ Invariant: a row is drawn only when it becomes visible.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from rich.style import Style
 from textual.strip import Strip
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.screens.sessions.rows import Line, Row, Sort, state_of
 from tui_agent.tui.text import fit, pad

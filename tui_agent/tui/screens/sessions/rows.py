@@ -1,13 +1,13 @@
 """Sessions as rows of a list: parsed, filtered, sorted, grouped by day, each fork below its parent. Invariant: pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import PurePath
 from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.symbols import Symbols

@@ -4,12 +4,12 @@ Invariant: a row is drawn only when it becomes visible; the order is that of the
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from textual import events
 from textual.strip import Strip
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.tui.panes.spans import (
     duration,

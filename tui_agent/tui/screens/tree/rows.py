@@ -6,10 +6,11 @@ Invariant: drawing and parsing are pure; a branch that does not have the expecte
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from textual.strip import Strip
 
+from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
