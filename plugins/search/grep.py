@@ -26,14 +26,14 @@ MAX_SINGLE_FILE_BYTES = 20_000_000
 
 
 class GrepArgs(api.FrozenModel):
-    """Arguments of grep."""
+    """Arguments of grep. Models are not offered `max_results`."""
 
     pattern: str
     path: str = ""
     glob: str = ""
     ignore_case: bool = False
     context: int = Field(default=0, ge=0, le=20)
-    max_results: int = Field(default=100, ge=1, le=MAX_RESULTS)
+    max_results: int = Field(default=100, ge=1, le=MAX_RESULTS, json_schema_extra={"unsent": True})
 
 
 @dataclass

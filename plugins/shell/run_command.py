@@ -17,10 +17,10 @@ BACKGROUND_NOTE = "In the background, until it ends or you stop it in /jobs."
 
 
 class RunCommandArgs(api.FrozenModel):
-    """Arguments of run_command."""
+    """Arguments of run_command. Models are not offered `shell`."""
 
     command: str
-    shell: bool | None = None
+    shell: bool | None = Field(default=None, json_schema_extra={"unsent": True})
     timeout: float = Field(default=120, gt=0, le=MAX_TIMEOUT, description="seconds")
     cwd: str = ""
     background: bool = Field(default=False, description="for a server; then read_job_output")

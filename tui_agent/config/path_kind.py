@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 _TEST: Final = re.compile(
-    r"(?:^|/)(?:tests?|testing|__tests__|specs?|testdata|fixtures?|__mocks__|__snapshots__|e2e|benchmarks?)/"
+    r"(?:^|/)(?:tests?|testing|__tests__|specs?|testdata|fixtures?|mocks|__mocks__|__snapshots__|e2e|benchmarks?)/"
+    r"|(?:^|/)(?:integration|functional|acceptance|unit|smoke|e2e)[._-]tests?/"
     r"|(?:^|/)(?:test_[^/]*|[^/]*(?:[._-](?:test|tests|spec)|_test))\.[a-z0-9]+$|(?:^|/)conftest\.py$|[a-z0-9]tests?\.(?:java|kt|cs|scala|swift|php)$"
 )
 

@@ -19,6 +19,8 @@ SPOKEN_OF = 0.7
 """Weight of a match in a file whose kind (e.g. tests) the question mentions."""
 DECLARING = 0.85
 """Weight of a match in a file that mainly declares names and types."""
+IN_SCOPE = 1.5
+"""Factor for a match in a folder that the question's scope names, such as packages/client for `fix(client): …`."""
 _DOC = re.compile(
     r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|playgrounds?|changelogs?)/"
     r"|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
@@ -40,7 +42,7 @@ _FOREIGN_FOLDER = re.compile(
 )
 """Names of folders with foreign code and build output. A `build` folder matches only at the top or one level below."""
 _SETTINGS = re.compile(
-    r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|(?:^|/)\.[^/]+(?:/|$)"
+    r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|\.config\.[cm]?[jt]s$|(?:^|/)\.[^/]+(?:/|$)"
 )
 _DECLARING = re.compile(
     r"(?:^|/)(?:types?|typings|interfaces?|constants?|consts|errors?|exceptions?|globals?)\.[a-z]+$|\.d\.[cm]?ts$|\.pyi$"
@@ -76,9 +78,17 @@ def _is_doc(lowered: str) -> bool:
 def weight_of(path: str, query: Query) -> float:
     """Return the weight of a match in this file for this question."""
     kind = kind_of(path)
+    factor = IN_SCOPE if query.scopes and is_in_scope(path, query.scopes) else 1.0
     if not kind:
-        return DECLARING if _is_declaring(path) else 1.0
-    return SPOKEN_OF if kind in query.about else DEMOTED[kind]
+        return factor * (DECLARING if _is_declaring(path) else 1.0)
+    return factor * (SPOKEN_OF if kind in query.about else DEMOTED[kind])
+
+
+@lru_cache(maxsize=65_536)
+def is_in_scope(path: str, scopes: tuple[str, ...]) -> bool:
+    """Return True if the name of one of the file's folders is a scope, or ends with a hyphen and a scope."""
+    folders = path.lower().split("/")[:-1]
+    return any(folder == scope or folder.endswith(f"-{scope}") for folder in folders for scope in scopes)
 
 
 @lru_cache(maxsize=65_536)

@@ -15,6 +15,12 @@ _HASH = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")
 _NUMBERED = re.compile(r"\b([A-Za-z]{2,})[-/]([0-9]{1,5})\b")
 """Matches a name that is separated from its number, such as UTF-8 or HTTP/2."""
 _NUMBER = re.compile(r"[\d_]+")
+_TITLE = re.compile(
+    r"\s*(?:feat|feature|fix|bug|bugfix|perf|refactor|chore|patch)(?:\((?P<scopes>[^()\n]{1,80})\))?\s?!?:\s",
+    re.IGNORECASE,
+)
+"""Matches the start of a conventional commit title, such as `fix(client): `. Its scopes often name folders."""
+_SCOPE = re.compile(r"[\w.-]{2,}")
 MAX_QUERY = 20_000
 MAX_TERMS = 48
 IDENTIFIER_WEIGHT = 3.0
@@ -43,13 +49,14 @@ class Query:
     """A question about a repository as weighted words.
 
     `pairs` are adjacent words; `strong` are the words of code names, whole and split; `about` are kinds of files (see
-    `path_kinds.kind_of`). Early words weigh most, because a question starts with its topic. Form texts are removed (see
+    `path_kinds.kind_of`); `scopes` are the scopes of a conventional commit title, in lower case. Early words weigh most, because a question starts with its topic. Form texts are removed (see
     `question_topic`). Only the first `MAX_QUERY` characters and the `MAX_TERMS` heaviest words are used.
     """
 
     def __init__(self, text: str) -> None:
         self.text = strip_boilerplate(text[:MAX_QUERY])
-        text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", strip_stack_frames(self.text)))
+        self.scopes, topic = _split_title(self.text)
+        text = _NUMBERED.sub(r"\1\2", _HASH.sub(" ", strip_stack_frames(topic)))
         names = [*_TICKED.findall(text), *_IDENTIFIER.findall(text), *_CALLED.findall(text)]
         words = [
             piece
@@ -73,6 +80,18 @@ class Query:
 
     def __bool__(self) -> bool:
         return bool(self.weights)
+
+
+def _split_title(text: str) -> tuple[tuple[str, ...], str]:
+    """Return the scopes of a conventional commit title, and the text without the title's type.
+
+    The type says nothing about the topic: `feat` would find files with features in their names.
+    """
+    title = _TITLE.match(text)
+    if title is None or not text[title.end() :].strip():
+        return (), text
+    scopes = title["scopes"] or ""
+    return tuple(_SCOPE.findall(scopes.lower())), f"{scopes} {text[title.end() :]}"
 
 
 def _pairs(words: list[str]) -> tuple[Pair, ...]:

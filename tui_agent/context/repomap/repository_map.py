@@ -275,7 +275,7 @@ class RepoMap:
         ):
             done = self._index_files(changed, gone)
             if not refresh:
-                return done
+                return done and self._refresh_graph()
             changed, gone = [], []
         size = sum(entry.size for entry in changed)
         self._start_worker(changed, gone)
@@ -283,7 +283,8 @@ class RepoMap:
             REFRESH_S if refresh else self._patience if self._index.known or size <= SOON_BYTES else 0.0
         )
         self._index.reload()
-        return not any(self._is_behind(entry) for entry in self._changes(listing)[0])
+        is_behind = any(self._is_behind(entry) for entry in self._changes(listing)[0])
+        return not is_behind and self._refresh_graph()
 
     def _is_behind(self, entry: Entry) -> bool:
         """Return True if a changed file is not in the index yet.

@@ -118,6 +118,18 @@ def test_the_same_files_and_question_give_the_same_bytes(root: Path, repo_map: M
         assert views == [views[0]] * 3, query
 
 
+def test_a_map_without_the_newest_links_between_files_says_that_it_is_partial(
+    root: Path, repo_map: Maps
+) -> None:
+    grown = repo_map(root)
+    grown.map("coupon", refresh=True)
+    for name in ("a", "b", "c"):
+        (root / f"{name}.py").write_text("from shop.coupon import apply_coupon\n")
+    early, settled = grown.map("coupon"), grown.map("coupon", refresh=True)
+    assert early.total == settled.total == 8
+    assert early.partial and not settled.partial
+
+
 @pytest.mark.slow
 def test_an_index_that_grew_says_what_a_new_one_says(root: Path, repo_map: Maps) -> None:
     grown = repo_map(root)

@@ -256,3 +256,10 @@ def test_what_is_no_program_stands_behind_one_that_has_the_same_words(make: Make
 def test_what_only_declares_stands_behind_what_does_it(make: Make, declaring: str) -> None:
     files = {declaring: COUPON, "shop/voucher.py": COUPON}
     assert make(files | OTHERS).order("the coupon of a basket")[:2] == ["shop/voucher.py", declaring]
+
+
+def test_files_in_the_folder_that_a_commits_title_names_come_first(make: Make) -> None:
+    text = "export function retry() {}\n"
+    found = make({f"packages/{name}/src/retry.ts": text for name in ("a", "http-client", "server")})
+    assert found.order("fix(client): retry")[0] == "packages/http-client/src/retry.ts"
+    assert found.order("fix: retry")[0] == "packages/a/src/retry.ts"

@@ -113,3 +113,21 @@ def test_what_is_said_first_weighs_more_and_the_last_word_still_half() -> None:
     assert list(weights.values()) == sorted(weights.values(), reverse=True)
     assert weights["cooky"] == 1
     assert 0.5 < weights["laterz"] < 0.7
+
+
+@rows(
+    "title, scopes, words",
+    [
+        ("feat(openapi): add server urls", ("openapi",), ("openapi", "add", "server", "url")),
+        ("fix(`client`, core-flows)!: retry", ("client", "core-flows"), ("client", "cor", "flow", "retry")),
+        ("Refactor: retry", (), ("retry",)),
+        ("fix retries", (), ("fix", "retry")),
+        ("fix: ", (), ("fix",)),
+        ("docs(client): retry", (), ("doc", "client", "retry")),
+    ],
+)
+def test_of_a_commits_title_the_scopes_count_and_the_type_does_not(
+    title: str, scopes: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    query = Query(title)
+    assert (query.scopes, tuple(query.weights)) == (scopes, words)
