@@ -62,16 +62,16 @@ def _system(body: Body) -> str:
     return str(body["messages"][0]["content"])
 
 
-async def test_the_first_headless_request_carries_at_most_4_2_kb_of_tools_and_1_5_kb_of_prompt(
+async def test_the_first_headless_request_carries_at_most_4_05_kb_of_tools_and_1_5_kb_of_prompt(
     options: SessionOptions,
 ) -> None:
     body = await _first_request(replace(options, policy="accept-edits"))
     assert _names(body) == ALWAYS
-    assert _size(body["tools"]) <= 4_200
+    assert _size(body["tools"]) <= 4_050
     assert "Nobody can answer" in _system(body) and _prompt_size(body, options) <= 1_500
 
 
-async def test_the_apps_requests_carry_at_most_5_7_kb_of_tools_with_every_one_of_them(
+async def test_the_apps_requests_carry_at_most_5_6_kb_of_tools_with_every_one_of_them(
     options: SessionOptions, tmp_path: Path
 ) -> None:
     attended = replace(options, client="app", interactive=True, policy="plan")
@@ -84,7 +84,7 @@ async def test_the_apps_requests_carry_at_most_5_7_kb_of_tools_with_every_one_of
     body = await _first_request(attended)
     asking = {"ask_user", "present_plan", "write_note", "search_notes", "read_skill"}
     assert _names(body) == ALWAYS | asking
-    assert _size(body["tools"]) <= 5_700
+    assert _size(body["tools"]) <= 5_600
     assert _prompt_size(body, options) <= 1_500
 
 
