@@ -2,10 +2,11 @@
 
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+from typing import IO
 
 import anyio
+import pytest
 
 from tests.stubs.store import said, store
 from tui_agent.protocol.envelope import Envelope
@@ -15,12 +16,11 @@ from tui_agent.session.remote import RemoteSession
 
 def silent_engine() -> EngineHandle:
     """An engine's process that ends when its input does, and never says a word."""
-    child = subprocess.Popen(
-        [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    return EngineHandle(child, tempfile.TemporaryFile())
+    return EngineHandle(b"", lambda errors: piped(sys.executable, "-S", "-c", "import sys; sys.stdin.read()"))
+
+
+def piped(*words: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 async def test_the_end_of_a_named_session_is_read_before_its_engine_speaks(tmp_path: Path) -> None:
@@ -56,14 +56,24 @@ async def test_a_named_session_that_is_not_there_waits_for_the_engine(tmp_path: 
     handle.close(5)
 
 
-def test_an_engine_that_is_held_gets_its_first_line_once_when_it_is_released() -> None:
-    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    handle = EngineHandle(child, tempfile.TemporaryFile(), b"options\n")  # noqa: SIM115 - closed by `close`
-    handle.send(b"before\n")
+def test_an_engine_that_is_held_starts_once_and_gets_its_first_line_when_it_is_released() -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def launch(errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+        started.append(piped("cat"))
+        return started[-1]
+
+    handle = EngineHandle(b"options\n", launch)
+    assert not started
     handle.release()
     handle.release()
     handle.send(b"after\n")
+    [child] = started
     assert child.stdin is not None and child.stdout is not None
     child.stdin.close()
-    assert child.stdout.read() == b"before\noptions\nafter\n"
+    assert child.stdout.read() == b"options\nafter\n"
     assert handle.close(5.0) == 0
+
+
+def test_an_engine_that_is_held_can_be_closed_without_a_start() -> None:
+    assert EngineHandle(b"", lambda errors: pytest.fail("started")).close(5.0) == 0

@@ -83,7 +83,7 @@ def open_app(options: SessionOptions, *, choose: bool = False) -> int:
     # would trigger eighty collections. The app enables the garbage collector again after loading.
     gc.disable()
     # Start the engine process first, so that it loads while this process imports Textual; without a free processor,
-    # it would delay the first paint. Both are imported only here, because no other command needs them.
+    # it would delay the first paint, so the app starts it afterwards. Both are imported only here, because no other command needs them.
     start_engine = import_module("tui_agent.session.engine_handle").EngineHandle.start
     handle = start_engine(options, hold=not has_free_processor())
     status: int = import_module("tui_agent.tui.app").run_app(options, handle=handle, choose=choose)

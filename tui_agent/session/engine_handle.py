@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Protocol, cast
 
@@ -26,7 +27,7 @@ class EngineLink(Protocol):
     def output(self) -> IO[bytes]: ...
 
     def release(self) -> None:
-        """Send the options, so that the engine starts its work. Does nothing if they were sent."""
+        """Start the engine if it was held."""
         ...
 
     def send(self, line: bytes) -> bool:
@@ -45,7 +46,7 @@ class EngineLink(Protocol):
 def connect_engine(options: SessionOptions, *, hold: bool = False) -> EngineLink:
     """Start an engine process or, with `options.engine_socket`, connect to the server that has the session's engine.
 
-    With `hold`, the options are sent by `release`. Raises `TuiAgentError` if the server is gone.
+    With `hold`, `release` starts the process. Raises `TuiAgentError` if the server is gone.
     """
     if options.engine_socket is not None:
         return SocketLink.connect(options.engine_socket, options)
@@ -97,32 +98,29 @@ class SocketLink:
 
 
 class EngineHandle:
-    """An engine process that was started: its pipes, and the end of its standard error."""
+    """An engine process: its pipes, and the end of its standard error."""
 
-    def __init__(self, child: "subprocess.Popen[bytes]", errors: IO[bytes], first_line: bytes = b"") -> None:
-        """`first_line` is sent by `release`; the process does nothing before it has this line."""
-        self.child = child
-        self._errors = errors
+    def __init__(self, first_line: bytes, launch: "Callable[[IO[bytes]], subprocess.Popen[bytes]]") -> None:
+        """`release` calls `launch` with the file for standard error, and sends the process the first line."""
         self._first_line = first_line
+        self._launch = launch
+        self._child: subprocess.Popen[bytes] | None = None
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - needed as long as the process runs
 
     @classmethod
     def start(cls, options: SessionOptions, *, hold: bool = False) -> "EngineHandle":
-        """Start the process and send it the options, without waiting. With `hold`, `release` sends them.
-
-        `-P` prevents Python from importing modules in the working folder.
-        """
-        errors = tempfile.TemporaryFile()  # noqa: SIM115 - needed as long as the process runs
-        child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "tui_agent.engine_process"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            start_new_session=True,
-        )
-        handle = cls(child, errors, _first_line(options))
+        """Start the process and send it the options, without waiting. With `hold`, `release` does so."""
+        handle = cls(_first_line(options), _launch)
         if not hold:
             handle.release()
         return handle
+
+    @property
+    def child(self) -> "subprocess.Popen[bytes]":
+        """The process. It is started if it was held."""
+        self.release()
+        assert self._child is not None
+        return self._child
 
     @property
     def output(self) -> IO[bytes]:
@@ -131,10 +129,10 @@ class EngineHandle:
         return self.child.stdout
 
     def release(self) -> None:
-        """Send the options, so that the process starts its work. Does nothing if they were sent."""
-        first_line, self._first_line = self._first_line, b""
-        if first_line:
-            self.send(first_line)
+        """Start the process and send it the options. Does nothing if it was started."""
+        if self._child is None:
+            self._child = self._launch(self._errors)
+            self.send(self._first_line)
 
     def send(self, line: bytes) -> bool:
         """Write one line to the engine. Return False if the engine has exited."""
@@ -157,6 +155,9 @@ class EngineHandle:
 
         Return the exit status, or None if the process was killed.
         """
+        if self._child is None:
+            self._errors.close()
+            return 0
         if self.child.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self.child.stdin.close()
@@ -170,6 +171,17 @@ class EngineHandle:
             if self.child.stdout is not None:
                 self.child.stdout.close()
             self._errors.close()
+
+
+def _launch(errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+    """Start an engine process. `-P` prevents Python from importing modules in the working folder."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "tui_agent.engine_process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        start_new_session=True,
+    )
 
 
 def _first_line(options: SessionOptions) -> bytes:
