@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import shlex
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -26,6 +26,8 @@ from .servers import LspSettings, find_command
 MAX_STARTS = 2
 MAX_CHANGES = 10_000
 """Changed files that are remembered until the servers are told."""
+MAX_TOLD_FILES = 50
+"""Changed files whose content the servers are told."""
 _CREATED, _CHANGED, _DELETED = 1, 2, 3
 _MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 AnswerT = TypeVar("AnswerT")
@@ -164,14 +166,19 @@ class LanguageServerTool(api.BaseTool):
         spec = api.ExecSpec(argv=tuple(command), read_only=True, show_secrets_as_empty=True)
         server = await ctx.programs.use(key, spec, partial(run_server, command[0], ctx.env.root))
         self._servers[key] = server
-        self._tell_changes()
+        await self._tell_changes(ctx.env)
         return server
 
-    def _tell_changes(self) -> None:
+    async def _tell_changes(self, env: api.Environment) -> None:
         changes, self._changes = self._changes, {}
-        for server in self._servers.values():
-            if changes and not server.connection.fault:
-                server.note_changes(changes)
+        contents = []
+        for path, kind in list(changes.items())[:MAX_TOLD_FILES]:
+            if kind != _DELETED:
+                with suppress(api.EnvironmentFault):  # it is gone again, or too large
+                    contents.append(await env.read(path))
+        for server in self._servers.values() if changes else ():
+            with suppress(ServerGone):  # the next question to it says why
+                server.note_changes(changes, contents)
 
     async def _compute_rename(
         self, server: LanguageServer, args: LanguageServerArgs, env: api.Environment
@@ -181,7 +188,7 @@ class LanguageServerTool(api.BaseTool):
         content = await env.read(args.path)
         position = find_position(content.text, args.symbol, args.line)
         try:
-            self._tell_changes()
+            await self._tell_changes(env)
             server.open_document(content)
             with anyio.fail_after(self._settings.timeout):
                 await server.settle(content)

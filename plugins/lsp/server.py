@@ -3,10 +3,10 @@
 Invariant: the server knows a file as it is on disk when it is asked about it, and never changes a file itself.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import anyio
@@ -20,7 +20,7 @@ START_LIMIT_S = 30.0
 END_LIMIT_S = 1.0
 DIAGNOSTICS_LIMIT_S = 15.0
 """Maximum seconds until a server has told its diagnostics of a file."""
-QUIET_S = 0.4
+QUIET_S = 0.8
 """Diagnostics are complete if no others arrive for so many seconds, since servers send them in parts."""
 MAX_FILES = 500
 """Maximum number of files whose diagnostics are kept."""
@@ -70,6 +70,8 @@ class LanguageServer:
         self._open_uri = ""
         """The file that the server has from us. It reads all others from disk, where also the user may change them."""
         self._digest = ""
+        self._suffixes: set[str] = set()
+        """The suffixes of the files that it was asked about."""
         self._version = 0
         self._diagnostics: dict[str, _Diagnostics] = {}
         self._loading: set[str] = set()
@@ -124,6 +126,7 @@ class LanguageServer:
         `again`: tell it even if it has not changed, so that the server checks the file again.
         """
         uri = self.uri(content.path)
+        self._suffixes.add(PurePosixPath(content.path).suffix)
         if uri == self._open_uri and content.digest == self._digest and not again:
             return self._version
         self._version += 1
@@ -147,12 +150,18 @@ class LanguageServer:
             self.connection.notify("textDocument/didClose", {"textDocument": {"uri": self._open_uri}})
         self._open_uri = ""
 
-    def note_changes(self, changes: Mapping[str, int]) -> None:
-        """Tell the server which files were created (1), changed (2) or deleted (3)."""
+    def note_changes(self, changes: Mapping[str, int], contents: Iterable[api.FileContent]) -> None:
+        """Tell the server which files were created (1), changed (2) or deleted (3), and the content of some of them.
+
+        Some servers do not read a file again that they had open, until they are told its content.
+        """
+        self.close_document()
         events = [{"uri": self.uri(path), "type": kind} for path, kind in changes.items()]
-        if self._open_uri in [event["uri"] for event in events]:
-            self.close_document()
         self.connection.notify("workspace/didChangeWatchedFiles", {"changes": events})
+        for content in contents:
+            if PurePosixPath(content.path).suffix in self._suffixes:
+                self.open_document(content)
+                self.close_document()
 
     async def ask(self, method: str, path: str, position: Mapping[str, int], **more: object) -> Any:
         """Ask about a position in a file. Raises `ServerGone` and `ServerRefused`."""
