@@ -69,9 +69,9 @@ class _VisibleResults:
                 self.cold[result] = seq, by_line, agent
 
     def _restore(self, results: frozenset[int], compaction: int | None) -> None:
-        """Count the given reduced results as visible again, and all results that the event `compaction` removed.
+        """Count as visible again all results that the event `compaction` removed, and those of `results` that were shortened.
 
-        A single summarised result is not counted: it is restored only as a quotation.
+        A single result that a summary replaced stays hidden: it is restored only as a quotation.
         """
         for result, (replaced_by, by_line, agent) in list(self.cold.items()):
             if replaced_by == compaction or (by_line and result in results):
