@@ -9,7 +9,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -200,11 +200,11 @@ def _plugins_in(folder: Path | None, source: Source) -> Iterator[FoundPlugin]:
 
 
 def plugins_at(folder: Path) -> list[FoundPlugin]:
-    """Return the plugin at a path, or the plugins in a folder of plugins."""
+    """Return the plugin at a path, which is on, or the plugins in a folder of plugins."""
     if not folder.exists():
         return [FoundPlugin(folder.name, "option", folder, fault=f"{folder} was not found.")]
     if _is_plugin(folder):
-        return [plugin_at(folder, "option")]
+        return [replace(plugin_at(folder, "option"), enabled=True)]
     return list(_plugins_in(folder, "option"))
 
 

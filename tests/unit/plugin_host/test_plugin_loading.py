@@ -94,6 +94,8 @@ def test_a_plugin_that_is_off_is_used_once_the_user_enables_it(tmp_path: Path) -
     assert load(tmp_path, enabled={"quiet"}).loaded == ["quiet"]
     assert load(tmp_path, enabled={"quiet"}, disabled={"quiet"}).events == []
     assert len(theme_files([tmp_path], enabled=["quiet"])) == 1
+    named = PluginPlaces(extra=(tmp_path / "quiet",), entry_points=False)
+    assert PluginHost(named).load().loaded == ["quiet"]  # as --plugin-dir and `plugins check` name it
 
 
 def test_the_plugins_of_a_trusted_project_are_loaded_after_the_users(tmp_path: Path) -> None:
