@@ -13,7 +13,7 @@ from tests.stubs.store import store
 from tests.unit.plugin_host.test_plugin_loading import write
 from tui_agent.errors import ConfigError
 from tui_agent.evals.case import Case, VerifierSpec
-from tui_agent.evals.case_functions import run_plugin_verifier
+from tui_agent.evals.case_functions import run_plugin_oracle, run_plugin_verifier
 from tui_agent.evals.cell import run_cell
 from tui_agent.evals.plan import ORACLE, Arm, CellResult, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
@@ -29,9 +29,18 @@ QUICK = ("fix-off-by-one", "denied-then-allowed")
 """The cases of `make test`; `make test-all` runs all."""
 
 
-async def run(
-    case: Case, tmp_path: Path, folder: str = "run", plugin_dirs: tuple[Path, ...] = ()
-) -> CellResult:
+PLUGIN = """\
+from tui_agent.plugin_api import Verdict, verifier
+
+@verifier
+async def ran_tests(workspace, records):
+    kinds = [record.payload.kind for record in records]
+    is_fixed = "n + 1" in (workspace / "series.py").read_text()
+    return Verdict(float(is_fixed and "test.finished" in kinds))
+"""
+
+
+async def run(case: Case, tmp_path: Path, plugin_dirs: tuple[Path, ...] = ()) -> CellResult:
     """Run a case by its oracle."""
     plan = Plan(
         suite="bench-20",
@@ -42,7 +51,7 @@ async def run(
         plugin_dirs=plugin_dirs,
     )
     (cell,) = plan.cells()
-    return await run_cell(plan, RunFolder(tmp_path / folder), case, cell)
+    return await run_cell(plan, RunFolder(tmp_path / "run"), case, cell)
 
 
 @pytest.fixture(autouse=True)
@@ -82,8 +91,10 @@ async def test_the_oracle_solves_the_case(name: str, tmp_path: Path) -> None:
 
 
 async def test_a_cell_writes_its_trajectory_with_the_results_of_its_checks(tmp_path: Path) -> None:
-    verifier = VerifierSpec(command="grep -q 'n + 1' *.py")
-    result = await run(CASES["fix-off-by-one"].model_copy(update={"verifier": verifier}), tmp_path)
+    write(tmp_path / "plugins", "judge", PLUGIN)
+    case = CASES["fix-off-by-one"].model_copy(update={"verifier": VerifierSpec(plugin="ran_tests")})
+    result = await run(case, tmp_path, (tmp_path / "plugins",))
+    assert (result.passed, result.verify) == (True, {"reward": 1.0, "fault": ""})
     folder = tmp_path / "run" / "data" / "trajectories" / result.session
     assert (result.notes, sorted(path.name for path in folder.iterdir())) == ((), ["repo.bundle", TRACE])
     trace = read_trace(folder / TRACE)
@@ -93,7 +104,7 @@ async def test_a_cell_writes_its_trajectory_with_the_results_of_its_checks(tmp_p
     last, end = trace.parts[-1], trace.run.session_end
     assert [(call.path.split()[0], call.status_code) for call in last.envoi_calls] == [
         ("python3", 0),
-        ("verifier:grep", 0),
+        ("verifier:ran_tests", 0),
     ]
     assert last.testing_state is not None
     assert (
@@ -108,35 +119,17 @@ async def test_a_cell_writes_its_trajectory_with_the_results_of_its_checks(tmp_p
     assert trace.run.task_params["case"] == "fix-off-by-one"
 
 
-PLUGIN = """\
-from pathlib import Path
-from tui_agent.plugin_api import Verdict, oracle, verifier
+async def test_a_plugins_oracle_solves_a_case_and_an_unknown_function_is_named(tmp_path: Path) -> None:
+    mended = []
 
-@oracle
-async def mend(workspace: Path) -> None:
-    (workspace / "series.py").write_text("def sum_to(n):\\n    return sum(range(1, n + 1))\\n")
+    async def mend(workspace: Path) -> None:
+        mended.append(workspace)
 
-@verifier
-async def ran_tests(workspace, records):
-    kinds = [record.payload.kind for record in records]
-    is_fixed = "n + 1" in (workspace / "series.py").read_text()
-    return Verdict(float(is_fixed and "test.finished" in kinds), f"{kinds.count('turn.finished')} turn")
-"""
-
-
-async def test_a_plugins_oracle_and_verifier_see_workspace_and_events(tmp_path: Path) -> None:
-    plugins = (tmp_path / "plugins",)
-    write(plugins[0], "judge", PLUGIN)
-    base = CASES["fix-off-by-one"]
-    scripted = base.model_copy(update={"verifier": VerifierSpec(plugin="ran_tests")})
-    by_agent = await run(scripted, tmp_path, "a", plugins)
-    assert (by_agent.passed, by_agent.verify) == (True, {"reward": 1.0, "fault": ""})
-    mended = {"oracle": (), "oracle_plugin": "mend"}
-    by_plugin = await run(scripted.model_copy(update=mended), tmp_path, "b", plugins)
-    assert (by_plugin.tests, by_plugin.verifier, by_plugin.detail) == (True, False, "the verifier failed")
-    case = base.model_copy(update={"verifier": VerifierSpec(plugin="nothing")})
-    with pytest.raises(ConfigError, match="fix-off-by-one: no plugin has the verifier 'nothing'"):
-        await run(case, tmp_path, "c", plugins)
+    case = CASES["fix-off-by-one"].model_copy(update={"oracle_plugin": "mend"})
+    assert await run_plugin_oracle(case, mend, tmp_path) == ""
+    assert mended == [tmp_path]
+    with pytest.raises(ConfigError, match="fix-off-by-one: no plugin has the oracle 'mend'"):
+        await run(case, tmp_path)
 
 
 async def hang(workspace: Path, records: Sequence[Record]) -> Verdict:

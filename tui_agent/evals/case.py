@@ -4,6 +4,7 @@ Invariant: a broken case is rejected with its file, the field and the reason.
 """
 
 import json
+import shlex
 import tomllib
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, TypeAlias
@@ -81,6 +82,8 @@ class Case(_Entry):
     files: dict[RelativePath, str] = Field(default_factory=dict)
     test_files: dict[RelativePath, str] = Field(default_factory=dict)
     test_command: str = ""
+    test_paths: tuple[str, ...] = ()
+    """Values of `{path}` in `test_command`, which runs once for each of them."""
     test_timeout_seconds: float = Field(120.0, gt=0)
     verifier: VerifierSpec | None = None
     allowed_tools: tuple[str, ...] | None = None
@@ -113,7 +116,16 @@ class Case(_Entry):
     def _check_result(self) -> "Case":
         if not (self.test_command or self.verifier or self.harbor or self.expected):
             raise ValueError("give a test_command, a verifier or expected")
+        if bool(self.test_paths) != ("{path}" in self.test_command):
+            raise ValueError("test_paths belong to a test_command with {path}")
         return self
+
+    @property
+    def test_commands(self) -> tuple[str, ...]:
+        """The test command for each test path."""
+        if not self.test_paths:
+            return (self.test_command,) if self.test_command else ()
+        return tuple(self.test_command.replace("{path}", shlex.quote(path)) for path in self.test_paths)
 
     @property
     def fixture_folder(self) -> Path | None:

@@ -6,6 +6,7 @@ session's log before the session closes.
 
 import shutil
 import time
+from collections.abc import Awaitable
 from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
@@ -21,17 +22,17 @@ from tui_agent.errors import ConfigError, StoreError, TuiAgentError
 from tui_agent.evals.attribution import Conduct, Verdict, judge
 from tui_agent.evals.case import Case
 from tui_agent.evals.case_functions import load_case_functions
-from tui_agent.evals.checks import run_tests
+from tui_agent.evals.commit_checks import CheckedCommit, CommitChecks, describe_results
 from tui_agent.evals.oracle import CaseOracle
 from tui_agent.evals.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.evals.workspace import create_workspace
-from tui_agent.evals.workspace_checks import CheckedWorkspace, check_workspace
+from tui_agent.evals.workspace_checks import Checker, CheckResults
 from tui_agent.export.trajectory.writer import TraceWriter
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.ports.session import Session
-from tui_agent.protocol.commands import ContinueTurn, RecordResult
+from tui_agent.protocol.commands import ContinueTurn, Interrupt, RecordResult
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored, TestFinished, VerifierFinished
+from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored
 from tui_agent.protocol.events.session import SessionEnded
 from tui_agent.session.headless_turn import Outcome, TurnStart, run_turn
 from tui_agent.wiring.session import open_session
@@ -59,7 +60,6 @@ async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellRe
     trial = _Trial(plan, run, case, arm, cell, folder)
     await trial.require_failing_tests()
     result = await trial.run()
-    shutil.rmtree(folder / "checked", ignore_errors=True)
     return result.model_copy(update={"seconds": round(time.monotonic() - started, 2)})
 
 
@@ -76,26 +76,33 @@ class _Trial:
         folder: Path,
     ) -> None:
         self._plan, self._run, self._case, self._arm = plan, run, case, arm
-        self._cell, self._folder = cell, folder
+        self._cell, self._folder, self._workspace = cell, folder, folder / "repo"
+        self._limits: dict[str, Any] = {"timeout_seconds": DEFAULT_SECONDS}
+        self._limits |= case.budgets.model_dump(exclude_none=True) | plan.budgets.model_dump(
+            exclude_none=True
+        )
         self._oracle = CaseOracle(case, folder) if arm.model == ORACLE else None
         self._base = load_startup_context(self._options())
         self._functions = load_case_functions(self._base, case)
+        self._checker = Checker(self._base, case, folder, self._functions)
         self._metrics, self._conduct = Metrics(), Conduct()
-        self._tests: TestFinished | None = None
-        self._verifier: VerifierFinished | None = None
+        self._writer: TraceWriter | None = None
+        self._commits: CommitChecks | None = None
+        self._winner: CheckedCommit | None = None
+        self._checked_count = 0
+        """Number of checkpoints at the end of the turn before."""
+        self._results = CheckResults()
         self._verdict = Verdict(False)
         self._outcome: Outcome | None = None
-        self._turn = 1
+        self._turn, self._is_working, self._is_concluded = 1, True, False
+        self._errors: list[TuiAgentError] = []
         self._session, self._model = "", arm.model
         self._notes = [] if case.harbor is None else list(case.harbor.skipped)
 
     def _options(self) -> SessionOptions:
         plan, case, arm = self._plan, self._case, self._arm
-        limits: dict[str, Any] = {"timeout_seconds": DEFAULT_SECONDS}
-        limits |= case.budgets.model_dump(exclude_none=True) | plan.budgets.model_dump(exclude_none=True)
-        workspace = self._folder / "repo"
         return SessionOptions(
-            cwd=workspace,
+            cwd=self._workspace,
             client="eval",
             model=arm.model or None if self._oracle is None else self._oracle.write_model(),
             effort=arm.effort,
@@ -106,18 +113,16 @@ class _Trial:
             data_dir=self._run.data,
             plugin_dirs=plan.plugin_dirs,
             interactive=self._oracle is not None and self._oracle.is_attended,
-            trusted_once=current_trust_keys(workspace),
-            **limits,
+            trusted_once=current_trust_keys(self._workspace),
+            **self._limits,
         )
 
     async def require_failing_tests(self) -> None:
         """Raise `ConfigError` if the case's tests pass in the untouched fixture. In a frozen session they may."""
         if not self._case.test_command or self._case.recording:
             return
-        workspace = CheckedWorkspace(self._case, self._base, self._folder / "repo", self._folder)
-        async with workspace.open_copy() as env:
-            test = await run_tests(self._case, env)
-        if test.exit_code == 0:
+        tests = await self._checker.run_tests(self._workspace)
+        if all(test.exit_code == 0 for test in tests):
             raise ConfigError(
                 f"{self._case.id}: its tests pass before the agent acts, so they say nothing.",
                 hint="Correct the case's fixture or its test_command.",
@@ -125,11 +130,10 @@ class _Trial:
 
     async def run(self) -> CellResult:
         """Run the session and the checks; return the result."""
-        errors: list[TuiAgentError] = []
         config_error: ConfigError | None = None
         async with anyio.create_task_group() as writers:
             try:
-                await self._run_session(errors, writers)
+                await self._run_session(writers)
             except ConfigError as error:
                 config_error = error
             except TuiAgentError as error:
@@ -137,21 +141,49 @@ class _Trial:
                 self._verdict = Verdict(False, category, error.message, end="env_error")
         if config_error is not None:
             raise config_error  # outside of the task group, which would wrap it
-        if errors and self._outcome is None:
-            self._verdict = Verdict(False, "environment", errors[0].message, end="env_error")
+        if self._errors and (not self._is_concluded or self._verdict.failure == "engine"):
+            self._verdict = Verdict(False, "environment", self._errors[0].message, end="env_error")
         return self._result()
 
-    async def _run_session(self, errors: list[TuiAgentError], writers: TaskGroup) -> None:
-        async with open_session(self._options(), self._base, errors.append) as session:
+    async def _run_session(self, writers: TaskGroup) -> None:
+        scope = anyio.CancelScope()
+
+        def give_up(error: TuiAgentError) -> None:
+            self._errors.append(error)
+            scope.cancel()
+
+        async with open_session(self._options(), self._base, give_up) as session:
             self._session = session.id
             self._model = session.settings.model.model if session.settings is not None else self._model
             if find_spec("duckdb") is not None:
-                writers.start_soon(self._trace_writer().follow, session.follow())
+                self._writer = self._trace_writer()
+                writers.start_soon(self._writer.follow, session.follow())
             started = EvalCaseStarted(suite=self._plan.suite_name, case=self._case.id, arm=self._arm.name)
             session.submit(RecordResult(result=started))
             if self._oracle is not None:
                 await self._oracle.solve(self._functions.oracle)
-            await run_turn(session, self._case.prompt, partial(self._note, session), coda=self._end_turn)
+            with scope:
+                async with anyio.create_task_group() as checks:
+                    if self._plan.evaluate == "commits":
+                        self._commits = self._commit_checks(session, checks)
+                    note = partial(self._note, session)
+                    await run_turn(session, self._case.prompt, note, coda=self._end_turn)
+
+    def _commit_checks(self, session: Session, group: TaskGroup) -> CommitChecks:
+        session_folder = self._run.session_folder(session.id)
+
+        def check(workspace: Path, name: str) -> Awaitable[CheckResults]:
+            return self._checker.check(workspace, session_folder, self._conduct.used_tools, name)
+
+        def report(commit: CheckedCommit) -> None:
+            for test in commit.results.tests if commit.results is not None else ():
+                session.submit(RecordResult(result=test.model_copy(update={"part": commit.part})))
+
+        def stop(_: CheckedCommit) -> None:
+            if self._is_working:
+                session.submit(Interrupt())
+
+        return CommitChecks(group, session_folder, self._folder, check, report, stop)
 
     def _trace_writer(self) -> TraceWriter:
         session = self._run.session_folder(self._session)
@@ -167,71 +199,97 @@ class _Trial:
             self._conduct.apply(record)
             if self._oracle is not None:
                 self._oracle.apply(record, session)
+            if self._commits is not None:
+                self._commits.apply(record)
 
     async def _end_turn(self, session: Session, outcome: Outcome) -> TurnStart | None:
-        """Return the case's next message; evaluate after the last one, or if the turn did not end as it should."""
-        rest = self._case.follow_ups[self._turn - 1 :]
-        if rest and outcome.reason in ("finished", "denied"):
-            self._turn += 1
-            if self._oracle is not None:
-                self._oracle.begin_turn(self._turn)
-            return rest[0] or ContinueTurn()
-        await self._evaluate(session, outcome)
-        return None
+        """Return the next message, or None after the last turn, which is evaluated."""
+        self._outcome, self._is_working = outcome, False
+        more = self._next_follow_up(outcome) if self._winner is None else None
+        if more is None:
+            results = await self._check(session)
+            more = self._feedback(session, outcome, results)
+            if more is None:
+                self._conclude(session, outcome, results)
+        self._is_working = more is not None
+        return more
 
-    async def _evaluate(self, session: Session, outcome: Outcome) -> None:
-        """Run tests and verifier after the last turn, and record their results in the session."""
-        self._outcome = outcome
-        check_fault = await self._run_checks(session)
-        tests, verifier = self._test_result(), self._verifier_result()
-        oracle_fault = "" if self._oracle is None else self._oracle.find_fault(self._conduct)
+    def _next_follow_up(self, outcome: Outcome) -> TurnStart | None:
+        rest = self._case.follow_ups[self._turn - 1 :]
+        if not rest or outcome.reason not in ("finished", "denied"):
+            return None
+        self._turn += 1
+        if self._oracle is not None:
+            self._oracle.begin_turn(self._turn)
+        return rest[0] or ContinueTurn()
+
+    async def _check(self, session: Session) -> CheckResults:
+        """Check the winner's files, or else the workspace."""
+        if self._commits is not None:
+            self._winner = await self._commits.wait()
+        if self._winner is not None and self._winner.results is not None:
+            return self._winner.results
+        session_folder = self._run.session_folder(session.id)
+        return await self._checker.check(self._workspace, session_folder, self._conduct.used_tools)
+
+    def _feedback(self, session: Session, outcome: Outcome, results: CheckResults) -> str | None:
+        """Record results and return them as the next message; None if the agent should not go on."""
+        commits, limit = self._commits, self._limits.get("max_turns")
+        if commits is None or results.passed or results.fault or outcome.reason not in ("finished", "denied"):
+            return None
+        if commits.count == self._checked_count or (limit is not None and self._turn >= limit):
+            return None
+        self._checked_count, self._turn = commits.count, self._turn + 1
+        for result in (*results.tests, results.verifier):
+            if result is not None:
+                session.submit(RecordResult(result=result))
+        return describe_results(results)
+
+    def _conclude(self, session: Session, outcome: Outcome, results: CheckResults) -> None:
+        """Judge the case, and record the results in the session."""
+        self._results, self._is_concluded = results, True
+        is_latched = self._winner is not None
+        if self._winner is not None and self._writer is not None:
+            self._writer.project_to(self._winner.part, self._winner.commit)
         verdict = self._verdict = judge(
             outcome,
             self._conduct,
-            tests=tests,
-            verifier=verifier,
-            check_fault=check_fault,
-            oracle_fault=oracle_fault,
+            tests=results.tests_passed,
+            verifier=results.verifier_passed,
+            check_fault=(results.category, results.fault),
+            oracle_fault="" if self._oracle is None or is_latched else self._oracle.find_fault(self._conduct),
         )
-        for result in (self._tests, self._verifier, self._score(verdict), SessionEnded(reason=verdict.end)):
+        for result in (
+            *(() if is_latched else results.tests),  # those of the winner are recorded with its part
+            results.verifier,
+            self._score(verdict),
+            SessionEnded(reason=verdict.end),
+        ):
             if result is not None:
                 session.submit(RecordResult(result=result))
 
-    async def _run_checks(self, session: Session) -> tuple[str, str]:
-        """Run tests and verifier; return the category and the reason if one gave no result."""
-        workspace = CheckedWorkspace(self._case, self._base, self._folder / "repo", self._folder)
-        session_folder = self._run.session_folder(session.id)
-        checks = await check_workspace(workspace, session_folder, self._functions, self._conduct.used_tools)
-        self._tests, self._verifier = checks.tests, checks.verifier
-        return checks.fault
-
-    def _test_result(self) -> bool | None:
-        if self._tests is None or self._case.harbor is not None:
-            return None
-        return self._tests.exit_code == 0
-
-    def _verifier_result(self) -> bool | None:
-        return None if self._verifier is None else self._verifier.reward >= 1 and not self._verifier.fault
-
     def _score(self, verdict: Verdict) -> EvalScored:
-        reward = self._verifier.reward if self._verifier is not None else float(verdict.passed)
+        results, outcome = self._results, self._outcome
+        reward = results.verifier.reward if results.verifier is not None else float(verdict.passed)
         return EvalScored(
             case=self._case.id,
             passed=verdict.passed,
             score=reward if verdict.passed or self._case.harbor is not None else 0.0,
             failure=verdict.failure,
             detail=verdict.detail,
-            agent=self._outcome is not None and self._outcome.reason in ("finished", "denied"),
+            agent=self._winner is not None
+            or (outcome is not None and outcome.reason in ("finished", "denied")),
             patch=bool(self._metrics.view().files_changed),
-            tests=self._test_result(),
-            verifier=self._verifier_result(),
+            tests=results.tests_passed,
+            verifier=results.verifier_passed,
             instability=verdict.instability,
         )
 
     def _result(self) -> CellResult:
-        verdict, test, verifier, case = self._verdict, self._tests, self._verifier, self._case
+        verdict, results, case = self._verdict, self._results, self._case
+        verifier, winner = results.verifier, self._winner
         scored = self._score(verdict).model_dump(exclude={"kind", "case"})
-        output = "".join(test.failures) if test is not None else ""
+        output = "".join(failure for test in results.tests for failure in test.failures)
         if verifier is not None and isinstance(verifier.output, str) and not output:
             output = verifier.output
         metrics = {
@@ -254,8 +312,10 @@ class _Trial:
             open_with=self._run.open_commands(self._session) if self._session else (),
             success=int(verdict.passed),
             test_output=output[-MAX_TEST_OUTPUT_CHARS:],
-            returncode=None if test is None else test.exit_code,
+            returncode=results.returncode,
             verify=verify,
+            winner="" if winner is None else winner.commit,
+            winner_part=None if winner is None else winner.part,
             metrics=metrics,
             notes=tuple(self._notes),
         )

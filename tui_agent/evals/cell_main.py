@@ -4,7 +4,9 @@ Invariant: the result is stored before the process ends with status 0.
 """
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -17,20 +19,35 @@ from tui_agent.evals.plan import Cell, RunFolder
 from tui_agent.evals.pool import FAULT_STATUS
 from tui_agent.evals.suites import load_suite
 
+PARENT_CHECK_INTERVAL_S = 0.5
+GRACE_PERIOD_S = 5.0
+"""Seconds that a session has to close after the run's process was killed."""
+
 
 def main(argv: Sequence[str]) -> int:
     """Run the cell and return the process's exit status."""
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), name="parent", daemon=True).start()
     run, cell = RunFolder(Path(argv[0])), Cell.model_validate_json(argv[1])
     try:
         plan = run.load_plan()
         case = next(case for case in load_suite(plan.suite, plan.here).cases if case.id == cell.case)
         run.save_result(cell, anyio.run(partial(run_cell, plan, run, case, cell)))
-    except TuiAgentError as error:
+    except (TuiAgentError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return FAULT_STATUS
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _end_with_parent(parent: int) -> None:
+    """End this process once the run's process is gone, so that nothing writes into a run that is resumed."""
+    pause = threading.Event()
+    while os.getppid() == parent:
+        pause.wait(PARENT_CHECK_INTERVAL_S)
+    os.kill(os.getpid(), signal.SIGINT)
+    pause.wait(GRACE_PERIOD_S)
+    os._exit(FAULT_STATUS)
 
 
 if __name__ == "__main__":

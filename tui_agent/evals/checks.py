@@ -43,9 +43,13 @@ def count_tests(output: str) -> tuple[int, int]:
     return (int(last[1]) if last[1] else int(last[2]) - failed), failed
 
 
-async def run_tests(case: Case, env: LocalEnvironment) -> TestFinished:
-    """Run the case's test command in the environment's folder."""
-    result = await _run(env, case.test_command, case.test_timeout_seconds, {}, unsandboxed=False)
+async def run_tests(case: Case, env: LocalEnvironment) -> tuple[TestFinished, ...]:
+    """Run the case's test command in the environment's folder, once for each of its test paths."""
+    return tuple([await _run_test(command, case, env) for command in case.test_commands])
+
+
+async def _run_test(command: str, case: Case, env: LocalEnvironment) -> TestFinished:
+    result = await _run(env, command, case.test_timeout_seconds, {}, unsandboxed=False)
     output = _text(result)
     failures = (
         () if result.exit_code == 0 else (_describe(result, case.test_timeout_seconds) or output[-2_000:],)
@@ -53,7 +57,7 @@ async def run_tests(case: Case, env: LocalEnvironment) -> TestFinished:
     passed, failed = count_tests(output)
     return TestFinished(
         framework="",
-        command=case.test_command,
+        command=command,
         passed=passed,
         failed=failed,
         skipped=-1,

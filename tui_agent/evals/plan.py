@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -62,6 +62,8 @@ class Plan(_Stored):
     policy: PolicyName | None = None
     test_timeout_seconds: float | None = None
     plugin_dirs: tuple[Path, ...] = ()
+    evaluate: Literal["end", "commits"] = "end"
+    """When a cell's checks run: after the agent, or also on each checkpoint and after each turn."""
     max_attempts: int = 3
     """Maximum number of times that a cell runs if the provider fails temporarily or the cell's process dies."""
 
@@ -105,6 +107,9 @@ class CellResult(_Stored):
     test_output: str = ""
     returncode: int | None = None
     verify: dict[str, Any] = Field(default_factory=dict)
+    winner: str = ""
+    """The first checkpoint that passed everything, if checkpoints were evaluated."""
+    winner_part: int | None = None
     metrics: dict[str, Any] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

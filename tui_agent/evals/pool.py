@@ -4,6 +4,7 @@ Invariant: a child stores its own result; whatever kills a child or this process
 """
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,6 +25,8 @@ GRACE_PERIOD_S = 10.0
 FAULT_STATUS = 2
 """Exit status of a child whose case cannot run at all; its last line says why."""
 MAX_ATTEMPT_CHARS = 500
+MIN_FREE_BYTES = 16_384
+"""Free space below which a child can store neither a result nor a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,14 @@ async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
             with anyio.CancelScope(shield=True):
                 await _stop(process)
             raise
-    return status, _last_line(log) or f"its process ended with status {status}"
+    return status, _last_line(log) or _describe_end(run.path, status)
+
+
+def _describe_end(folder: Path, status: int) -> str:
+    """Describe the end of a child that left no message."""
+    if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
+        return f"the disk of {folder} is full. Free some space, then resume the run"
+    return f"its process ended with status {status}"
 
 
 async def _stop(process: Process) -> None:

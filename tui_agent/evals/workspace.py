@@ -27,9 +27,13 @@ def create_workspace(case: Case, target: Path) -> None:
 
 
 def create_check_copy(case: Case, workspace: Path, target: Path) -> None:
-    """Copy the workspace to `target` and add the case's hidden tests. Raises `OSError`."""
+    """Copy the workspace to `target` and add the case's hidden tests. Raises `OSError` with one reason."""
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(workspace, target, symlinks=True)
+    try:
+        shutil.copytree(workspace, target, symlinks=True)
+    except shutil.Error as errors:  # it lists all files
+        source, _, reason = errors.args[0][0]
+        raise OSError(f"{source} cannot be copied: {reason}") from errors
     _write_files(case.test_files, target)
 
 

@@ -1,12 +1,12 @@
-"""Tests and verifier of a case on copies of a workspace.
+"""Checks of a workspace after the agent: tests, verifier and expectations, on copies with the hidden tests.
 
-Invariant: the workspace stays as the agent left it.
+Invariant: the checked folder is never changed; a check that gives no result is a fault with its category and reason.
 """
 
 import shutil
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
 
 from tui_agent.evals.case import Case
 from tui_agent.evals.case_functions import CaseFunctions, run_plugin_verifier
@@ -19,91 +19,130 @@ from tui_agent.wiring.sandbox import build_confinement
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
-
-@dataclass(slots=True)
-class CheckResults:
-    """The results of tests and verifier, and the category and the reason if one gave no result."""
-
-    tests: TestFinished | None = None
-    verifier: VerifierFinished | None = None
-    fault: tuple[str, str] = ("", "")
-    counts_tests: bool = True
-    """False for a Harbor task, whose tests count by the reward that they write."""
-
-    @property
-    def passed(self) -> bool:
-        """True if everything that the case has succeeded."""
-        tests = self.tests is None or not self.counts_tests or self.tests.exit_code == 0
-        return tests and (self.verifier is None or self.verifier_passed) and not self.fault[0]
-
-    @property
-    def verifier_passed(self) -> bool:
-        """True if there is a verifier, and it succeeded."""
-        return self.verifier is not None and self.verifier.reward >= 1 and not self.verifier.fault
+CHECKED = "checked"
+LOGS = "logs"
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedWorkspace:
-    """A case's workspace as an agent left it, and a folder for copies of it."""
+class CheckResults:
+    """The results of the checks. `category` and `fault` say why a check gave no result; both are empty otherwise."""
 
-    case: Case
-    base: StartupContext
-    workspace: Path
-    folder: Path
+    tests: tuple[TestFinished, ...] = ()
+    verifier: VerifierFinished | None = None
+    category: str = ""
+    fault: str = ""
+    decides_by_reward: bool = False
+    """True for a Harbor task, whose tests only give a reward."""
 
-    @asynccontextmanager
-    async def open_copy(self) -> AsyncIterator[LocalEnvironment]:
-        """Yield an environment in a copy of the workspace that has the hidden tests."""
-        copy = self.folder / "checked" / "repo"
-        copy.parent.mkdir(exist_ok=True)
-        create_check_copy(self.case, self.workspace, copy)
-        environment = LocalEnvironment(copy, confinement=build_confinement(self.base, copy))
+    @property
+    def tests_passed(self) -> bool | None:
+        """True if all tests passed; None if there are none."""
+        if not self.tests or self.decides_by_reward:
+            return None
+        return all(test.exit_code == 0 for test in self.tests)
+
+    @property
+    def verifier_passed(self) -> bool | None:
+        """True if the reward is 1 or more; None if there is no verifier."""
+        return None if self.verifier is None else self.verifier.reward >= 1 and not self.verifier.fault
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status of the first tests that failed, or 0; None if there are none."""
+        if not self.tests:
+            return None
+        return next((test.exit_code for test in self.tests if test.exit_code != 0), 0)
+
+    @property
+    def passed(self) -> bool:
+        """True if every check passed."""
+        return not self.fault and self.tests_passed is not False and self.verifier_passed is not False
+
+
+class Checker:
+    """Checks folders of one case. `folder` is the cell's folder."""
+
+    def __init__(self, base: StartupContext, case: Case, folder: Path, functions: CaseFunctions) -> None:
+        self._base, self._case, self._folder = base, case, folder
+        self._functions = functions
+
+    async def check(
+        self, workspace: Path, session: Path, used_tools: Mapping[str, int], name: str = CHECKED
+    ) -> CheckResults:
+        """Check a folder in which the agent of the session in the folder `session` worked.
+
+        `name` is the folder for its copies, which must be unique among checks side by side.
+        """
+        case = self._case
+        tests: tuple[TestFinished, ...] = ()
+        verifier: VerifierFinished | None = None
         try:
-            yield environment
+            if case.harbor is not None:
+                async with self.copy(workspace, name) as env:
+                    logs = self._folder / (LOGS if name == CHECKED else f"{name}/{LOGS}")
+                    test, verifier = await run_harbor_tests(case, env, logs)
+                    tests = (test,)
+            elif case.test_command:
+                tests = await self.run_tests(workspace, name)
+            if case.verifier is not None:
+                verifier = await self._verify(workspace, session, name)
+            if case.expected is not None and (verifier is None or verifier.reward >= 1):
+                verifier = check_expected(case, workspace, used_tools)
+        except OSError as error:
+            return CheckResults((), None, "environment", f"the workspace cannot be checked: {error}")
         finally:
-            await environment.aclose()
+            shutil.rmtree(self._folder / name, ignore_errors=True)
+        return _with_fault(CheckResults(tests, verifier, decides_by_reward=case.harbor is not None))
 
-    def new_folder(self, name: str) -> Path:
-        """Return an empty place for a folder."""
-        shutil.rmtree(self.folder / name, ignore_errors=True)
-        return self.folder / name
+    async def run_tests(self, workspace: Path, name: str = CHECKED) -> tuple[TestFinished, ...]:
+        """Run the case's tests on a copy of a folder. Raises `OSError`."""
+        async with self.copy(workspace, name) as env:
+            return await run_tests(self._case, env)
+
+    def copy(self, workspace: Path, name: str) -> "CheckCopy":
+        """Return a copy of a folder with the hidden tests."""
+        return CheckCopy(self._base, self._case, workspace, self._folder / name / "repo")
+
+    async def _verify(self, workspace: Path, session: Path, name: str) -> VerifierFinished:
+        case, function = self._case, self._functions.verifier
+        assert case.verifier is not None
+        async with self.copy(workspace, name) as env:
+            if function is not None:
+                return await run_plugin_verifier(case.verifier, function, Path(env.root), session)
+            fixture = self._folder / name / "fixture"
+            create_workspace(case, fixture)
+            checked = Checked(Path(env.root), fixture, session / "events.jsonl")
+            return await run_verifier(case, checked, env)
 
 
-async def check_workspace(
-    checked: CheckedWorkspace, session: Path, functions: CaseFunctions, used_tools: Mapping[str, int]
-) -> CheckResults:
-    """Run the case's tests and verifier, and compare with what it expects.
-
-    `session` is the session's folder, `used_tools` counts the successful calls of each tool.
-    """
-    case = checked.case
-    results = CheckResults(counts_tests=case.harbor is None)
-    try:
-        if case.harbor is not None:
-            async with checked.open_copy() as env:
-                logs = checked.folder / "logs"
-                results.tests, results.verifier = await run_harbor_tests(case, env, logs)
-        elif case.test_command:
-            async with checked.open_copy() as env:
-                results.tests = await run_tests(case, env)
-        if case.verifier is not None and functions.verifier is not None:
-            async with checked.open_copy() as env:
-                results.verifier = await run_plugin_verifier(
-                    case.verifier, functions.verifier, Path(env.root), session
-                )
-        elif case.verifier is not None:
-            create_workspace(case, checked.new_folder("fixture"))
-            async with checked.open_copy() as env:
-                view = Checked(Path(env.root), checked.folder / "fixture", session / "events.jsonl")
-                results.verifier = await run_verifier(case, view, env)
-            shutil.rmtree(checked.folder / "fixture", ignore_errors=True)
-        if case.expected is not None and (results.verifier is None or results.verifier_passed):
-            results.verifier = check_expected(case, checked.workspace, used_tools)
-    except OSError as error:
-        results.fault = ("environment", f"the workspace cannot be checked: {error}")
-        return results
-    if results.tests is not None and results.tests.exit_code is None and case.harbor is None:
-        results.fault = ("environment", f"the tests: {results.tests.failures[0]}")
-    elif results.verifier is not None and results.verifier.fault:
-        results.fault = ("verifier", f"{results.verifier.verifier}: {results.verifier.fault}")
+def _with_fault(results: CheckResults) -> CheckResults:
+    """Return the results with the fault of the first check that gave no result."""
+    stopped = next((test for test in results.tests if test.exit_code is None), None)
+    if stopped is not None and not results.decides_by_reward:
+        fault = f"the tests: {stopped.failures[0]}"
+        return CheckResults(results.tests, results.verifier, "environment", fault)
+    verifier = results.verifier
+    if verifier is not None and verifier.fault:
+        fault = f"{verifier.verifier}: {verifier.fault}"
+        return CheckResults(results.tests, verifier, "verifier", fault, results.decides_by_reward)
     return results
+
+
+class CheckCopy:
+    """A copy of a workspace with the hidden tests, as an environment to run commands in."""
+
+    def __init__(self, base: StartupContext, case: Case, workspace: Path, copy: Path) -> None:
+        self._base, self._case, self._workspace, self._copy = base, case, workspace, copy
+        self._env: LocalEnvironment | None = None
+
+    async def __aenter__(self) -> LocalEnvironment:
+        self._copy.parent.mkdir(parents=True, exist_ok=True)
+        create_check_copy(self._case, self._workspace, self._copy)
+        self._env = LocalEnvironment(self._copy, confinement=build_confinement(self._base, self._copy))
+        return self._env
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._env is not None:
+            await self._env.aclose()

@@ -42,9 +42,23 @@ def own_store(folder: Path) -> Path:
     return session_stores[0]
 
 
-async def export_bundle(folder: Path, dest: Path, redactor: Redactor | None = None) -> None:
-    """Write all checkpoints of a session to one file for `git clone`: one commit for each part that changed files."""
+async def export_bundle(
+    folder: Path, dest: Path, redactor: Redactor | None = None, last_commit: str = ""
+) -> None:
+    """Write all checkpoints of a session to one file for `git clone`: one commit for each part that changed files.
+
+    `last_commit` leaves out later checkpoints.
+    """
     store = own_store(folder)
+    if last_commit:
+        with TemporaryDirectory(prefix="tui-agent-bundle-") as temporary:
+            whole, copy = Path(temporary) / "whole.bundle", open_store(Path(temporary) / STORE)
+            await open_store(store).export_bundle(whole)
+            await copy.import_bundle(whole, last_commit)
+            with create_file(dest) as draft:
+                draft.unlink()
+                await copy.export_bundle(draft)
+        return
     with create_file(dest) as draft:
         draft.unlink()
         await open_store(store).export_bundle(draft, redactor.redact_content if redactor else None)
@@ -57,6 +71,12 @@ async def checkout_part(folder: Path, part: int, dest: Path) -> str:
     Raises `UsageError` if there is no such part, `CheckpointError` if no checkpoint was taken up to this part.
     """
     commit = commit_after(read_records(folder), part)
+    await checkout_commit(folder, commit, dest)
+    return commit
+
+
+async def checkout_commit(folder: Path, commit: str, dest: Path) -> None:
+    """Write the files of a checkpoint of a session into an empty or new folder. Raises `CheckpointError`."""
     for store in find_checkpoint_stores(folder):
         shadow = open_store(store)
         try:
@@ -66,7 +86,7 @@ async def checkout_part(folder: Path, part: int, dest: Path) -> str:
                 raise
             continue
         await shadow.checkout(commit, dest)
-        return commit
+        return
     raise CheckpointError(f"The session {folder.name} has no checkpoints.", hint="Its files were not stored.")
 
 

@@ -21,7 +21,7 @@ from tui_agent.errors import BudgetExceeded, ConfigError, ModelError, TuiAgentEr
 from tui_agent.evals.case import Case
 from tui_agent.evals.case_functions import load_case_functions
 from tui_agent.evals.workspace import create_workspace
-from tui_agent.evals.workspace_checks import CheckedWorkspace, CheckResults, check_workspace
+from tui_agent.evals.workspace_checks import Checker, CheckResults
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session_history import OVERSEERS, SessionHistory
 from tui_agent.ports.session import Session
@@ -187,11 +187,10 @@ class _Run:
                     self._agent_model = session.settings.model.profile
                 self._save_history()
                 end, detail = await self._end_of(act)
-                checked = CheckedWorkspace(self._simulation.case, base, workspace, self._folder.path)
-                self._checks = await check_workspace(
-                    checked, base.store.folder(session.id), functions, self._agent.conduct.used_tools
+                checker = Checker(base, self._simulation.case, self._folder.path, functions)
+                self._checks = await checker.check(
+                    workspace, base.store.folder(session.id), self._agent.conduct.used_tools
                 )
-                shutil.rmtree(self._folder.path / "checked", ignore_errors=True)
                 self._record_results(session, end)
                 self._agent.close()
         except ConfigError:
@@ -310,31 +309,31 @@ class _Run:
     def _record_results(self, session: Session, end: str) -> None:
         checks = self._checks
         reason: TrajectoryEnd = "solved" if checks.passed else _ENDS.get(end, "unsolved")
-        if checks.fault[0]:
+        if checks.fault:
             reason = "env_error"
-        for result in (checks.tests, checks.verifier, SessionEnded(reason=reason)):
+        for result in (*checks.tests, checks.verifier, SessionEnded(reason=reason)):
             if result is not None:
                 session.submit(RecordResult(result=result))
 
     def _result(self, end: str, detail: str) -> SimulationResult:
         checks, user, simulation = self._checks, self._user, self._simulation
         verifier = checks.verifier
-        output = "".join(checks.tests.failures) if checks.tests is not None else ""
+        output = "".join(failure for test in checks.tests for failure in test.failures)
         if verifier is not None and isinstance(verifier.output, str) and not output:
             output = verifier.output
         session = self._agent.id if self._agent is not None else ""
         metrics = self._agent.metrics.view() if self._agent is not None else None
         caller = user.caller if user is not None else None
-        is_checked = checks.tests is not None or verifier is not None
+        is_checked = bool(checks.tests) or verifier is not None
         return SimulationResult(
             task=simulation.case.id,
             mode=self._mode,
             profile=simulation.profile_name if user is not None else "",
             end=end,
-            detail=detail or checks.fault[1],
+            detail=detail or checks.fault,
             success=int(is_checked and checks.passed),
             test_output=output[-MAX_TEST_OUTPUT_CHARS:],
-            returncode=None if checks.tests is None else checks.tests.exit_code,
+            returncode=checks.returncode,
             verify={} if verifier is None else {"reward": verifier.reward, "fault": verifier.fault},
             agent_model=self._agent_model,
             user_model=caller.model if caller is not None else "",

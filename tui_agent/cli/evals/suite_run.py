@@ -104,6 +104,12 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         help="the time limit of tests (default: the case's)",
     )
     parser.add_argument(
+        "--evaluate",
+        choices=("end", "commits"),
+        default="end",
+        help="commits: also check each change of files while the agent works, and tell the agent the result of each turn",
+    )
+    parser.add_argument(
         "--plugin-dir", dest="plugin_dirs", metavar="DIR", type=Path, action="append", default=[]
     )
 
@@ -199,6 +205,7 @@ def _make_plan(arguments: argparse.Namespace, arms: Sequence[Arm]) -> Plan:
         budgets=Budgets(**{name: values[name] for name in Budgets.model_fields}),
         policy=arguments.policy,
         test_timeout_seconds=arguments.test_timeout_seconds,
+        evaluate=arguments.evaluate,
         plugin_dirs=tuple(path.resolve() for path in arguments.plugin_dirs),
     )
 

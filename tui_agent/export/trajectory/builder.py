@@ -117,22 +117,28 @@ class TraceBuilder:
         """Return the fields of the run. `given` are fields that the log does not have, or that replace its own."""
         metadata = {**self.run["run_metadata"], **given.pop("run_metadata", {})}
         fields = {"trajectory_id": self.session, **self.run, **given, "run_metadata": metadata}
-        return RunRecord(**fields, session_end=self._end())
+        return RunRecord(**fields, session_end=self.build_end())
 
     def build_trace(self, **given: Any) -> AgentTrace:
         """Return the whole trajectory. `given` are fields of the run, as for `build_run`."""
         return AgentTrace(run=self.build_run(**given), parts=tuple(self.records()))
 
-    def _end(self) -> SessionEnd | None:
+    def build_end(self, last_part: int | None = None) -> SessionEnd | None:
+        """Return the end of the trajectory, without the parts after `last_part`; None while it goes on."""
         if self.end_reason is None:
             return None
         branch = self.branch()
-        rows = [row for row in self.parts.rows if is_on_branch(row.seq, branch)]
+        rows = [
+            row
+            for row in self.parts.rows
+            if is_on_branch(row.seq, branch) and (last_part is None or row.part <= last_part)
+        ]
+        commit = self.parts.commit if last_part is None or not rows else rows[-1].commit
         return SessionEnd(
             reason=self.end_reason,
             total_parts=len(rows),
             total_turns=sum(is_on_branch(seq, branch) for seq in self.turns),
-            final_git_commit=self.parts.commit or None,
+            final_git_commit=commit or None,
         )
 
     def add(self, row: PartRow, text: str | None, **fields: Any) -> None:
@@ -195,15 +201,18 @@ class TraceBuilder:
             latest_error=latest.error,
         )
 
-    def add_test(self, call: EnvoiCall, call_id: CallId | None) -> None:
-        """Add a test run to the part of its call, or to the newest part."""
+    def add_test(self, call: EnvoiCall, call_id: CallId | None, part: int | None = None) -> None:
+        """Add a test run to its part or the part of its call, or else to the newest part."""
         self.latest_tests.pop(call.path, None)
         self.latest_tests[call.path] = call
         state = self.testing_state()
         if call_id is not None and call_id in self.verbs:
             self.tests.setdefault(call_id, []).append(call)
             return
-        matches = (lambda row: row.call_id == call_id) if call_id else (lambda row: True)
+
+        def matches(row: PartRow) -> bool:
+            return row.part == part if part is not None else call_id in (None, row.call_id)
+
         before = self.update(matches, testing_state=state)
         if before is not None:
             call = call.model_copy(update={"duration_ms": before.duration_ms or 0})
@@ -398,4 +407,4 @@ def _on_test_finished(builder: TraceBuilder, ev: Envelope, payload: TestFinished
         status_code=-1 if payload.exit_code is None else payload.exit_code,
         result=result,
     )
-    builder.add_test(call, payload.call_id)
+    builder.add_test(call, payload.call_id, payload.part)

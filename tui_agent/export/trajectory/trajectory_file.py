@@ -72,6 +72,11 @@ class TrajectoryFile:
         """True if the session has parts; a file without any is not written."""
         return len(self._builder) > 0
 
+    def project_to(self, part: int) -> None:
+        """Leave out all parts after `part`, also those that are written."""
+        self._last_part = part
+        self._read_again()
+
     def apply(self, records: Iterable[Record]) -> None:
         """Apply the next records of the log."""
         for record in records:
@@ -101,7 +106,9 @@ class TrajectoryFile:
         run = builder.build_run(**self._run_fields)
         if self._last_part is not None:
             left_out = sum(row.part > self._last_part for row in builder.parts.rows)
-            run = run.model_copy(update={"run_metadata": {**run.run_metadata, "left_out_parts": left_out}})
+            metadata = {**run.run_metadata, "left_out_parts": left_out}
+            end = builder.build_end(self._last_part)
+            run = run.model_copy(update={"run_metadata": metadata, "session_end": end})
         has_moved = builder.moves != self._moves
         with temporary_folder(self.path.parent) as folder:
             lines = folder / "parts.jsonl"
@@ -164,14 +171,16 @@ def _read_run_fields(path: Path) -> dict[str, Any]:
     return run.model_dump(exclude={"started_at", "session_end"}) if run else {}
 
 
-async def update_bundle(session: Path, dest: Path) -> bool:
+async def update_bundle(session: Path, dest: Path, last_commit: str = "") -> bool:
     """Write `repo.bundle` with all checkpoints of a session, replacing an older one; return False if there are none.
+
+    `last_commit` leaves out later checkpoints.
 
     The files are exported as they were, so that the commits are those of the trajectory. Raises `StoreFull`.
     """
     with temporary_folder(dest) as folder:
         try:
-            await export_bundle(session, folder / BUNDLE)
+            await export_bundle(session, folder / BUNDLE, last_commit=last_commit)
         except CheckpointError:
             return False
         with translate_write_errors(dest / BUNDLE):

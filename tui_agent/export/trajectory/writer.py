@@ -56,6 +56,11 @@ class TraceWriter:
         self._next_write = 0.0
         self._write_time = 0.0
         self._is_reported = False
+        self._projection: tuple[int, str] | None = None
+
+    def project_to(self, part: int, commit: str) -> None:
+        """Leave out parts and checkpoints after `part`, whose checkpoint is `commit`, in the last write."""
+        self._projection = (part, commit)
 
     async def follow(self, follower: Follower) -> None:
         """Write at each turn's end, and within a turn at intervals that grow with the duration of a write."""
@@ -96,8 +101,12 @@ class TraceWriter:
 
     async def _finish(self) -> None:
         has_bundle = False
+        part, commit = self._projection or (None, "")
         try:
-            has_bundle = await update_bundle(self._session, self._file.path.parent)
+            if part is not None:
+                await run_sync(self._file.project_to, part)
+                self._pending = []
+            has_bundle = await update_bundle(self._session, self._file.path.parent, commit)
         except StoreError as fault:
             self._tell(fault)
         await self._write(bundle_uri=BUNDLE if has_bundle else None)

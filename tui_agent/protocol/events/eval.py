@@ -8,7 +8,10 @@ from tui_agent.protocol.ids import CallId
 
 
 class TestFinished(Payload):
-    """A test run ended: `command` ran in `folder` of the workspace. A count is -1 if the output does not state it."""
+    """A test run ended: `command` ran in `folder` of the workspace. A count is -1 if the output does not state it.
+
+    `part` is set if an evaluation ran the tests on the checkpoint after that part.
+    """
 
     __test__ = False  # the name looks like a test class to pytest
 
@@ -22,6 +25,7 @@ class TestFinished(Payload):
     failures: tuple[str, ...] = ()
     call_id: CallId | None = None
     folder: str = ""
+    part: int | None = None
 
 
 class VerifierFinished(Payload):

@@ -16,7 +16,14 @@ from tui_agent.workspace.checkpoints.borrowed_objects import (
     release_copies,
 )
 from tui_agent.workspace.checkpoints.change_detection import measure_growth
-from tui_agent.workspace.checkpoints.store_state import CheckpointStore, disk_error, undo_on_error, write_file
+from tui_agent.workspace.checkpoints.store_state import (
+    KEPT_PREFIX,
+    MAIN_REF,
+    CheckpointStore,
+    disk_error,
+    undo_on_error,
+    write_file,
+)
 
 MIN_LOOSE_OBJECTS = 100
 """Number of loose objects at which they are packed."""
@@ -108,6 +115,14 @@ async def export_bundle(shadow: CheckpointStore, dest: Path) -> None:
         raise disk_error(dest, fault) from fault
     finally:
         draft.unlink(missing_ok=True)
+
+
+async def drop_after(shadow: CheckpointStore, commit: str) -> None:
+    """Make `commit` the newest checkpoint of a copied store, and forget all others that do not lead to it."""
+    names = await shadow.git("for-each-ref", "--format=%(refname)", KEPT_PREFIX)
+    for name in names.decode("utf-8", "replace").split():
+        await shadow.git("update-ref", "-d", name)
+    await shadow.git("update-ref", MAIN_REF, commit)
 
 
 async def describe_borrowed(shadow: CheckpointStore) -> str:

@@ -282,10 +282,15 @@ class GitCheckpoints:
                     await maintenance.export_bundle(redacted, dest)
             return renamed
 
-    async def import_bundle(self, bundle: Path) -> None:
-        """Create the store from a bundle, which is verified completely. The store must not exist yet."""
+    async def import_bundle(self, bundle: Path, last_commit: str = "") -> None:
+        """Create the store from a bundle, which is verified completely. The store must not exist yet.
+
+        With `last_commit`, only this checkpoint and those that lead to it are kept.
+        """
         async with self._exclusive(begun=False) as shadow:
             await store_setup.import_bundle(shadow, bundle)
+            if last_commit:
+                await maintenance.drop_after(shadow, last_commit)
 
     async def verify(self) -> list[str]:
         """Return the problems of the store, one sentence each. Missing store files are recreated if possible and

@@ -1,0 +1,91 @@
+"""Checkpoints are checked while the agent works: feedback after a turn, the first one that passes wins."""
+
+from pathlib import Path
+from typing import TypeAlias
+
+import anyio
+import pytest
+
+from tui_agent.evals.case import parse_case
+from tui_agent.evals.cell import run_cell
+from tui_agent.evals.plan import ORACLE, Arm, CellResult, Plan, RunFolder
+from tui_agent.export.trajectory.parquet import read_trace
+from tui_agent.export.trajectory.trajectory_file import BUNDLE, TRACE
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.eval import TestFinished
+from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived
+from tui_agent.store.log_reader import read_records
+
+Answer: TypeAlias = dict[str, object]
+
+
+def edit(name: str, old: str, new: str) -> Answer:
+    return {"calls": [{"edit_file": {"path": name, "old_text": old, "new_text": new}}]}
+
+
+FIRST_TURN: list[Answer] = [edit("a", "0", "1"), {"text": "Done."}]
+SECOND_TURN: list[Answer] = [edit("b", "0", "1"), {"calls": [{"run_command": {"command": "sleep 60"}}]}]
+NEVER: list[Answer] = [edit("a", "1", "2"), {"text": "Done again."}]
+
+
+async def run(tmp_path: Path, oracle: list[Answer], **fields: object) -> CellResult:
+    case = parse_case(
+        {
+            "prompt": "Make them 1.",
+            "files": {"a": "0\n", "b": "0\n"},
+            "test_command": "grep 1 {path}",
+            "test_paths": ["a", "b"],
+            "oracle": oracle,
+            **fields,
+        },
+        tmp_path / "case.toml",
+    )
+    arm = Arm(name=ORACLE, model=ORACLE)
+    plan = Plan(suite="s", suite_name="s", here=tmp_path, arms=(arm,), cases=(case.id,), evaluate="commits")
+    (cell,) = plan.cells()
+    return await run_cell(plan, RunFolder(tmp_path / "run"), case, cell)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+async def test_the_first_checkpoint_that_passes_stops_the_run_and_ends_its_trace(tmp_path: Path) -> None:
+    result = await run(tmp_path, FIRST_TURN + SECOND_TURN + NEVER)
+    data = tmp_path / "run" / "data"
+    events = [
+        record.payload
+        for record in read_records(data / "sessions" / result.session)
+        if isinstance(record, Envelope)
+    ]
+    ends = [event.reason for event in events if isinstance(event, TurnFinished)]
+    assert (result.passed, result.end, ends) == (True, "solved", ["finished", "interrupted"])
+    first, feedback = (event.text for event in events if isinstance(event, UserMessageReceived))
+    assert (first, str(feedback).splitlines()[0]) == (
+        "Make them 1.",
+        "The task is not solved yet: 1 of 2 test commands pass.",
+    )
+    turn_end = next(index for index, event in enumerate(events) if isinstance(event, TurnFinished))
+    message = next(index for index, event in enumerate(events) if getattr(event, "text", "") == feedback)
+    blocking = [event.command for event in events[turn_end:message] if isinstance(event, TestFinished)]
+    assert blocking[-2:] == ["grep 1 a", "grep 1 b"]
+
+    trace = read_trace(data / "trajectories" / result.session / TRACE)
+    last, end = trace.parts[-1], trace.run.session_end
+    assert end is not None
+    assert (last.part, last.git_commit, end.final_git_commit) == (
+        result.winner_part,
+        result.winner,
+        result.winner,
+    )
+    assert last.testing_state is not None
+    assert (last.testing_state.solved_paths, last.testing_state.total_paths) == (2, 2)
+    bundle = data / "trajectories" / result.session / BUNDLE
+    heads = await anyio.run_process(["git", "bundle", "list-heads", str(bundle)])
+    assert set(heads.stdout.decode().split()[::2]) == {result.winner}
+
+
+async def test_a_turn_that_changes_no_file_ends_the_run(tmp_path: Path) -> None:
+    result = await run(tmp_path, [*FIRST_TURN, {"text": "I see no fault."}, *NEVER])
+    assert (result.passed, result.tests, result.end, result.winner) == (False, False, "unsolved", "")
