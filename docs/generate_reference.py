@@ -55,6 +55,10 @@ of the terminal (OSC 9, or OSC 777 in foot, urxvt and VTE terminals) and rings t
 notify-send or macOS instead, except over ssh; `bell` only rings; `off` does neither. tmux needs `focus-events on` and
 `allow-passthrough on`.
 
+**Your own status line.** `[status] command = "~/bin/status"` runs the command when the session's facts change, at most once a second and
+for five seconds, with those facts as JSON on its standard input: `session`, `title`, `workspace`, `branch`, `model`, `policy`, `state`, `turn`,
+`context` (`tokens`, `window`, `share`) and `cost_usd`. The first line it prints is shown, without colours, in place of the pipeline.
+
 **Remembered choices.** The app remembers the theme, the model and the side panes (F6) that you choose in it, and the policy of
 each project, in `choices.json` of the data folder. Its later starts use them where none of the above sets the key; `tui-agent
 run` uses only the model. Options such as `--model` hold for one start. `bypass` is never remembered, and a session that you open

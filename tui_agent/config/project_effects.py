@@ -46,6 +46,7 @@ _REFUSED: Mapping[str, str] = {
     "sandbox": "a project cannot set [sandbox], because it could loosen the limits of its own commands",
     "mcp": "a project cannot set [mcp], because it could change a server of yours; put its servers into .mcp.json",
     "plugins": "a project cannot set [plugins], because it could change what your plugins do",
+    "status": "a project cannot set [status], because its command runs without asking",
     "redaction": "a project cannot set [redaction], because it could reveal secrets",
 }
 """Keys of config.toml that only the user's own file may have, with the reason."""

@@ -233,6 +233,15 @@ class DelegationSettings(Table):
     )
 
 
+class StatusSettings(Table):
+    """The `[status]` table: text of your own in the status line. A project cannot set it."""
+
+    command: str = Field(
+        "",
+        description="Command line, run by bash with the session's facts as JSON on its standard input; its first line of output is shown in the status line.",
+    )
+
+
 class McpServerTable(Table):
     """One `[mcp.NAME]` of the configuration: an MCP server, with the fields that `.mcp.json` has."""
 
@@ -326,6 +335,9 @@ class Config(Table):
     notifications: Notifications = Field(
         "auto",
         description="How you are told that a turn ended or waits for you: auto, osc9, osc777, bell, desktop or off.",
+    )
+    status: StatusSettings = Field(
+        default_factory=StatusSettings, description="Text of your own in the status line."
     )
     vim: bool = Field(False, description="Vim keys in the prompt.")
     keys: dict[str, str | tuple[str, ...]] = Field(

@@ -7,7 +7,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.text import shorten_home
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 
-AT_ONCE = ("theme", "vim", "keys")
+AT_ONCE = ("theme", "vim", "keys", "status")
 """Settings that take effect when they are changed."""
 
 

@@ -47,6 +47,7 @@ from tui_agent.tui.controller.rewind import RewindActions
 from tui_agent.tui.controller.session_reader import SessionReader
 from tui_agent.tui.controller.session_switcher import SessionSwitcher
 from tui_agent.tui.controller.startup import StartPage, configure, watch_themes
+from tui_agent.tui.controller.status_command import StatusCommand
 from tui_agent.tui.controller.trust import TrustDialog
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.modals.viewer import Viewer
@@ -107,11 +108,13 @@ class SessionController:
         )
         self.plugin_panes.changed.append(app.sidebar.show)
         app.sidebar.sections = PluginSections(self.plugin_panes, draw_blocks)
+        self.status_command = StatusCommand(self)
         self.panes: PaneUpdater = PaneUpdater(
             self,
             after_frame=(
                 ("the approvals", lambda: self.questions.update(self.views.approvals.view())),
                 ("undo and redo", self.rewind.update),
+                ("the status command", self.status_command.update),
                 ("the demo", self.demo.update),
                 ("the history of messages", self.drafts.take_prompts),
                 (

@@ -48,6 +48,8 @@ class Status(LinePane):
     """The status line of the main screen; `beat` is called twice a second while something runs."""
 
     view: StatusView = StatusView()
+    own_text: str = ""
+    """The output of the user's `[status] command`, shown in place of the pipeline."""
     lit: bool = True
     now: float = 0.0
 
@@ -58,6 +60,11 @@ class Status(LinePane):
             self.lit = True
         self.show()
 
+    def set_own_text(self, text: str) -> None:
+        """Show a text of the user's own at the end of the line; if empty, show the pipeline there again."""
+        self.own_text = text
+        self.show()
+
     def beat(self, now: float) -> None:
         """Blink the symbol and update the elapsed time; no other row of the screen is repainted."""
         self.now = now
@@ -66,7 +73,10 @@ class Status(LinePane):
 
     def draw(self, width: int, height: int) -> list[Strip]:
         left = self._left_parts(width)
-        right = self._pipeline(width - cells(left) - 4)
+        room = width - cells(left) - 4
+        right = self._pipeline(room)
+        if self.own_text:
+            right = cut_parts([self.pen.part(self.own_text, "t2")], room, self.looks.symbols.ellipsis)
         if self.view.below:
             right = [self.pen.part(self.view.below, "accent", intent="to_end")]
         return [self.pen.line(width, left, right)]

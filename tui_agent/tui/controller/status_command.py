@@ -1,0 +1,126 @@
+"""The user's `[status] command`: its first line of output is shown in the status line.
+
+Invariant: one run at a time, at most one each second, and only when the session's facts changed; the screen never
+waits for it. The command comes from the user's own configuration, never from a project.
+"""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.text import clean_line
+
+PAUSE_S: Final = 1.0
+TIME_LIMIT_S: Final = 5.0
+MAX_BYTES: Final = 8_192
+
+
+class StatusCommand:
+    """Runs the user's command after changes of the session, and shows its output in the status line."""
+
+    def __init__(self, host: SessionHost) -> None:
+        self._host = host
+        self._wanted: tuple[str, str] = ("", "")
+        """The command and its input for the newest state."""
+        self._is_running = False
+        self._fault = ""
+
+    def update(self) -> None:
+        """Run the command in the background if it or the session's facts changed."""
+        config = self._host.config
+        command = config.status.command if config is not None else ""
+        wanted = (command, json.dumps(self._facts())) if command else ("", "")
+        if wanted == self._wanted:
+            return
+        self._wanted = wanted
+        if not self._is_running:
+            self._is_running = True
+            self._host.worker(self._follow(), "the status command")
+
+    def _facts(self) -> dict[str, JsonValue]:
+        state, meter, status = self._host.state, self._host.views.meter.view(), self._host.app.status.view
+        settings = state.settings
+        return {
+            "session": self._host.app.session_id,
+            "title": state.title,
+            "workspace": state.workspace,
+            "branch": self._host.app.header.branch,
+            "model": settings.model.model if settings is not None else "",
+            "policy": settings.policy if settings is not None else "",
+            "state": status.word,
+            "turn": state.turn,
+            "context": {"tokens": meter.used, "window": meter.window, "share": round(meter.fraction, 3)},
+            "cost_usd": state.used.cost_usd,
+        }
+
+    async def _follow(self) -> None:
+        """Run the command until its output is that of the newest state."""
+        done: tuple[str, str] | None = None
+        try:
+            while done != self._wanted:
+                done = command, facts = self._wanted
+                folder, environ = Path(self._host.work_folder), self._host.app.environ
+                text, fault = await run_status_command(command, facts, folder, environ)
+                self._host.app.status.set_own_text(clean_line(text).strip())
+                if fault and fault != self._fault:
+                    self._host.app.say(f"[status] command: {fault}", "warning")
+                self._fault = fault
+                await asyncio.sleep(PAUSE_S)
+        finally:
+            self._is_running = False
+
+
+async def run_status_command(
+    command: str, facts: str, folder: Path, environ: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return the first line of the command's output, and a fault if it failed. An empty command has no output."""
+    if not command:
+        return "", ""
+    try:
+        child = await asyncio.create_subprocess_exec(
+            "bash",
+            "-c",
+            command,
+            cwd=folder,
+            env=environ,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return "", f"cannot start: {error.strerror}"
+    try:
+        async with asyncio.timeout(TIME_LIMIT_S):
+            output = await _exchange(child, facts)
+            status = await child.wait()
+    except TimeoutError:
+        return "", f"stopped after {TIME_LIMIT_S:.0f} s"
+    finally:
+        if child.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+    line = output.decode("utf-8", "replace").partition("\n")[0]
+    return line, f"exit status {status}" if status and not line else ""
+
+
+async def _exchange(child: asyncio.subprocess.Process, facts: str) -> bytes:
+    """Write the facts to the command, and return the beginning of its output once the output has ended."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with suppress(BrokenPipeError, ConnectionResetError):  # The command may not read its input.
+        child.stdin.write(facts.encode() + b"\n")
+        await child.stdin.drain()
+        child.stdin.close()
+    output = b""
+    while chunk := await child.stdout.read(MAX_BYTES):
+        output += chunk[: MAX_BYTES - len(output)]
+    return output
