@@ -285,7 +285,8 @@ async def test_lines_that_a_file_has_not_are_told_of(tmp_path: Path, workspace: 
 async def test_an_image_goes_along_where_the_model_takes_images(tmp_path: Path, workspace: Path) -> None:
     (workspace / "shot.png").write_bytes(_png())
     mentions, _ = await _mentions(tmp_path, "@shot.png")
-    assert (mentions[0].kind, mentions[0].note) == ("refused", "the model does not accept images")
+    assert mentions[0].kind == "refused"
+    assert "not known to accept images; images = true in its profile" in mentions[0].note
     async with running(tmp_path, [say("ok")], session="ses_images") as bench:
         state = bench.recorder.state
         assert state.settings is not None

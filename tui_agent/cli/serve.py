@@ -15,6 +15,7 @@ import anyio
 
 from tui_agent.cli.options import EVERYTHING, add_groups, session_options
 from tui_agent.cli.output import say
+from tui_agent.config.extras import install_hint
 from tui_agent.errors import ConfigError, UsageError
 
 EXAMPLES = """\
@@ -62,9 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         if error.name != "aiohttp":
             raise
-        raise ConfigError(
-            "The web server needs the extra `web`.", hint="Install it: pip install 'tui-agent[web]'."
-        ) from error
+        raise ConfigError("The web server needs the extra `web`.", hint=install_hint("web")) from error
     if arguments.view is not None:
         path = arguments.view.resolve()
         if not path.exists():

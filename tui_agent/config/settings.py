@@ -26,7 +26,7 @@ from tui_agent.ports.hook import DEFAULT_TIME_LIMIT_S, TOOL_EVENTS
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.events.hook import HookEvent, HookSource
-from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
+from tui_agent.protocol.settings import Budgets, ContextMode, Effort, UserPolicy
 
 Symbols: TypeAlias = Literal["auto", "unicode", "ascii"]
 Motion: TypeAlias = Literal["auto", "on", "off"]
@@ -284,7 +284,7 @@ class Config(Table):
     delegation: DelegationSettings = Field(
         default_factory=DelegationSettings, description="Limits of subtasks (docs/delegation.md)."
     )
-    policy: PolicyName = Field(
+    policy: UserPolicy = Field(
         "ask", description="The policy to start with: plan, ask, accept-edits or bypass."
     )
     agent: str = Field("default", description="The agent that receives tasks.")

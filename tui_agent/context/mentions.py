@@ -202,7 +202,8 @@ async def _image_mention(
         size=len(content.data),
     )
     if not sources.images:
-        return mention.model_copy(update={"kind": "refused", "note": "the model does not accept images"})
+        note = "the model is not known to accept images; images = true in its profile sends them"
+        return mention.model_copy(update={"kind": "refused", "note": note})
     if len(content.data) > MAX_IMAGE_BYTES:
         note = f"larger than {MAX_IMAGE_BYTES // 1_000_000} MB"
         return mention.model_copy(update={"kind": "refused", "note": note})

@@ -4,6 +4,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final
 
+from tui_agent.config.extras import install_hint
 from tui_agent.errors import UsageError
 
 EXTRAS: Final = {"duckdb": "parquet", "boto3": "s3"}
@@ -19,5 +20,5 @@ def load_package(name: str) -> ModuleType:
             raise
         raise UsageError(
             f"This needs the package {name}, which is not installed.",
-            hint=f"Install it: pip install 'tui-agent[{EXTRAS[name]}]'",
+            hint=install_hint(EXTRAS[name]),
         ) from fault

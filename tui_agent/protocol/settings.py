@@ -1,7 +1,7 @@
 """Settings of a running session, as stored in events and views."""
 
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from pydantic import Field
 
@@ -11,8 +11,9 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 PolicyName: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass", "read-only-delegate"]
-POLICIES: tuple[PolicyName, ...] = ("plan", "ask", "accept-edits", "bypass")
-"""Policies that a user can choose. `read-only-delegate` is for delegated agents only."""
+UserPolicy: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass"]
+"""A policy that a user can choose. `read-only-delegate` is for delegated agents only."""
+POLICIES: tuple[UserPolicy, ...] = get_args(UserPolicy)
 
 ContextMode: TypeAlias = Literal["none", "pack", "memory"]
 CONTEXT_MODES: tuple[ContextMode, ...] = ("none", "pack", "memory")

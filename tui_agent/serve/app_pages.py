@@ -13,6 +13,7 @@ from string import Template
 import anyio
 from aiohttp import web
 
+from tui_agent.config.extras import install_hint
 from tui_agent.errors import ConfigError, UsageError
 from tui_agent.serve.access import AccessControl
 from tui_agent.serve.page_connection import MAX_INPUT_BYTES, PageConnection, bound
@@ -100,7 +101,7 @@ def _static_folder() -> Path:
     except ModuleNotFoundError as error:
         raise ConfigError(
             "The web server needs the package textual-serve.",
-            hint="Install it: pip install 'tui-agent[web]'.",
+            hint=install_hint("web"),
         ) from error
 
 

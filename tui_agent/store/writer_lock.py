@@ -45,8 +45,7 @@ class WriterLock:
                 session = path.parent.name
                 raise SessionLocked(
                     f"The session {session} is in use by {_describe_holder(os.pread(fd, 64, 0))}.",
-                    hint=f"Close it there first. To watch it from here, run: tui-agent sessions show {session}, "
-                    f"or tui-agent trace {session}.",
+                    hint=f"Close it there first. To watch it, open it in the app: tui-agent --resume {session}",
                 )
             pause(_PAUSE_S)
 

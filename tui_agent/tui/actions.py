@@ -222,6 +222,7 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("search_history", "search earlier messages", "Prompt", keys=("ctrl+r",), scope="prompt"),
     _a("undo_typing", "undo or redo typing", "Prompt", keys=("ctrl+z", "ctrl+shift+z"), scope="prompt", choices=2),
     _a("put_back", "restore what you erased", "Prompt", keys=("ctrl+y",), scope="prompt"),
+    _a("line_end", "go to the end of the line; in an empty message, to the newest row", "Prompt", keys=("end",), scope="prompt"),
     _a("line_start", "go to the start or end of the line", "Prompt", keys=("ctrl+a", "ctrl+e"), scope="prompt", choices=2),
     _a("erase", "erase to the start, to the end, or one word back", "Prompt", keys=("ctrl+u", "ctrl+k", "ctrl+w"), scope="prompt", choices=3),
     _a("shell", "run a command (!! hides its output from the model)", "Prompt", args="[run COMMAND|read PATH|search TEXT]", aliases=("/run run", "/read read", "/search search"), scope="prompt", typed="!", ground=True),

@@ -208,6 +208,10 @@ class AgentApp(SessionApp, inherit_bindings=False):
         event.stop()
         if self.controller is not None:
             self.controller.drafts.schedule_save()
+            if self.controller.chat.new_rows_text:
+                self.controller.chat.show_status()  # It names the key for the newest row, which depends on the text.
+            if self.controller.questions.is_waiting:
+                self.show_keys()  # What Enter does depends on the text.
             if not self.editor.text:
                 self.controller.start_page.focus()
 
@@ -286,6 +290,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
                 hidden |= {"open_block"}
         actions = [action for action in self.actions if action.name not in hidden]
         keys = footer(actions, scopes, running=running)
+        if self.controller is not None and self.controller.questions.is_waiting and not self.editor.text:
+            keys = [key._replace(word="answer") if key.action in ("send", "steer") else key for key in keys]
         candidate = self.prompt.menu.candidate
         if in_menu and candidate is None:
             keys = [key for key in keys if key.action in ("choose", "close_menu")]

@@ -1,5 +1,6 @@
 """The app on a session that went two ways, with a command line that knows its store."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -22,9 +23,14 @@ class Told:
         self.branched = branched
         self.asked: list[tuple[str, ...]] = []
         self.refuses = ""
+        self.may_fork = asyncio.Event()
+        """Unset while a fork takes its time."""
+        self.may_fork.set()
 
     async def __call__(self, *words: str) -> tuple[int, str]:
         self.asked.append(words)
+        if words[:2] == ("sessions", "fork"):
+            await self.may_fork.wait()
         match words:
             case ("sessions", "tree", session, "--json"):
                 return 0, self.branched.tree(session)

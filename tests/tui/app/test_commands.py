@@ -24,7 +24,8 @@ from tui_agent.protocol.commands import (
 )
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.events.agent import AgentStateChanged
-from tui_agent.protocol.events.turn import TurnStarted, UserQueued
+from tui_agent.protocol.events.session import SettingsChanged
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState, Budgets
 from tui_agent.tui.modals.diff import DiffSheet
@@ -59,6 +60,35 @@ async def test_a_command_with_an_argument_is_submitted() -> None:
             assert submitted.model_copy(update={"id": ""}) == command
             assert driven.app.prompt.editor.text == "", line
             driven.session.submitted.clear()
+
+
+async def test_a_cost_limit_is_promised_only_where_the_price_is_known() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/cost 1")
+        await driven.press("escape", "enter")
+        assert "the session stops at $1.00" in driven.app.note.text
+        driven.app.hide_note()
+        settings = driven.app.controller and driven.app.controller.state.settings
+        assert settings
+        unpriced = settings.model.model_copy(update={"input_price": None}).model_dump(mode="json")
+        driven.session.feed(SettingsChanged(key="model", previous=None, value=unpriced))
+        await driven.settle()
+        await driven.type("/cost 1")
+        await driven.press("escape", "enter")
+        assert len(driven.session.submitted) == 2 and not driven.app.note.display
+
+
+async def test_after_a_turn_under_plan_the_status_says_how_to_go_on() -> None:
+    hint = 'to edit: Shift+Tab, then "go on"'
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        assert hint not in driven.text()
+        driven.session.feed(SettingsChanged(key="policy", previous="ask", value="plan"))
+        driven.session.feed(TurnStarted(turn=3), TurnFinished(turn=3, reason="finished"))
+        await driven.settle()
+        assert hint in driven.text()
+        driven.session.feed(SettingsChanged(key="policy", previous="plan", value="ask"))
+        await driven.settle()
+        assert hint not in driven.text()
 
 
 async def test_a_wrong_argument_is_explained() -> None:

@@ -12,7 +12,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.branching import Walked, walk
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.replaying import FakeCommandLine, open_replay
-from tui_agent.protocol.commands import ContinueTurn
+from tui_agent.protocol.commands import ContinueTurn, Rename, SubmitPrompt
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.fork_request import ForkPoint, ForkRequest, find_workplaces, fork_arguments
@@ -40,6 +40,23 @@ async def test_a_fork_works_in_an_own_folder_by_default_and_is_opened(tmp_path: 
         assert [(one.session, one.model) for one in walked.opened] == [(FORK, None)]
         assert not walked.app.notice.display, "the chat says what was forked"
         assert walked.newest.submitted == [], "it waits for what is said in it"
+
+
+async def test_what_is_typed_while_a_fork_is_made_waits_for_the_fork(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/fork")
+        walked.told.may_fork.clear()
+        await walked.press("enter")
+        await walked.until(lambda: walked.told.forks)
+        for text in ("go on here", "/rename my fork"):
+            await walked.type(text)
+            await walked.press("escape", "enter")
+        assert walked.session.submitted == [] and walked.opened == []
+        walked.told.may_fork.set()
+        await walked.until(lambda: len(walked.newest.submitted) == 2)
+        message, rename = walked.newest.submitted
+        assert isinstance(message, SubmitPrompt) and message.text == "go on here"
+        assert isinstance(rename, Rename) and rename.title == "my fork"
 
 
 async def test_a_fork_at_an_event_that_is_not_there_is_said(tmp_path: Path) -> None:

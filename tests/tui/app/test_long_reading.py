@@ -63,6 +63,20 @@ async def test_pages_scroll_while_the_prompt_has_the_keys() -> None:
         assert widget.viewport.y == end
 
 
+async def test_the_status_names_the_key_that_goes_to_the_newest_row() -> None:
+    async with read_through() as (driven, widget, _):
+        await driven.press("pageup", "pageup")
+        driven.session.feed(UserMessageReceived(text="More."))
+        await driven.settle()
+        assert "2 new rows (End)" in driven.text()
+        await driven.type("ab")
+        assert "2 new rows (Ctrl+End)" in driven.text()
+        await driven.press("home", "end", "backspace", "backspace")
+        assert driven.app.prompt.editor.text == "" and "2 new rows (End)" in driven.text()
+        await driven.press("end")
+        assert widget.viewport.anchored and "new row" not in driven.text()
+
+
 async def test_the_keyboard_alone_reaches_folds_opens_and_leaves() -> None:
     async with read_through() as (driven, widget, _):
         await driven.press("tab")

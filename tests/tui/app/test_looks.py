@@ -76,7 +76,9 @@ async def test_a_modal_has_another_grey_than_what_is_chosen_in_it_in_256_colours
 
 def test_colours_follow_the_terminal() -> None:
     assert colour_mode({"NO_COLOR": "1", "COLORTERM": "truecolor"}) == "none"
-    assert colour_mode({"TERM": "linux"}) == "16"
+    for term in ("linux", "xterm", "xterm-16color", "alacritty"):
+        assert colour_mode({"TERM": term}) == "16"
+        assert colour_mode({"TERM": term, "COLORTERM": "truecolor"}) == "full"
     assert colour_mode({"TERM": "xterm-256color"}) == "full"
     assert has_256_colours({"TERM": "xterm-256color"})
     assert not has_256_colours({"TERM": "xterm-256color", "COLORTERM": "truecolor"})

@@ -25,6 +25,11 @@ async def test_a_question_is_answered_by_number_by_words_or_put_aside() -> None:
         assert "Which format?" in driven.text()
         await driven.press("escape")
         assert driven.session.submitted == [] and "waiting for you" in driven.text()
+        assert "Enter answer" in driven.rows()[-1]
+        await driven.type("x")
+        assert "Enter steer now" in driven.rows()[-1]
+        await driven.press("backspace")
+        assert "Enter answer" in driven.rows()[-1]
         await driven.press("enter")
         modal = driven.app.screen
         assert isinstance(modal, Question)

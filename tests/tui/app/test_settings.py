@@ -80,6 +80,9 @@ async def test_settings_are_found_by_a_word_of_their_explanation_and_show_where_
         session=session, size=size, options=options(tmp_path), environ=environ(tmp_path)
     ) as driven:
         await run(driven, "/settings")
+        assert "The model to start with" in driven.text(), "a description has room"
+        shown = driven.text().split("The model to start with")[1].split("base_url")[0]
+        assert not any(line.strip(" ▌▐│█") == "" for line in shown.splitlines()[1:-1]), shown
         assert rows(driven)["context.keep"] == "0.3  your file"
         await driven.type("context.keep")
         assert "1 of" in driven.text()

@@ -37,7 +37,7 @@ def test_of_twenty_processes_one_writes_and_nineteen_are_told_clearly(tmp_path: 
     assert len(writers) == 1
     refusals = [answer for answer in answers if answer != "writer"]
     assert len(refusals) == 19
-    assert all(str(writers[0].pid) in answer and "sessions show" in answer for answer in refusals)
+    assert all(str(writers[0].pid) in answer and "--resume" in answer for answer in refusals)
     assert store(tmp_path).list()[0].is_locked
     os.kill(writers[0].pid or 0, signal.SIGKILL)
     for child, _, _ in children:
@@ -232,4 +232,4 @@ def test_who_holds_a_session_and_since_when_is_told_with_what_can_be_done(tmp_pa
     assert re.fullmatch(
         rf"The session s1 is in use by process {os.getpid()} since \d\d:\d\d\.", refused.value.message
     )
-    assert "tui-agent sessions show s1" in refused.value.hint and "fork" not in refused.value.hint
+    assert "tui-agent --resume s1" in refused.value.hint and "fork" not in refused.value.hint

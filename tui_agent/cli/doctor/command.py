@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +21,7 @@ from tui_agent import __version__
 from tui_agent.cli.doctor import startup as doctor_startup
 from tui_agent.cli.options import add_groups, session_options
 from tui_agent.cli.output import say, say_json_lines, terminal_width
+from tui_agent.cli.theme_names import require_theme
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.repository import find_repository
 from tui_agent.errors import TuiAgentError
@@ -339,8 +341,17 @@ def keys(base: StartupContext) -> CheckResult:
     )
 
 
+def theme(base: StartupContext) -> CheckResult:
+    """Check that the configured theme exists."""
+    name = base.config.theme
+    if name:
+        require_theme(replace(base.options, theme=name))
+    return ok(name or "the default")
+
+
 CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
     "workspace": workspace,
+    "theme": theme,
     "keys": keys,
     "sessions": sessions,
     "checkpoints": checkpoints,

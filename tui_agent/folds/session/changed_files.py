@@ -168,7 +168,7 @@ class FileState(NamedTuple):
 
 
 class ModifiedFiles:
-    """Tracks the state of each changed file from `file.changed` events and restored checkpoints.
+    """Tracks the state of each file that an agent or command changed, from `file.changed` events and restored checkpoints.
 
     A restored checkpoint may have no `file.changed` events of its own.
     """
@@ -181,7 +181,7 @@ class ModifiedFiles:
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:
-            case FileChanged() as change:
+            case FileChanged() as change if change.author != "human" or change.path in self._history:
                 self._originals.setdefault(change.path, change.disk_sha256_before)
                 states = self._history.setdefault(change.path, [])
                 is_removed = change.disk_sha256_after is None

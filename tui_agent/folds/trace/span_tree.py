@@ -143,13 +143,16 @@ class SpanTree:
                 self.end(child, ev, child.state if child.state == "denied" else "interrupted")
 
     def add_usage(self, node: Node, usage: Usage, cost: float | None) -> None:
-        """Set the tokens and cost of a model span, and update the sums of its ancestors."""
+        """Set the tokens and cost of a model span, and update the sums of its ancestors.
+
+        Without usage, as after a stopped request, the tokens stay unknown.
+        """
         agent, above = node.agent, node
         self._has_costs = self._has_costs or cost is not None
         own = True
         while True:
             own = own and (above.agent == agent or above is node)
-            if own:
+            if own and usage != Usage():
                 above.tokens_in = max(above.tokens_in or 0, usage.input_tokens)
                 above.tokens_out = (above.tokens_out or 0) + usage.output_tokens
             above.billed_in += usage.input_tokens

@@ -113,8 +113,7 @@ def _rows(
                     yield CommandEffects(
                         command=_shorten(line.line), classes=(classes.ARBITRARY,), effects=(why,)
                     )
-                for title, command in zip(_titles(line), line.commands, strict=True):
-                    yield _command_row(effect, title, _own_doubts(command, line), new, facts)
+                yield from _command_rows(effect, line, new, facts)
             case ReadEffect():
                 yield _row(effect.path, classes.READ_ONLY, "reads")
             case WriteEffect():
@@ -149,6 +148,22 @@ def _titles(line: LineReport) -> Iterator[str]:
         words = " ".join(word.source for word in command.words)
         yield words if words and command.source in sources else command.source
         sources.add(command.source)
+
+
+def _command_rows(
+    effect: RunEffect, line: LineReport, new: Collection[str], facts: PolicyFacts
+) -> Iterator[CommandEffects]:
+    """Yield a row for each command of a line, but one for a command and a harmless one that it starts if both do the same."""
+    shown: CommandEffects | None = None
+    starts_next = False
+    for title, command in zip(_titles(line), line.commands, strict=True):
+        row = _command_row(effect, title, _own_doubts(command, line), new, facts)
+        is_same = shown is not None and (row.effects, row.classes) == (shown.effects, shown.classes)
+        is_risky = any(deed.risky for deed in row.effects)
+        if not starts_next or not is_same or is_risky:
+            yield row
+            shown = row
+        starts_next = command.runs_next
 
 
 def _command_row(

@@ -258,8 +258,9 @@ def _draw_turns(facts: Facts, trace: TraceView, metrics: MetricsView, *, is_pric
         sent, received = sum(span.billed_in for span in spans), sum(span.billed_out for span in spans)
         prices = [span.cost_usd for span in spans if span.cost_usd is not None]
         cost = format_cost(sum(prices)) if prices else "not known" if sent else ""
-        largest = max(span.tokens_in or 0 for span in spans)
-        add_row((name, cost, format_tokens(sent), format_tokens(received), format_tokens(largest)))
+        largest = [span.tokens_in for span in spans if span.tokens_in is not None]
+        counts = (sent, received, max(largest, default=0))
+        add_row((name, cost, *(format_tokens(count) if largest else "unknown" for count in counts)))
 
     for span in turns[-MAX_TURNS:]:
         add_sums(span.name, [span])

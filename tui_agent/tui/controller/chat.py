@@ -14,6 +14,7 @@ from tui_agent.folds.transcript.entries import Entry, NoticeEntry, TranscriptVie
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import BY_NAME, Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.confirm import open_link
@@ -361,7 +362,8 @@ class Chat:
     def new_rows_text(self) -> str:
         """Return `12 new rows (End)` while the user has scrolled up; otherwise an empty string."""
         rows = self.widget.new_rows if self.widget is not None else 0
-        return f"{rows} new {'row' if rows == 1 else 'rows'} (End)" if rows else ""
+        key = self.app.key_map.key_of("to_end" if self.context.editor.text else "line_end")
+        return f"{format_count(rows, 'new row')} ({key})" if rows else ""
 
     def page(self, pages: int) -> None:
         """Scroll the transcript by this number of pages."""

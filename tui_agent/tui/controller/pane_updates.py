@@ -121,7 +121,8 @@ class PaneUpdater:
         state = self._host.state
         is_wide = self._app.shape.width >= 150 and bool(state.run_id)
         note = f"{state.run_id}  {self._host.views.last_kind}" if is_wide else ""
-        view = status_of(state, self._host.views.trace.view(), note=note)
+        policy_key = self._app.key_map.key_of("next_policy")
+        view = status_of(state, self._host.views.trace.view(), note=note, policy_key=policy_key)
         faulty = self._host.faults.first
         for text in (
             self._host.sessions.load_progress,
@@ -199,7 +200,7 @@ class PaneUpdater:
         """Return the status if the engine has ended or could not store an event; None if it can continue."""
         host = self._host
         if host.session is not None and host.session.is_closed and not host.sessions.under_way:
-            return StatusView("failed", "engine ended", "your next message opens the session again")
+            return StatusView("failed", "engine ended", "a message opens the session again")
         if host.halted_at == host.views.seq:
             return StatusView("failed", "not stored", "free some disk space, then send a message")
         return None

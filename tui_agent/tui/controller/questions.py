@@ -58,6 +58,11 @@ class OpenQuestions:
             self._open.set_waiting(len(view.permissions))
         self._open_next()
 
+    @property
+    def is_waiting(self) -> bool:
+        """True if the user closed a question without an answer; Enter in an empty prompt reopens it."""
+        return bool(self._aside)
+
     def reopen(self) -> bool:
         """Reopen the questions that were closed unanswered; return False if no question waits."""
         self._aside.clear()
@@ -142,4 +147,5 @@ class OpenQuestions:
             self._open = None
         # Do not open it again: its answer is on its way, or the user closed it to answer later.
         self._aside.add(request_id)
-        self._open_next()
+        if not self._open_next():
+            self._app.show_keys()

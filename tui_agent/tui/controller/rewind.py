@@ -16,10 +16,11 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.text import clean_line
+from tui_agent.tui.text import clean_line, fit
 from tui_agent.units import format_elapsed
 
 ALL = "/"
+TITLE_CELLS = 40
 _CHOICES = (
     Item("both", "conversation and files", about="/redo restores both"),
     Item("conversation", "conversation only", about="files stay as they are"),
@@ -108,7 +109,7 @@ class RewindActions:
                 host.app.say(f"/revert needs the number of an event, up to {host.views.seq}.", "warning")
                 return
             entry = next((entry for entry in self._sent_messages() if entry.seq == int(argument) + 1), None)
-            target = f"event {argument}" if entry is None else f"before “{_line(entry)[:40]}”"
+            target = f"event {argument}" if entry is None else self._describe_target(entry)
             self.go(int(argument), f"Revert to {target}", entry, then=then)
             return
         if not self._sent_messages() and not host.sessions.load_progress:
@@ -118,11 +119,14 @@ class RewindActions:
         def choose(value: str) -> None:
             entry = next((entry for entry in self._sent_messages() if str(entry.seq) == value), None)
             if entry is not None:
-                self.go(entry.seq - 1, f"Revert to before “{_line(entry)[:40]}”", entry)
+                self.go(entry.seq - 1, f"Revert to {self._describe_target(entry)}", entry)
 
         picker = open_picker(host, "Revert to before which message?", self._message_items(), choose)
         if host.sessions.load_progress:
             host.worker(self._add_older(picker), "older messages")
+
+    def _describe_target(self, entry: UserEntry) -> str:
+        return f"before “{fit(_line(entry), TITLE_CELLS, self._host.app.looks.symbols.ellipsis)}”"
 
     def _message_items(self) -> list[Item]:
         """Return rows for the messages, newest first, and a last row if older messages have not been read yet."""

@@ -306,8 +306,15 @@ class SessionController:
             return
         before, self._escaped_at = self._escaped_at, now
         twice = now - before < TWICE_S and self.app.key_map.is_double("revert")
-        if twice and self.is_connected and not self.editor.text:
-            self._escaped_at = 0.0
+        if not twice or not self.is_connected or self.sessions.under_way:
+            return
+        self._escaped_at = 0.0
+        if self.editor.text:
+            keys = self.app.key_map
+            self.app.say(
+                f"{keys.key_of('copy_or_stop')} clears the message, then {keys.key_of('revert')} reverts."
+            )
+        else:
             self.act("revert")
 
     def interrupt(self) -> bool:

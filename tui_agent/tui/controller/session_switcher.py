@@ -249,7 +249,7 @@ class SessionSwitcher:
             hint = "/sessions or /new opens another" if has_config else "fix the configuration, then /new"
             self._host.app.set_status(StatusView("failed", "no session", fault.message, note=hint))
             is_on_page = self._host.start_page.show_fault(str(fault))
-        if not is_on_page:
+        if not is_on_page and not isinstance(fault, SessionLocked):
             self._host.app.say(str(fault), "error")
 
     async def _offer_read_only(self, options: SessionOptions, fault: SessionLocked) -> None:
@@ -257,10 +257,11 @@ class SessionSwitcher:
         context = self._host
         folder = await self._find_folder(options)
         if folder is None:
+            context.app.say(str(fault), "error")
             return
         question = Confirm(
             lambda: context.app.looks,
-            "Open in another window",
+            "This session is open in another window",
             (fault.message, "You can watch it here, read only. Nothing is written."),
             yes=("confirm_go", "watch (read only)"),
             no="not now",

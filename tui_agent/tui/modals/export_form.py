@@ -87,6 +87,6 @@ async def export_to_chosen_place(
     status, output = await ask(*words, "--json", "--output", str(dest))
     path = text_of(next(iter(json_rows(output)), {}), "path")
     if status == 0 and path:
-        say(f"Exported to {clean_line(path)}{remark}", "done")
+        say(f"Exported to {clean_line(shorten_home(Path(path)))}{remark}", "done")
     else:
         say(clean_line(beside_json(output)) or "The export failed.", "error")

@@ -6,6 +6,7 @@ preview.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual.strip import Strip
@@ -26,7 +27,8 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 class Item:
     """A row of the list. If `offered` is False it stays visible but cannot be chosen; `about` says why.
 
-    The selected row shows all of `about` and `more`, on several lines if needed. `found_by` is only searched.
+    The selected row shows all of `about` and `more`, on several lines if needed, and `right` too if the list is too
+    narrow for it. `found_by` is only searched.
     """
 
     value: str
@@ -72,6 +74,8 @@ def score_words(words: Sequence[str], item: Item) -> int | None:
 KEYS = "list_open", "list_choose", "list_close"
 """The actions whose keys are shown below the list."""
 PAGE_ROWS = 8
+MIN_ABOUT_CELLS = 24
+"""Width that a description needs beside the text on the right. With less, only the selected row shows that text, below."""
 
 
 class Picker(ChoiceSheet[str | None]):
@@ -103,6 +107,8 @@ class Picker(ChoiceSheet[str | None]):
         self._row_cache: dict[tuple[object, ...], list[Strip]] = {}
         self._filtered: tuple[str, list[Item]] | None = None
         """The typed text, and the items that match the text."""
+        self._crowded = False
+        """True if most rows have too little room for a description beside the text on the right."""
         self._marks: re.Pattern[str] | None = None
         """The words that rows underline, because they match the typed text."""
         self.title_text = title
@@ -202,6 +208,9 @@ class Picker(ChoiceSheet[str | None]):
             text = f'Nothing matches "{self.field.text}". {key} clears.' if self.field.text else self.empty
             return self.text_rows(width, clean_line(text), "t3")
         widths = self._label_widths(width, items)
+        label_widths = [widths["" if self.field.text else item.group] for item in items]
+        crowded = map(partial(self._is_crowded, width), label_widths, items)
+        self._crowded = 2 * sum(crowded) > len(items)
         rows: list[Strip] = []
         self.cursor_row = None
         group = ""
@@ -219,12 +228,21 @@ class Picker(ChoiceSheet[str | None]):
                 self.looks,
                 width,
                 label_width,
+                self._crowded,
                 index == self.chosen,
             )
             if key_of_row not in self._row_cache:
                 self._row_cache[key_of_row] = self._item_rows(width, index, item, label_width)
             rows += self._row_cache[key_of_row]
         return rows
+
+    def _right_text(self, item: Item) -> str:
+        # A filtered list has no headings.
+        return clean_line(item.right or (item.group if self.field.text else ""))
+
+    def _is_crowded(self, cells: int, label_width: int, item: Item) -> bool:
+        beside = width(self._right_text(item)) + 2
+        return beside > 2 and bool(item.about) and cells - label_width - 4 - beside < MIN_ABOUT_CELLS
 
     def _label_widths(self, width: int, items: Sequence[Item]) -> dict[str, int]:
         """Return the width of the labels for each group; groups without paths share one, and a filtered list has one."""
@@ -236,7 +254,12 @@ class Picker(ChoiceSheet[str | None]):
         for group, members in groups.items():
             longest = max(len(clean_line(item.label)) for item in members)
             paths = [len(clean_line(item.about)) + len(item.right) for item in members if item.is_path]
-            room = width - max(paths) - 8 if paths else 0  # a path may take all but the words beside it
+            beside = (
+                paths
+                if paths or any(item.about for item in members)
+                else [len(item.right) for item in members]
+            )
+            room = width - max(beside) - 8 if beside else 0  # a path, or a row without more, takes the rest
             widths[group] = min(longest + 3, max(12, width // 2, room))
         return {item.group: widths[item.group if item.group in with_paths else ""] for item in items} | {
             "": widths.get("", 0)
@@ -254,15 +277,16 @@ class Picker(ChoiceSheet[str | None]):
             *label,
             pen.part(" " * max(1, label_width - cells_of(label))),
         ]
-        # A filtered list has no headings.
-        right = item.right or (item.group if self.field.text else "")
+        right = self._right_text(item)
         role: Role = "t2" if item.offered else "t3"
+        texts, room = [item.about, item.more], cells - label_width - 4
+        beside = width(right) + 2 if right else 0
+        if item.about and (self._crowded or self._is_crowded(cells, label_width, item)):
+            texts, right, beside = [item.about, right, item.more], "", 0
         about = [item.about]
         if pen.chosen:
-            room = cells - label_width - 4 - (width(clean_line(right)) + 2 if right else 0)
-            about = [
-                row for text in (item.about, item.more) for row in wrap(clean_line(text), max(room, 12))
-            ] or [""]
+            texts = [clean_line(text) for text in texts if text]
+            about = [row for text in texts for row in wrap(text, max(room - beside, 12))] or [""]
         indent = pen.part(" " * (label_width + 4))
         first = pen.line(cells, [*left, *self._marked(pen, about[0], role)], self._marked(pen, right, "t2"))
         return [first, *(pen.line(cells, [indent, *self._marked(pen, text, role)]) for text in about[1:])]
@@ -281,7 +305,9 @@ class Picker(ChoiceSheet[str | None]):
 
     def key_hints(self) -> Sequence[KeyHint]:
         has_choice = len(self.matches) > 1
-        return [self.key_map.hint(name) for name in KEYS if has_choice or name != "list_choose"]
+        words = {"list_close": "clear"} if self.field.text else {}
+        names = [name for name in KEYS if has_choice or name != "list_choose"]
+        return [self.key_map.hint(name, words.get(name, "")) for name in names]
 
     def key_scopes(self) -> Sequence[Scope]:
         """Return the names of the key bindings that apply here: those of this list, and those that scroll by pages."""

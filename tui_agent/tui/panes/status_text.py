@@ -33,8 +33,13 @@ _ENDS: dict[str, tuple[Mood, str]] = {
 }
 
 
-def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") -> StatusView:
-    """Return the status to show for this session; `note` is the text at the end of the status line."""
+def status_of(
+    state: "SessionStateView", trace: "TraceView", *, note: str = "", policy_key: str = ""
+) -> StatusView:
+    """Return the status to show for this session; `note` is the text at the end of the status line.
+
+    `policy_key` is the key that switches the policy. Without it, nothing says how to go on after a plan.
+    """
     stage = state.phase if state.phase != "idle" else ""
     if state.permissions:
         first = state.permissions[0]
@@ -53,7 +58,7 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
         span = newest_running(trace)
         return StatusView("running", SUMMARISES, OLD, span.start if span is not None else None, note=note)
     if not state.turn_running:
-        return _at_rest(state, trace)
+        return _at_rest(state, trace, policy_key)
     if state.agent_state == "paused":
         return StatusView("paused", "paused", "/resume continues", stage=stage)
     if state.agent_state == "throttled":
@@ -71,7 +76,7 @@ def status_of(state: "SessionStateView", trace: "TraceView", *, note: str = "") 
     return StatusView("running", word, what, state.turn_started_at, stage, note)
 
 
-def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
+def _at_rest(state: "SessionStateView", trace: "TraceView", policy_key: str) -> StatusView:
     if state.settings is None:
         return StatusView()
     if not state.settings.model.model:
@@ -85,6 +90,8 @@ def _at_rest(state: "SessionStateView", trace: "TraceView") -> StatusView:
         failed = next((span for span in reversed(trace.spans[-50:]) if span.kind == "model"), None)
         word = fault_words(clean_line(failed.outcome)) if failed is not None and failed.outcome else word
     subject = "press Enter to try again" if state.last_turn_end == "model_error" else ""
+    if policy_key and state.settings.policy == "plan" and state.last_turn_end == "finished":
+        subject = f'to edit: {policy_key}, then "go on"'
     stage = "model" if state.last_turn_end == "model_error" else ""
     return StatusView(mood, word, subject, stage=stage)
 

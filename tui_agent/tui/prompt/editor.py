@@ -233,6 +233,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         "history": ("run_choice", ("action_cursor_up", "action_cursor_down")),
         "undo_typing": ("run_choice", ("action_undo", "action_redo")),
         "put_back": "action_put_back",
+        "line_end": "go_to_end",
         "line_start": ("run_choice", ("action_cursor_line_start", "action_cursor_line_end")),
         "erase": (
             "run_choice",
@@ -309,6 +310,13 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         if not self.text.strip():
             self.act("to_chat")
         return not self.text.strip()
+
+    def go_to_end(self) -> None:
+        """Go to the end of the line or, if the editor is empty, to the newest row of the transcript."""
+        if self.text:
+            self.action_cursor_line_end()
+        else:
+            self.act("to_end")
 
     def start_line(self) -> None:
         """Insert a line break."""

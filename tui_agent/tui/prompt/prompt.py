@@ -310,8 +310,8 @@ class Prompt(Vertical):
     def _act(self, name: str) -> None:
         """Run an action of the editor that concerns the menu or the chat."""
         match name:
-            case "to_chat":
-                self.post_message(Intent("to_chat"))
+            case "to_chat" | "to_end":
+                self.post_message(Intent(name))
             case "choose_up" | "choose_down":
                 self.menu.move(-1 if name == "choose_up" else 1)
                 self._update_note()

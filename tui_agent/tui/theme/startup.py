@@ -117,22 +117,23 @@ def colour_mode(environ: Mapping[str, str]) -> ColourMode:
     """Return the colour mode: "none" if NO_COLOR is set, "16" if the terminal has no more colours, otherwise "full"."""
     if environ.get("NO_COLOR"):
         return "none"
-    wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "")
-    if wanted == "standard":
-        return "16"
-    if wanted in ("truecolor", "256") or environ.get("COLORTERM"):
-        return "full"
-    term = environ.get("TERM", "")
-    return "16" if term in ("linux", "ansi", "vt100", "xterm", "screen", "rxvt", "cygwin") else "full"
+    wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
+    if wanted == "auto":
+        # As Rich detects it: a terminal that names no more has sixteen colours.
+        is_full = _is_true_color(environ) or has_256_colours(environ)
+        return "full" if is_full else "16"
+    return "16" if wanted == "standard" else "full"
 
 
 def has_256_colours(environ: Mapping[str, str]) -> bool:
     """Return True if the terminal has 256 colours. Each theme colour is then replaced by the nearest of them."""
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
-    is_true_color = environ.get("COLORTERM", "") in ("truecolor", "24bit")
-    return wanted == "256" or (
-        wanted == "auto" and not is_true_color and "256color" in environ.get("TERM", "")
-    )
+    is_named = environ.get("TERM", "").rpartition("-")[2] in ("256color", "kitty")
+    return wanted == "256" or (wanted == "auto" and not _is_true_color(environ) and is_named)
+
+
+def _is_true_color(environ: Mapping[str, str]) -> bool:
+    return environ.get("COLORTERM", "") in ("truecolor", "24bit")
 
 
 def guess_theme(environ: Mapping[str, str]) -> str:

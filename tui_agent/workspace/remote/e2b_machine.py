@@ -11,6 +11,7 @@ from typing import Any
 
 from anyio import to_thread
 
+from tui_agent.config.extras import install_hint
 from tui_agent.errors import ConfigError, EnvironmentFault
 
 PROLONG_AFTER_S = 20.0
@@ -39,9 +40,7 @@ class E2BMachine:
         try:
             self._sdk = await to_thread.run_sync(import_module, "e2b")  # takes a second
         except ImportError as error:
-            raise ConfigError(
-                "The environment e2b needs E2B's SDK.", hint="Run `pip install 'tui-agent[e2b]'`."
-            ) from error
+            raise ConfigError("The environment e2b needs E2B's SDK.", hint=install_hint("e2b")) from error
         try:
             self._sandbox = await self._sdk.AsyncSandbox.create(
                 template=self._template or None,

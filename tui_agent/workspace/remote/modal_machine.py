@@ -7,6 +7,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
+from tui_agent.config.extras import install_hint
 from tui_agent.errors import ConfigError, EnvironmentFault
 
 APP = "tui-agent"
@@ -32,7 +33,7 @@ class ModalMachine:
             modal = await to_thread.run_sync(import_module, "modal")  # takes a second
         except ImportError as error:
             raise ConfigError(
-                "The environment modal needs Modal's SDK.", hint="Run `pip install 'tui-agent[modal]'`."
+                "The environment modal needs Modal's SDK.", hint=install_hint("modal")
             ) from error
         try:
             app = await modal.App.lookup.aio(APP, create_if_missing=True)

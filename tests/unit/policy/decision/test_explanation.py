@@ -57,6 +57,10 @@ STARTS = ["starts the command below"]
             [("sudo rm -rf /var", ["acts as another user"]), ("rm -rf /var", ["deletes /var"])],
         ),
         (
+            ".venv/bin/python -m pytest -q",
+            [(".venv/bin/python -m …", ["runs or changes code in this workspace"])],
+        ),
+        (
             "env PATH=. ls",
             [
                 ("env PATH=. ls", ["may do anything: PATH is set, which may change what runs"]),

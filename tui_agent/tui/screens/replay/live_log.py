@@ -25,12 +25,19 @@ class FollowingScreen(ReplayScreen):
     It starts at the event `to_seq` or, if that is None, at the last event.
     """
 
+    is_watched = False
+    """True if another process has the session open."""
+
     def __init__(
         self, source: LiveSource, host: ReplayHost, looks: Callable[[], Looks], *, to_seq: int | None = None
     ) -> None:
         super().__init__(source, host, looks, to_seq=to_seq)
         self._live_source = source
         self._is_reading = False
+
+    @property
+    def is_live(self) -> bool:
+        return self.is_watched and self.playhead.place == self.playhead.last
 
     def on_mount(self) -> None:
         self.set_interval(FOLLOW_S, self._start_reading)
@@ -67,4 +74,5 @@ def open_live_replay(context: AppContext, folder: Path, to_seq: int | None = Non
     source = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
     host = ReplayHost(context.ask, context.app.terminal.copy, opens="/sessions")
     screen = FollowingScreen(cast(LiveSource, source), host, lambda: context.app.looks, to_seq=to_seq)
+    screen.is_watched = to_seq is None
     context.app.push_screen(screen)

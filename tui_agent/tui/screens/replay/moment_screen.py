@@ -52,13 +52,17 @@ class ReplayHeader(Header):
     """The header of a replay. It shows no policy, because nothing runs in a replay."""
 
     total_cost: float | None = None
+    is_live: bool = False
+    """True if the newest event of a log that may grow is shown."""
     broken_part: str = ""
     """Name of the first part of the screen that could not be drawn; empty if there is none."""
 
     def _right(self, width: int) -> list[Part]:
         palette = self.looks.palette
         gap: Part = ("   ", self.style())
-        parts: list[Part] = [(" REPLAY ", palette.rich("on-accent", "accent", bold=True))]
+        parts: list[Part] = [
+            (" LIVE " if self.is_live else " REPLAY ", palette.rich("on-accent", "accent", bold=True))
+        ]
         if self.broken_part:
             parts += [gap, (f"{self.broken_part} is incomplete", self.style("error"))]
         elif width >= 80:
@@ -283,12 +287,18 @@ class MomentScreen(PlayheadScreen):
         elif not self.playhead.playing:
             self.show_head()
 
+    @property
+    def is_live(self) -> bool:
+        """True if the screen shows the newest event and follows the log."""
+        return False
+
     def show_place(self) -> None:
         """Show all panes of the replay at the event under the playhead."""
         views = self.views = self.moments.views_at(self.seq)
         state, meter, todo = views.state.view(), views.meter.view(), views.todo.view()
         trace, files, now = views.trace.view(), views.files.view(), views.last_event_time
         status = StatusView("stopped", "replay", f"event {self.seq}")
+        self.header.is_live = self.is_live
         guard = self._faults.guard
         with self.app.batch_update():
             guard("the header", lambda: self.header.set_views(state, meter))
@@ -322,6 +332,7 @@ class MomentScreen(PlayheadScreen):
                 kind=self.views.last_kind,
                 playing=playhead.playing,
                 speed=playhead.speed,
+                live=self.is_live,
                 find=self._field_parts(),
             )
         self.pane.set_head(head)

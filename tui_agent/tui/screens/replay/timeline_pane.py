@@ -33,6 +33,7 @@ class Head(NamedTuple):
     kind: str = ""
     playing: bool = False
     speed: float = 1.0
+    live: bool = False
     notice: str = ""
     notice_role: Role = "t2"
     find: tuple[Part, ...] = ()
@@ -108,6 +109,8 @@ class TimelinePane(LinePane):
 
     def _speed(self) -> list[Part]:
         symbols, head = self.looks.symbols, self.head
+        if head.live and not head.playing:
+            return [(f"{symbols.running} ", self.style("accent")), ("following", self.style("t2"))]
         speed = f"{head.speed:g}x"
         if head.playing:
             return [(f"{symbols.folded} ", self.style("accent")), (speed, self.style("accent", bold=True))]

@@ -106,7 +106,7 @@ class TraceScreen(Page[int]):
     def _columns(self, width: int) -> Strip:
         quiet = self.style("t3")
         columns = self.spans.columns
-        right: list[Part] = [("".join(columns.cells("in", "out", "time", "cost")), quiet)]
+        right: list[Part] = [("".join(columns.cells("max in", "out", "time", "cost")), quiet)]
         if columns.bar:
             start, end = self.spans.scale()
             right.append(("  0 s" + format_duration(end - start).rjust(columns.bar - 3), quiet))

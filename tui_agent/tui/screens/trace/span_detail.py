@@ -16,7 +16,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import Line, json_lines, json_strips
 from tui_agent.tui.modals.viewer import show
-from tui_agent.tui.panes.spans import duration, label, state_symbol, tokens
+from tui_agent.tui.panes.spans import duration, is_group, label, state_symbol, tokens
 from tui_agent.tui.text import clean
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, with_intent, wrap
@@ -73,7 +73,7 @@ def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str
         ("started", started),
         ("took", duration(span, now)),
         ("state", SPAN_STATE_LABELS[span.state]),
-        ("tokens in", tokens(span, span.tokens_in)),
+        ("largest in" if is_group(span) else "tokens in", tokens(span, span.tokens_in)),
         ("tokens out", tokens(span, span.tokens_out)),
         ("cost", format_cost(span.cost_usd)),
         ("decided" if span.kind == "tool" else "detail", span.detail),

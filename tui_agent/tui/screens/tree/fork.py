@@ -16,7 +16,6 @@ from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.fork_request import (
     ForkPoint,
     ForkRequest,
-    ForkResult,
     fork_point_at,
     make_fork,
     workplaces_for,
@@ -62,17 +61,24 @@ async def _fork(context: AppContext, point: ForkPoint, say: Say, *, is_what_if: 
     if request is None:
         return
     say("Forking …", "info")
+    if not context.is_running and not context.sessions.under_way:
+        # What is typed from now on waits for the fork.
+        context.sessions.go_to(_make_and_open(context, point, request, say), "fork")
+        return
     result = await make_fork(context.ask, point, request)
-    if not result.id:
-        say(result.fault, "error")
-    elif context.is_running or context.sessions.under_way:
+    if result.id:
         say(f"Forked. /sessions {result.id} opens the fork when the turn has ended.", "done")
     else:
-        await context.app.close_screens()
-        context.sessions.go_to(_open(context, point, request, result), "fork")
+        say(result.fault, "error")
 
 
-async def _open(context: AppContext, point: ForkPoint, request: ForkRequest, result: ForkResult) -> None:
+async def _make_and_open(context: AppContext, point: ForkPoint, request: ForkRequest, say: Say) -> None:
+    result = await make_fork(context.ask, point, request)
+    if not result.id:
+        context.sessions.stay()
+        say(result.fault, "error")
+        return
+    await context.app.close_screens()
     if not await context.sessions.open(context.sessions.options_for(result.id)):
         return
     if request.change is not None:

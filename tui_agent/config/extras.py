@@ -1,0 +1,29 @@
+"""The command that adds an optional part of the program, an extra, to the running installation."""
+
+import json
+import shlex
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Final
+
+_RECEIPTS: Final = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
+"""A file that an installer leaves in the environment it made for a program, and its command."""
+
+
+def install_hint(extra: str) -> str:
+    """Return a hint with the command that installs an extra, for the way in which the program was installed."""
+    prefix = Path(sys.prefix)
+    install = next((command for file, command in _RECEIPTS.items() if (prefix / file).is_file()), "")
+    install = install or f"{shlex.quote(sys.executable)} -m pip install"
+    return f"Install it: {install} {shlex.quote(_requirement(extra))}"
+
+
+def _requirement(extra: str) -> str:
+    """Return the requirement that was installed, with an extra: a folder if it was installed from a folder."""
+    try:
+        source = json.loads(distribution("tui-agent").read_text("direct_url.json") or "{}").get("url", "")
+    except (PackageNotFoundError, ValueError):
+        source = ""
+    folder = source.removeprefix("file://")
+    return f"{folder}[{extra}]" if source != folder and Path(folder).is_dir() else f"tui-agent[{extra}]"
