@@ -230,7 +230,11 @@ def reject_mistyped_command(name: str) -> None:
 def call(prog: str, verb: Verb, words: list[str]) -> int:
     """Parse `words` as the arguments of the command `verb`, and run it."""
     module = load_module(verb.module)
-    arguments = parser_for(prog, verb, module).parse_args(words)
+    parser = parser_for(prog, verb, module)
+    begins_with_option = not words or words[0].startswith("-")
+    if "list" in parser.verbs and begins_with_option and not {"-h", "--help", *parser.verbs} & set(words):
+        words = ["list", *words]
+    arguments = parser.parse_args(words)
     status: int = (getattr(arguments, "call", None) or module.run)(arguments)
     return status
 

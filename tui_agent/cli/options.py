@@ -25,6 +25,7 @@ class Parser(argparse.ArgumentParser):
         formatter = argparse.RawDescriptionHelpFormatter
         super().__init__(prog, usage, description, epilog, formatter_class=formatter, allow_abbrev=False)
         self.add_argument("--debug", action="store_true", help="show a traceback for errors")
+        self.verbs: set[str] = set()
 
     def options_with_value(self) -> set[str]:
         """Return the options that take a value, in every spelling, e.g. `-m` and `--model`."""
@@ -206,10 +207,11 @@ def add_groups(parser: argparse.ArgumentParser, groups: Iterable[str]) -> None:
 class Verbs:
     """The verbs of one command, e.g. `list` in `tui-agent models list`.
 
-    Each verb has `--json`, `--debug` and the common options of its groups.
+    Each verb has `--json`, `--debug` and the common options of its groups. Without a verb, a command lists.
     """
 
     def __init__(self, parser: Parser, examples: str) -> None:
+        self._parser = parser
         self._parsers = parser.add_subparsers(required=True)
         self._examples = examples
 
@@ -232,6 +234,7 @@ class Verbs:
         parser.add_argument("--json", action="store_true", help="print JSON lines")
         add_groups(parser, groups)
         parser.set_defaults(call=call)
+        self._parser.verbs.add(name)
         self._parsers.metavar = " | ".join(self._parsers.choices)
         return parser
 

@@ -66,8 +66,8 @@ async def test_a_cost_limit_is_promised_only_where_the_price_is_known() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/cost 1")
         await driven.press("escape", "enter")
-        assert "the session stops at $1.00" in driven.app.note.text
-        driven.app.hide_note()
+        assert "the session stops at $1.00" in driven.app.notice.text
+        driven.app.hide_notice()
         settings = driven.app.controller and driven.app.controller.state.settings
         assert settings
         unpriced = settings.model.model_copy(update={"input_price": None}).model_dump(mode="json")
@@ -75,7 +75,7 @@ async def test_a_cost_limit_is_promised_only_where_the_price_is_known() -> None:
         await driven.settle()
         await driven.type("/cost 1")
         await driven.press("escape", "enter")
-        assert len(driven.session.submitted) == 2 and not driven.app.note.display
+        assert len(driven.session.submitted) == 2 and not driven.app.notice.display
 
 
 async def test_after_a_turn_under_plan_the_status_says_how_to_go_on() -> None:

@@ -39,6 +39,7 @@ def test_sessions_are_listed_for_this_workspace_or_for_all(call: Call, tmp_path:
     assert {"id", "path", "workspace", "started", "title", "events"} <= set(found[0])
     assert {session["title"] for session in found} == {"first", "second \x1b[31m\u202ered"}
     _, plain, _ = call("sessions", "list")
+    assert call("sessions")[1] == plain, "`list` can be left out"
     assert "\x1b" not in plain
     assert "\u202e" not in plain
     (tmp_path / "elsewhere").mkdir()

@@ -109,7 +109,8 @@ def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = 
         has_key = any(key in keys for key in vendor.key_variables)
         about = f"{vendor.key_variables[0]} is set" if has_key else f"needs {vendor.key_variables[0]}"
         value = suggested(vendor)
-        items.append(Item(value or f"{name}/", pretty(name), about, value, "By provider"))
+        group = "By provider" if vendor.suggested_models else "Other providers"
+        items.append(Item(value or f"{name}/", pretty(name), about, value, group))
 
     def choose(value: str) -> None:
         reopen = partial(_choose_vendor, context, back, value)
