@@ -44,7 +44,7 @@ class LanguageServerArgs(api.FrozenModel):
 
 
 class ReadyArgs(LanguageServerArgs):
-    """The arguments with the server's command, and the edits of a rename, before the policy judges the call."""
+    """The arguments that the policy judges: those of the model, the server's command, and the edits of a rename."""
 
     command: tuple[str, ...]
     edits: tuple[FileEdit, ...] = ()

@@ -28,7 +28,7 @@ class NotebookSettings(api.FrozenModel):
     """The settings of the plugin."""
 
     python: str = Field(
-        "", description="The Python of kernels; it needs ipykernel. Empty: that of tui-agent."
+        "", description="The Python that runs the kernels; it needs ipykernel. Empty: that of tui-agent."
     )
 
 

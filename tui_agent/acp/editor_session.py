@@ -79,7 +79,7 @@ class EditorSession:
         while self._state.draft.seq < opened.last_seq:
             batch = await self._follower.next_batch()
             if not batch:
-                raise TuiAgentError("The session ended while it was opened.")
+                raise TuiAgentError("The session ended while it was being opened.")
             for record in batch:
                 if isinstance(record, Envelope):
                     self._state.apply(record)

@@ -207,7 +207,8 @@ def add_groups(parser: argparse.ArgumentParser, groups: Iterable[str]) -> None:
 class Verbs:
     """The verbs of one command, e.g. `list` in `tui-agent models list`.
 
-    Each verb has `--json`, `--debug` and the common options of its groups. Without a verb, a command lists.
+    Each verb has `--json`, `--debug` and the options of the groups that are named when it is added. Without a verb, a
+    command lists.
     """
 
     def __init__(self, parser: Parser, examples: str) -> None:

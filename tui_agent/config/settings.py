@@ -249,7 +249,7 @@ class McpServerTable(Table):
     args: tuple[str, ...] = Field((), description="Its arguments.")
     env: dict[VariableName, str] = Field(
         default_factory=dict,
-        description="Its variables; `${NAME}` is one of yours, `${NAME:-x}` has a default.",
+        description="Its environment variables; `${NAME}` stands for your variable NAME, `${NAME:-x}` for x if that is not set.",
     )
     cwd: str = Field("", description="The folder it runs in; empty: the workspace.")
     url: str = Field("", description="The address of a server that is reached by HTTP, instead of `command`.")

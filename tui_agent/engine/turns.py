@@ -137,7 +137,7 @@ class Turns:
         return CallDelegates(self._delegating, call_id, agent)
 
     def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
-        """Return the loop of a turn. Another agent than usual runs it if `addressed` is `/init` or names an agent."""
+        """Return the loop of a turn. If `addressed` is `/init`, is a shell command or names an agent, a different agent runs the turn."""
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
         if addressed is not None and addressed.source == INIT_SOURCE and settings is not None:

@@ -129,7 +129,7 @@ def _baseline(report: Report) -> Iterator[Section]:
     ]
     if result.not_compared:
         names = list_first(result.not_compared, MAX_NAMES)
-        sentences.append(f"Not compared, because no cell of theirs counts in this run: {names}.")
+        sentences.append(f"Not compared, because none of their cells counts in this run: {names}.")
     rows = [(change.case, change.arm, change.before, change.now, kind) for kind, change in changes]
     yield Section("Baseline", tuple(sentences), ("case", "arm", "baseline", "now", ""), tuple(rows))
     yield _differences(result.comparisons, "Difference from the baseline")

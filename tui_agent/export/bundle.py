@@ -118,6 +118,7 @@ def commit_after(records: list[Record], part: int) -> str:
         commit = next((row.commit for row in rows_on_branch if row.part == part), "") or commit
     if not commit:
         raise CheckpointError(
-            f"No checkpoint was taken up to part {part}.", hint="Its files were not stored."
+            f"No checkpoint was taken {'before the first part' if part < 0 else f'up to part {part}'}.",
+            hint="Its files were not stored.",
         )
     return commit

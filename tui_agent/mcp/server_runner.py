@@ -165,7 +165,7 @@ class ServerRunner:
         return (self.tools, self.prompts) != before
 
     def reveal(self, names: Iterable[str]) -> None:
-        """List tools that a search found from the next request on."""
+        """From the next request on, list the tools that a search found."""
         revealed = self.revealed | frozenset(names)
         if revealed != self.revealed:
             self.revealed = revealed

@@ -35,7 +35,7 @@ from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginU
 
 LOAD_LIMIT_S = 10.0
 ENDED_THE_PROGRAM = "It ended the program while it was loaded, so it is left out until its files change."
-STAYS_IN_USE = "The version before stays in use."
+STAYS_IN_USE = "The previous version stays in use."
 
 
 @dataclass(slots=True)

@@ -20,10 +20,9 @@ class Programs(Protocol):
     ) -> ConnectionT:
         """Return the connection to the program `name`; start the program if it does not run.
 
-        It runs where commands run, with the permissions of this call. `connect` gets its pipes and yields what the tools
-        talk to; it may run tasks, and is closed with the program: by `end`, when the plugin changes, and at the end of the
-        session. If a later call has other permissions, the program is ended and started again. Raises what `connect`
-        raises, and `EnvironmentFault` if the program cannot be started.
+            It runs where commands run, with the permissions of this call. `connect` gets the program's pipes and yields the connection. It may run tasks; it is closed when the program ends: by
+        `end`, when the plugin changes, or with the session. If a later call has other permissions, the program is ended and started again. Raises what `connect`
+            raises, and `EnvironmentFault` if the program cannot be started.
         """
         ...
 

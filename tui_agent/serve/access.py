@@ -34,7 +34,9 @@ class AccessControl:
     def refusal(self, request: web.Request) -> web.Response | None:
         """Return the answer to a request that is not allowed, or None."""
         if not self._is_own_host(request.host):
-            return web.Response(status=403, text="Forbidden: this server has another name.\n")
+            return web.Response(
+                status=403, text="Forbidden: this server does not answer to the host name in the request.\n"
+            )
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc.lower() != request.host.lower():
             return web.Response(status=403, text="Forbidden: the request is from another site.\n")

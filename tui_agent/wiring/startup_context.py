@@ -1,6 +1,6 @@
 """Configuration, keys, clock and session store: the objects that every program start needs.
 
-Invariant: only reads configuration; creates and opens no files, and imports nothing slow.
+Invariant: reads only configuration files; writes no file, opens no session, and imports nothing slow.
 """
 
 import os

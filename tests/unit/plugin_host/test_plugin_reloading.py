@@ -79,7 +79,7 @@ def test_a_changed_plugin_that_fails_keeps_its_last_version(host: Host, code: st
     loaded = host.load()
     (failed,) = loaded.events
     assert isinstance(failed, PluginFailed) and failed.plugin == "tool"
-    assert said in failed.message and failed.message.endswith("The version before stays in use.")
+    assert said in failed.message and failed.message.endswith("The previous version stays in use.")
     assert failed.where.startswith(str(host.folder / "tool" / "__init__.py:"))
     assert loaded.tools == kept
     assert host.load().events == []  # told once

@@ -129,7 +129,7 @@ class JobManager:
         if len(running) >= MAX_JOBS:
             raise ToolError(
                 f"The limit of {MAX_JOBS} background jobs is reached: {', '.join(running)}.",
-                hint="Stop one with read_job_output first.",
+                hint="Stop one first: read_job_output with stop=true.",
             )
         assert self._group is not None
         recorder, now = self._parts.recorder, self._parts.clock.monotonic()

@@ -46,11 +46,12 @@ _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_l
 
 @dataclass(slots=True)
 class MetricsView:
-    """The figures of a session: counts, if no unit is named; None if there was nothing to measure.
+    """The figures of a session. A figure whose name has no unit is a count; None means that there was nothing to measure.
 
-    `files_changed` are the files that an agent or command changed, and that differ from their state before. An edit is a change of a file by an
-    agent's tool, or by a command that was not a test run; a target is a file with an edit. The part of an edit, a read,
-    a search or a test is the part of its call. A read is repeated if the same agent has read these lines of the same
+    `files_changed` are the files that an agent or command changed, and that differ from their state before. An edit is a
+    change of a file by an agent's tool, or by a command that was not a test run; a target is a file with an edit. A
+    figure whose name ends in `_part` is the index of the part with the call (see `folds.trace.parts`). A read is
+    repeated if the same agent has read these lines of the same
     content before.
 
     `failure` is the category of the newest failure, `failures` counts all failures by category: `model` (a request that

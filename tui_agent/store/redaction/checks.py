@@ -114,7 +114,7 @@ def is_login_option(candidate: Candidate) -> bool:
 
 
 def is_default_text(candidate: Candidate) -> bool:
-    """Return True for a default value in code: `password = env("PW") or "hunter2"`."""
+    """Return True if the value is a default in code, such as `hunter2` in `password = env("PW") or "hunter2"`."""
     way, second = candidate.group("way"), candidate.group("second")
     if not has_shape(way, "assigned-with"):
         return False

@@ -211,7 +211,7 @@ def show_cost(context: AppContext, argument: str) -> None:
         facts.pair("limits", _limits(context), names=16)
         facts.gap()
         if not metrics.turns:
-            facts.text("Nothing spent yet. The first answer of the model appears here.", "t3")
+            facts.text("Nothing spent yet. The cost of the first answer will appear here.", "t3")
         else:
             _draw_turns(facts, context.views.trace.view(), metrics, is_priced=is_priced)
         facts.gap()

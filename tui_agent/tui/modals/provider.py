@@ -249,7 +249,7 @@ class ProviderForm(Form[Provider | None]):
             text = "This is not a model's name: type provider/model, or a profile. The key goes below."
             self.show_fault(MODEL, text)
         elif self.keeps_key and not key:
-            self.show_fault(KEY, "Enter a key first, or clear the box.")
+            self.show_fault(KEY, "Enter a key first, or untick the box.")
         else:
             given = Provider(model, address, self.vendor, key, self.keeps_key)
             if given == self.tested:
