@@ -103,7 +103,8 @@ def test_the_tables_and_the_checks_of_the_documentation_are_accepted() -> None:
     redactor = configured(rule, allow=tuple(words["allow"]), disable=tuple(words["disable"]))
     key = re.search(r'echo "(.*?)"', page)
     assert key and redactor.redact_text(key[1]) == "[redacted: acme key]"
-    checks = re.findall(r"(?m)^\| `([a-z-]+)` \|", page.partition("| check |")[2].partition("\n\n")[0])
+    listed = page.partition("A check holds for:\n\n")[2].partition("\n\n")[0]
+    checks = re.findall(r"(?m)^- `([a-z-]+)`", listed)
     assert "issued" in checks and set(checks) <= set(CHECKS)
 
 
