@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from tui_agent.config.extras import install_hint
 from tui_agent.config.note_files import MAX_BYTES as NOTE_BYTES
 from tui_agent.config.note_files import extract_title as title_of_note
 from tui_agent.config.note_files import list_note_locations, read_note
@@ -423,6 +424,7 @@ __all__ = [
     "format_count",
     "hook",
     "image_type",
+    "install_hint",
     "is_artifact",
     "left_out_note",
     "list_note_locations",

@@ -158,6 +158,4 @@ async def run_kernel(process: api.PipedProcess) -> AsyncIterator[Kernel]:
             yield kernel
         group.cancel_scope.cancel()
     if problem:
-        raise api.ToolError(
-            f"The kernel could not start: {problem}.", hint="Install it: pip install 'tui-agent[notebook]'."
-        )
+        raise api.ToolError(f"The kernel could not start: {problem}.", hint=api.install_hint("notebook"))

@@ -68,7 +68,7 @@ class RunCell(api.BaseTool):
         if find_spec("jupyter_client") is None or find_spec("ipykernel") is None:
             raise api.ToolError(
                 "Cells need Jupyter's kernel, which is not installed.",
-                hint="pip install 'tui-agent[notebook]', then try again. Or use run_command.",
+                hint=f"{api.install_hint('notebook')}, then try again. Or use run_command.",
             )
         if bool(args.code) == bool(args.cell) or (args.cell and not args.path):
             raise api.ToolError("Give either code, or path and cell.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
-from tui_agent.plugin_api import ToolError, escape_unprintable, format_bytes
+from tui_agent.plugin_api import ToolError, escape_unprintable, format_bytes, install_hint
 
 from .page_client import Page
 
@@ -61,7 +61,7 @@ def _read_html(page: Page) -> PageText:
     except ImportError as error:
         raise ToolError(
             "Reading web pages needs the extra `web`.",
-            hint="Tell the user to install it: pip install 'tui-agent[web]'.",
+            hint=f"Tell the user. {install_hint('web')}",
         ) from error
     soup: Any = BeautifulSoup(page.body, "html.parser", from_encoding=page.charset or None)
     title = " ".join(soup.title.get_text().split()) if soup.title else ""

@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.unit.cli.conftest import Call, json_lines
 from tui_agent.cli.doctor.command import CheckResult, describe_results
 
@@ -42,6 +44,13 @@ def test_the_doctors_report_begins_with_what_to_fix_and_is_wrapped_for_a_termina
         "                  folder.",
     ]
     assert describe_results(results, 34).splitlines() == report
+
+
+def test_the_doctor_tells_of_a_theme_that_is_not_there(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, state in (("night", "ok"), ("nosuch", "bad")):
+        monkeypatch.setenv("TUI_AGENT_THEME", name)
+        result = json_lines(call("doctor", "--only", "theme", "--json")[1])[0]
+        assert result["state"] == state and name in str(result["message"])
 
 
 def test_the_doctor_tells_of_sessions_that_others_can_read(call: Call, tmp_path: Path) -> None:

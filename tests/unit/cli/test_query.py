@@ -73,4 +73,4 @@ def test_a_missing_extra_names_the_line_that_installs_it(
     status, _, err = query("SELECT 1")
     assert status == 2
     assert "needs the package duckdb" in err
-    assert "pip install 'tui-agent[parquet]'" in err
+    assert "Install it: " in err and "[parquet]" in err

@@ -323,6 +323,13 @@ def moved(to_seq: int, *, files: bool = True) -> SessionHeadMoved:
     return SessionHeadMoved(to_seq=to_seq, from_seq=9, reason="branch", files=files)
 
 
+def test_the_figures_name_no_file_that_only_a_person_changed() -> None:
+    mine, ours = (file_changed("a", before, "9", author="human") for before in ("0", "1"))
+    view = told(Metrics(), TurnStarted(turn=1), mine, file_changed("b", None, "1"))
+    assert view.files_changed == ("b",)
+    assert told(Metrics(), TurnStarted(turn=1), file_changed("a", "0", "1"), ours).files_changed == ("a",)
+
+
 def test_the_figures_name_the_files_that_stand_otherwise_after_going_back_and_forth() -> None:
     done = (
         TurnStarted(turn=1),
