@@ -422,10 +422,13 @@ async def test_what_someone_is_writing_when_an_approval_appears_goes_on_in_the_p
         await driven.pilot.pause()
         assert driven.app.prompt.editor.text == "you and this"
         modal.end_grace_period()
+        driven.app.post_message(events.Paste(", always"))
+        await driven.pilot.pause()
+        assert driven.app.prompt.editor.text == "you and this, always" and driven.app.screen is modal
         await driven.press("y")
         decided = driven.session.submitted[-1]
-        assert isinstance(decided, DecidePermission) and decided.decision == "allow"
-        assert driven.app.prompt.editor.text == "you and this"
+        assert isinstance(decided, DecidePermission) and decided.reach == "once"
+        assert driven.app.prompt.editor.text == "you and this, always"
 
 
 async def test_a_key_to_an_empty_prompt_that_may_be_an_answer_too_early_is_neither() -> None:
