@@ -5,10 +5,11 @@ project's (if trusted), then the user's, then a plugin's, then the built-in one.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tui_agent.config.front_matter import split_front_matter
+from tui_agent.config.neighbour_layouts import PROJECT_LAYOUTS, adapt_agent_fields
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project_files import ProjectFiles
 from tui_agent.config.small_files import read_small
@@ -49,15 +50,28 @@ class NamedAgents:
 
 
 def load_named_agents(
-    built_in: Path, user: Path, project: ProjectFiles | None, plugins: Sequence[Path] = ()
+    built_in: Path,
+    user: Path,
+    project: ProjectFiles | None,
+    plugins: Sequence[Path] = (),
+    neighbours: Sequence[Path] = (),
 ) -> NamedAgents:
-    """Read the built-in agents, those in folders of plugins, those in the user's, and those of a trusted project."""
+    """Read the built-in agents, those in folders of plugins, those in the user's, and those of a trusted project.
+
+    `neighbours` are the user's folders of other programs (`neighbour_layouts`).
+    """
     roles: dict[str, Role] = {}
     faults: list[AgentFault] = []
     hidden: list[AgentFault] = []
-    folders = (built_in, *plugins, user)
-    for files in (*(_read_folder(folder, faults) for folder in folders), _read_project(project, faults)):
-        nearer = _read_roles(files, faults)
+    sources = [(_read_folder(folder, faults), False) for folder in (built_in, *plugins)]
+    sources += [(_read_folder(folder, faults), True) for folder in reversed(neighbours)]
+    sources.append((_read_folder(user, faults), False))
+    if project is not None:
+        layouts = reversed(PROJECT_LAYOUTS["agents"])
+        sources += [(_read_project(project, folder, faults), True) for folder in layouts]
+        sources.append((_read_project(project, f"{PROJECT_FOLDER}/{FOLDER}", faults), False))
+    for files, is_neighbour in sources:
+        nearer = _read_roles(files, faults, is_neighbour=is_neighbour)
         hidden += [
             AgentFault(roles[name].source, f"overridden by the agent {name} in {near.source}")
             for name, near in nearer.items()
@@ -68,14 +82,18 @@ def load_named_agents(
     return NamedAgents(tuple(roles[name] for name in sorted(roles)), tuple(faults), users_hidden)
 
 
-def _read_roles(files: Iterator[tuple[str, str]], faults: list[AgentFault]) -> dict[str, Role]:
+def _read_roles(
+    files: Iterator[tuple[str, str]], faults: list[AgentFault], *, is_neighbour: bool
+) -> dict[str, Role]:
     """Return the agents of one source by name, e.g. the user's folder; the first file with a name wins."""
     roles: dict[str, Role] = {}
     for source, text in files:
         try:
-            role = parse_agent(source, text)
+            role = parse_neighbour_agent(source, text) if is_neighbour else parse_agent(source, text)
         except ConfigError as error:
             faults.append(AgentFault(source, error.message))
+            continue
+        if role is None:
             continue
         if role.name in roles:
             message = f"the name {role.name!r} is already used by {Path(roles[role.name].source).name}"
@@ -93,6 +111,17 @@ def parse_agent(source: str, text: str) -> Role:
     unknown = sorted(set(fields) - set(FIELDS))
     if unknown:
         raise ConfigError(f"unknown field {unknown[0]!r} (allowed: {', '.join(FIELDS)})")
+    return _build_role(source, fields, body)
+
+
+def parse_neighbour_agent(source: str, text: str) -> Role | None:
+    """Parse an agent file of another program; return None if it is not for delegated tasks. Raises `ConfigError`."""
+    fields, body, _ = split_front_matter(text)
+    adapted = adapt_agent_fields(fields)
+    return None if adapted is None else _build_role(source, adapted, body)
+
+
+def _build_role(source: str, fields: Mapping[str, str], body: str) -> Role:
     name = fields.get("name") or Path(source).stem
     if not NAME.fullmatch(name):
         raise ConfigError(f"{name!r} is not a valid name: use at most 32 lower-case letters, digits, - and _")
@@ -138,12 +167,10 @@ def _read_folder(folder: Path, faults: list[AgentFault]) -> Iterator[tuple[str, 
             yield str(path), text
 
 
-def _read_project(project: ProjectFiles | None, faults: list[AgentFault]) -> Iterator[tuple[str, str]]:
-    if project is None:
-        return
+def _read_project(project: ProjectFiles, folder: str, faults: list[AgentFault]) -> Iterator[tuple[str, str]]:
     for file in project.files:
-        folder, _, name = file.name.rpartition("/")
-        if folder != f"{PROJECT_FOLDER}/{FOLDER}" or not name.endswith(".md"):
+        parent, _, name = file.name.rpartition("/")
+        if parent != folder or not name.endswith(".md"):
             continue
         try:
             text = project.read_text(file.name)

@@ -1,4 +1,4 @@
-"""Slash commands from Markdown files: `commands/NAME.md` of the user and of a trusted project.
+"""Slash commands from Markdown files: `commands/NAME.md` of the user and of a trusted project, and neighbours' layouts.
 
 Invariant: reading a file runs nothing. Its `!`-commands are run by the agent, judged by the policy like any other call.
 """
@@ -6,9 +6,11 @@ Invariant: reading a file runs nothing. Its `!`-commands are run by the agent, j
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from tui_agent.config.front_matter import split_front_matter
+from tui_agent.config.neighbour_layouts import PROJECT_LAYOUTS
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project_files import ProjectFiles
 from tui_agent.config.small_files import read_small
@@ -59,9 +61,12 @@ class CommandFiles:
     faults: tuple[str, ...] = ()
 
 
-def load_command_files(user: Path, project: ProjectFiles | None) -> tuple[CommandFiles, ...]:
-    """Read the commands in the user's folder and those of a trusted project."""
-    return (_parse("user", _read_folder(user)), _parse("project", _read_project(project)))
+def load_command_files(
+    user: Path, project: ProjectFiles | None, neighbours: Sequence[Path] = ()
+) -> tuple[CommandFiles, ...]:
+    """Read the commands in the user's folders, `neighbours` after `user`, and those of a trusted project."""
+    folders = chain.from_iterable(map(_read_folder, (user, *neighbours)))
+    return (_parse("user", folders), _parse("project", _read_project(project)))
 
 
 def _parse(owner: str, files: Iterator[tuple[str, str, str | ConfigError]]) -> CommandFiles:
@@ -81,6 +86,8 @@ def _parse(owner: str, files: Iterator[tuple[str, str, str | ConfigError]]) -> C
             faults.append(fault)
             continue
         assert isinstance(text, str)
+        if name in commands:
+            continue  # A folder that is read first wins.
         fields, body, _ = split_front_matter(text)
         first = next(iter(body.split("\n")), "").lstrip("# ")
         offer = OfferedCommand(
@@ -114,10 +121,16 @@ def _read_folder(folder: Path) -> Iterator[tuple[str, str, str | ConfigError]]:
 
 
 def _read_project(project: ProjectFiles | None) -> Iterator[tuple[str, str, str | ConfigError]]:
-    below = f"{PROJECT_FOLDER}/{FOLDER}/"
-    for file in () if project is None else project.files:
+    if project is None:
+        return
+    for folder in (f"{PROJECT_FOLDER}/{FOLDER}", *PROJECT_LAYOUTS["commands"]):
+        yield from _read_project_folder(project, f"{folder}/")
+
+
+def _read_project_folder(project: ProjectFiles, below: str) -> Iterator[tuple[str, str, str | ConfigError]]:
+    for file in project.files:
         name = file.name.removeprefix(below)
-        if name == file.name or not name.endswith(".md") or project is None:
+        if name == file.name or not name.endswith(".md"):
             continue
         try:
             text = project.read_text(file.name)

@@ -95,7 +95,7 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
     }
     # A project's file must not redirect the user's configuration, and with it the list of trusted folders.
     relocated = find_paths(options.cwd, variables, options.data_dir)
-    paths = Paths(default.config_dir, relocated.data_dir, relocated.cache_dir, default.project)
+    paths = Paths(default.config_dir, relocated.data_dir, relocated.cache_dir, default.project, default.home)
     layers = _Layers()
     _add_variables(layers, FALLBACKS, variables, variable_origins)
     fallbacks = dict(layers.origins)
@@ -114,7 +114,7 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
     if options.client in ("app", "headless"):
         is_set = {key for key, origin in layers.origins.items() if fallbacks.get(key) != origin}
         config = _apply_choices(config, layers.origins, is_set, paths.project, options.client)
-    final_paths = Paths(paths.config_dir, config.data_dir, config.cache_dir, paths.project)
+    final_paths = Paths(paths.config_dir, config.data_dir, config.cache_dir, paths.project, paths.home)
     return config.with_origins(layers.origins, final_paths, projects, project)
 
 

@@ -27,6 +27,7 @@ class Paths:
     """The folder whose `.tui_agent/` is used: the nearest folder, from the working folder upwards, that contains
     `.tui_agent/` or is a repository. If there is none, the working folder itself.
     """
+    home: Path
 
     @property
     def user_config(self) -> Path:
@@ -94,6 +95,7 @@ def find_paths(cwd: Path, environ: Mapping[str, str], data_dir: Path | None = No
         data_dir=data_dir if data_dir is not None else user_data_dir(environ),
         cache_dir=_user_folder("cache", environ, home),
         project=project_root(cwd, home),
+        home=home,
     )
 
 

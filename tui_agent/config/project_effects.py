@@ -19,8 +19,11 @@ MAX_VALUE_CHARS = 80
 """Maximum number of characters shown of a value."""
 _BY_FOLDER: Mapping[str, str] = {
     "commands": "a slash command: its text is sent to the model",
+    "command": "a slash command: its text is sent to the model",
     "skills": "instructions for the model, or a program that the instructions use",
+    "skill": "instructions for the model, or a program that the instructions use",
     "agents": "an agent: its instructions, its tools, its model",
+    "agent": "an agent: its instructions, its tools, its model",
     "hooks": "a program for a hook",
     "suites": "evaluation tasks",
     "themes": "colours",

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
+from tui_agent.config.neighbour_layouts import PROJECT_LAYOUTS
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.small_files import decode_text, read_regular
 
@@ -101,6 +102,21 @@ class _ProjectReader:
     def read_all(self, top: int) -> Iterator[ProjectFile]:
         for name in (PROJECT_FOLDER, *LONE_FILES):
             yield from self._read_entry(top, name, name, 0)
+        for layouts in PROJECT_LAYOUTS.values():
+            for shown in layouts:
+                # Files that cannot be trusted are left out and never used: they were not written for this program.
+                yield from (file for file in self._read_layout(top, shown) if not file.fault)
+
+    def _read_layout(self, top: int, shown: str) -> Iterator[ProjectFile]:
+        folder, _, name = shown.partition("/")
+        try:
+            within = os.open(folder, _FOLDER, dir_fd=top)
+        except OSError:
+            return
+        try:
+            yield from self._read_entry(within, name, shown, 1)
+        finally:
+            os.close(within)
 
     def _read_entry(self, within: int, name: str, shown: str, depth: int) -> Iterator[ProjectFile]:
         if self._files < 0 or _is_bytecode(name):

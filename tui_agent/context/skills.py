@@ -6,12 +6,14 @@ files inside its folder are read. A broken skill is listed with its fault and do
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from tui_agent.config.front_matter import split_front_matter
+from tui_agent.config.neighbour_layouts import PROJECT_LAYOUTS
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project_files import ProjectFiles
 from tui_agent.config.small_files import read_regular
@@ -41,7 +43,7 @@ class _Skill:
 class SkillStore:
     """The skills of the user and the project. `user`: the folder of the user's skills.
 
-    Skills whose name `leaves_out` accepts are ignored.
+    Skills whose name `leaves_out` accepts are ignored. `neighbours` are the user's folders of other programs.
     """
 
     def __init__(
@@ -49,9 +51,10 @@ class SkillStore:
         user: Path,
         project: ProjectFiles | None = None,
         leaves_out: Callable[[str], bool] = lambda name: False,
+        neighbours: Sequence[Path] = (),
     ) -> None:
         self._leaves_out = leaves_out
-        self._user = user
+        self._folders = (user, *neighbours)
         self._project = project
         self._skills: dict[str, _Skill] = {}
         self.records: tuple[SkillRecord, ...] = ()
@@ -62,7 +65,7 @@ class SkillStore:
         """Load all skills again and return their records. Blocking."""
         skills_found = [
             skill
-            for skill in (*self._project_skills(), *self._user_skills())
+            for skill in (*self._project_skills(), *chain.from_iterable(map(_user_skills, self._folders)))
             if not self._leaves_out(skill.record.name)
         ]
         skills: dict[str, _Skill] = {}
@@ -142,38 +145,43 @@ class SkillStore:
                 break
         yield from sorted(paths)[:MAX_FILES]
 
-    def _user_skills(self) -> Iterator[_Skill]:
-        try:
-            folders = sorted(
-                path for path in self._user.iterdir() if _is_folder(path) and path.name[0] != "."
-            )
-        except OSError:
-            return  # without the folder there are no skills
-        for folder in folders[: MAX_SKILLS + 1]:
-            try:
-                content = read_regular(folder / GUIDE, MAX_BYTES + 1)
-            except FileNotFoundError:
-                yield _broken(folder.name, "user", str(folder), f"it has no {GUIDE}")
-                continue
-            except OSError as error:
-                yield _broken(folder.name, "user", str(folder), f"{GUIDE} cannot be read: {error.strerror}")
-                continue
-            fault = f"{GUIDE} is not a regular file" if content is None else ""
-            yield _parse_skill(folder.name, "user", str(folder), content or b"", fault, folder=folder)
-
     def _project_skills(self) -> Iterator[_Skill]:
         if self._project is None:
             return
-        files_by_skill: dict[str, dict[str, bytes]] = {}
-        start = f"{PROJECT_FOLDER}/{FOLDER}/"
-        for file in self._project.files:
-            name, slash, path = file.name.removeprefix(start).partition("/")
-            if file.name.startswith(start) and slash and not file.fault:
-                files_by_skill.setdefault(name, {})[path] = file.content
-        for name, files in sorted(files_by_skill.items()):
-            content = files.get(GUIDE)
-            fault = f"it has no {GUIDE}" if content is None else ""
-            yield _parse_skill(name, "project", start + name, content or b"", fault, contents=files)
+        for folder in (f"{PROJECT_FOLDER}/{FOLDER}", *PROJECT_LAYOUTS["skills"]):
+            yield from _skills_in_project(self._project, f"{folder}/")
+
+
+def _user_skills(user: Path) -> Iterator[_Skill]:
+    """Yield the skills in a folder of the user."""
+    try:
+        folders = sorted(path for path in user.iterdir() if _is_folder(path) and path.name[0] != ".")
+    except OSError:
+        return  # without the folder there are no skills
+    for folder in folders[: MAX_SKILLS + 1]:
+        try:
+            content = read_regular(folder / GUIDE, MAX_BYTES + 1)
+        except FileNotFoundError:
+            yield _broken(folder.name, "user", str(folder), f"it has no {GUIDE}")
+            continue
+        except OSError as error:
+            yield _broken(folder.name, "user", str(folder), f"{GUIDE} cannot be read: {error.strerror}")
+            continue
+        fault = f"{GUIDE} is not a regular file" if content is None else ""
+        yield _parse_skill(folder.name, "user", str(folder), content or b"", fault, folder=folder)
+
+
+def _skills_in_project(project: ProjectFiles, start: str) -> Iterator[_Skill]:
+    """Yield the skills in the project's folder `start`, which ends with a slash."""
+    files_by_skill: dict[str, dict[str, bytes]] = {}
+    for file in project.files:
+        name, slash, path = file.name.removeprefix(start).partition("/")
+        if file.name.startswith(start) and slash and not file.fault:
+            files_by_skill.setdefault(name, {})[path] = file.content
+    for name, files in sorted(files_by_skill.items()):
+        content = files.get(GUIDE)
+        fault = f"it has no {GUIDE}" if content is None else ""
+        yield _parse_skill(name, "project", start + name, content or b"", fault, contents=files)
 
 
 def _parse_skill(

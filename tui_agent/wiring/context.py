@@ -10,6 +10,7 @@ from functools import partial
 
 from pydantic import BaseModel
 
+from tui_agent.config.neighbour_layouts import user_folders
 from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillStore
 from tui_agent.engine.middleware.instructions import Instructions
@@ -62,6 +63,7 @@ class ContextComposition:
             base.config.paths.config_dir / FOLDER,
             base.config.project,
             partial(self.ablation.leaves_out, "skill"),
+            user_folders(base.config.paths, "skills"),
         )
         event = skills_event(self._skills.records, recorder.state)
         if event is not None:

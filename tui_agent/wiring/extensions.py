@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from tui_agent.config.command_files import FOLDER, CommandFiles, load_command_files
+from tui_agent.config.neighbour_layouts import user_folders
 from tui_agent.engine.extensions import ChangedExtensions, Extensions
 from tui_agent.engine.recorder import Recorder
 from tui_agent.mcp.servers import McpServers, ServerOffers
@@ -71,7 +72,9 @@ class ExtensionBuilder:
         config = self._base.config
         before, self._files = (
             self._files,
-            load_command_files(config.paths.config_dir / FOLDER, config.project),
+            load_command_files(
+                config.paths.config_dir / FOLDER, config.project, user_folders(config.paths, "commands")
+            ),
         )
         owners: dict[str, str] = {}
         commands: dict[str, SlashCommand] = {}

@@ -8,6 +8,7 @@ from typing import Any
 
 from tui_agent.config.agent_files import FOLDER as AGENTS
 from tui_agent.config.command_files import FOLDER as COMMANDS
+from tui_agent.config.neighbour_layouts import user_folders
 from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.plugin_wrappers import GuardedAgent
 from tui_agent.engine.tools.registry import ToolRegistry
@@ -27,7 +28,9 @@ def watched_folders(base: StartupContext) -> tuple[Path, ...]:
     A project's files are not among them, because only their trusted content is used.
     """
     places = plugin_places(base.config, base.options)
-    folders = (places.user, *places.extra, base.config.paths.config_dir / COMMANDS)
+    paths = base.config.paths
+    commands = (paths.config_dir / COMMANDS, *user_folders(paths, "commands"))
+    folders = (places.user, *places.extra, *commands)
     return tuple(folder for folder in folders if folder is not None)
 
 

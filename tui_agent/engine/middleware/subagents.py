@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tui_agent.config.agent_files import FOLDER, AgentFault, load_named_agents
+from tui_agent.config.neighbour_layouts import user_folders
 from tui_agent.config.settings import Config
 from tui_agent.engine.components import ResolveModel
 from tui_agent.engine.middleware.sections import PromptTexts
@@ -30,7 +31,9 @@ class Subagents:
 
     def __init__(self, config: Config, plugin_folders: Sequence[Path] = ()) -> None:
         folder = config.paths.config_dir / FOLDER
-        agents = load_named_agents(BUNDLED_AGENTS, folder, config.project, plugin_folders)
+        agents = load_named_agents(
+            BUNDLED_AGENTS, folder, config.project, plugin_folders, user_folders(config.paths, "agents")
+        )
         texts = PromptTexts((config.paths.config_dir / "prompts",))
         self.roles = tuple(_with_canonical_tools(role) for role in agents.roles)
         self.faults, self.hidden = agents.faults, agents.hidden

@@ -1,0 +1,87 @@
+"""The folders in which Claude Code, Codex and opencode keep commands, agents and skills, which are used as they are.
+
+Invariant: a file of tui-agent's own layout wins over a neighbour's of the same name. What a project has in these folders
+needs trust like `.tui_agent/`. An agent never gets more tools than its file gives it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from tui_agent.config.paths import Paths
+
+Kind: TypeAlias = Literal["commands", "agents", "skills"]
+
+PROJECT_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "commands": (".claude/commands", ".opencode/command", ".opencode/commands"),
+    "agents": (".claude/agents", ".opencode/agent", ".opencode/agents"),
+    "skills": (".claude/skills", ".agents/skills", ".opencode/skill", ".opencode/skills"),
+}
+"""Folders below the project's folder, the first one first."""
+USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "commands": (
+        ".claude/commands",
+        ".codex/prompts",
+        ".config/opencode/command",
+        ".config/opencode/commands",
+    ),
+    "agents": (".claude/agents", ".config/opencode/agent", ".config/opencode/agents"),
+    "skills": (
+        ".claude/skills",
+        ".codex/skills",
+        ".agents/skills",
+        ".config/opencode/skill",
+        ".config/opencode/skills",
+    ),
+}
+"""Folders below the user's home folder, the first one first."""
+_TOOLS: Final = {
+    "bash": "run_command",
+    "read": "read_file",
+    "write": "write_file",
+    "edit": "edit_file",
+    "multiedit": "edit_file",
+    "grep": "grep",
+    "glob": "glob",
+    "ls": "list_directory",
+    "list": "list_directory",
+    "todowrite": "write_todos",
+    "skill": "read_skill",
+}
+_WITHOUT_EDITS: Final = re.compile(r"""["']?\b(write|edit|patch)["']?\s*:\s*["']?(false|deny)\b""")
+
+
+def user_folders(paths: Paths, kind: Kind) -> tuple[Path, ...]:
+    """Return the neighbours' folders of the user. They may not exist."""
+    return tuple(paths.home / folder for folder in USER_LAYOUTS[kind])
+
+
+def adapt_agent_fields(fields: Mapping[str, str]) -> dict[str, str] | None:
+    """Translate the fields of a neighbour's agent file; return None for one to which no task can be delegated.
+
+    Its model and tools that have no counterpart are left out.
+    """
+    if fields.get("mode") == "primary":
+        return None
+    adapted = {name: fields[name] for name in ("name", "description") if name in fields}
+    tools = fields.get("tools", "")
+    if tools and tools != "*" and ":" not in tools.partition("(")[0]:
+        adapted["tools"] = ",".join(_known_tools(tools)) or ","
+    denied = set(_known_tools(fields.get("disallowedtools", "")))
+    limits = f"{tools} {fields.get('permission', '')}"
+    if (
+        denied & {"write_file", "edit_file"}
+        or fields.get("permissionmode") == "plan"
+        or _WITHOUT_EDITS.search(limits)
+    ):
+        adapted["read_only"] = "yes"
+    return adapted
+
+
+def _known_tools(value: str) -> Iterator[str]:
+    """Yield our names of a neighbour's tools, such as `Read` and `Bash(git log:*)`."""
+    for piece in re.sub(r"\([^)]*\)", "", value).strip("[]").split(","):
+        known = _TOOLS.get(piece.strip(" \t\"'").lower())
+        if known is not None:
+            yield known
