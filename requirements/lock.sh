@@ -6,5 +6,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 common=(--universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet)
 uv pip compile "${common[@]}" "$@" pyproject.toml requirements/build.in -o requirements/lock.txt
-uv pip compile "${common[@]}" "$@" pyproject.toml requirements/build.in --extra languages --extra parquet --extra s3 --extra web --extra notebook --extra e2b --group pyproject.toml:dev \
+uv pip compile "${common[@]}" "$@" pyproject.toml requirements/build.in --extra languages --extra parquet --extra s3 --extra web --extra notebook --extra e2b --extra ray --group pyproject.toml:dev \
     -c requirements/lock.txt -o requirements/dev.txt

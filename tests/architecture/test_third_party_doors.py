@@ -28,7 +28,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "boto3": ("tui_agent/export/",),
     "e2b": ("tui_agent/workspace/remote/e2b_machine.py",),
     "modal": ("tui_agent/workspace/remote/modal_machine.py",),
-    "ray": ("tui_agent/evals/engines",),
+    "ray": ("tui_agent/evals/ray_cluster.py",),
     "jupyter_client": ("plugins/notebook/kernel_runner.py",),
 }
 

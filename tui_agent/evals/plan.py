@@ -156,11 +156,15 @@ class RunFolder:
             return
         write_file(self.path / PLAN_FILE, plan.model_dump_json(indent=1))
 
-    def open_commands(self, session: str) -> tuple[str, str]:
-        """Return the shell commands that resume a cell's session, and that replay it."""
+    def open_commands(self, session: str, moved_to: Path | None = None) -> tuple[str, str]:
+        """Return the shell commands that resume a cell's session, and that replay it.
+
+        `moved_to` is the workspace if it is not where the agent worked.
+        """
         data = shlex.quote(str(self.data))
+        folder = f" -C {shlex.quote(str(moved_to))}" if moved_to is not None else ""
         return (
-            f"tui-agent --data-dir {data} --resume {session}",
+            f"tui-agent{folder} --data-dir {data} --resume {session}",
             f"tui-agent replay --data-dir {data} {session}",
         )
 

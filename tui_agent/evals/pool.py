@@ -49,7 +49,7 @@ async def run_pool(
     cells: Sequence[Cell],
     jobs: int,
     report: Report,
-    run_attempt: RunAttempt | None = None,
+    run_attempt: RunAttempt,
     first_pause_s: float = FIRST_PAUSE_S,
 ) -> None:
     """Run the cells, at most `jobs` at a time. Cancel to stop all children.
@@ -60,7 +60,7 @@ async def run_pool(
 
     async def work(cell: Cell) -> None:
         async with limiter:
-            report(cell, await _run_with_attempts(run, plan, cell, run_attempt or run_child, first_pause_s))
+            report(cell, await _run_with_attempts(run, plan, cell, run_attempt, first_pause_s))
 
     async with anyio.create_task_group() as group:
         for cell in cells:

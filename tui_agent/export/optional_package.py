@@ -1,4 +1,4 @@
-"""Import of packages that only some exports need, when they are needed."""
+"""Import of packages that only some exports and evaluations need, when they are needed."""
 
 from importlib import import_module
 from types import ModuleType
@@ -7,7 +7,7 @@ from typing import Final
 from tui_agent.config.extras import install_hint
 from tui_agent.errors import UsageError
 
-EXTRAS: Final = {"duckdb": "parquet", "boto3": "s3"}
+EXTRAS: Final = {"duckdb": "parquet", "boto3": "s3", "ray": "ray"}
 """The extra of tui-agent that installs each package."""
 
 

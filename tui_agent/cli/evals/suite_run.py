@@ -5,6 +5,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from tui_agent.errors import ConfigError, SessionLocked, UsageError
 from tui_agent.evals.arms import ABLATIONS, ablation_arms, matrix_arms, single_arm
 from tui_agent.evals.case import Case, Suite
 from tui_agent.evals.plan import Arm, Cell, CellResult, Plan, RunFolder
-from tui_agent.evals.pool import CellFault, run_pool
+from tui_agent.evals.pool import CellFault, RunAttempt, run_child, run_pool
+from tui_agent.evals.ray_cluster import open_cluster
 from tui_agent.evals.report import build_report
 from tui_agent.evals.report_sections import summary_sections
 from tui_agent.evals.run_results import load_run
@@ -94,7 +96,15 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", metavar="DIR", type=Path, help="finish an earlier run")
     parser.add_argument(
-        "-j", "--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="cases at the same time"
+        "-j",
+        "--jobs",
+        metavar="N",
+        type=count,
+        help="cases at the same time (default: as many as there are processors)",
+    )
+    parser.add_argument("--engine", choices=("local", "ray"), default="local", help="where the cases run")
+    parser.add_argument(
+        "--address", metavar="HOST:PORT", help="the Ray cluster (default: RAY_ADDRESS, or this machine)"
     )
     parser.add_argument("--policy", choices=POLICIES, help="the policy (default: the case's)")
     parser.add_argument(
@@ -178,7 +188,8 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
         ) from None
     try:
         folder.save_plan(plan)
-        return _run_cells(folder, plan, arguments.jobs, as_json=arguments.json)
+        with _open_engine(arguments, plan) as run_attempt:
+            return _run_cells(folder, plan, arguments, run_attempt)
     finally:
         lock.release()
 
@@ -239,17 +250,29 @@ def _default_folder(name: str) -> Path:
     return Path("eval-runs") / f"{name}-{time.strftime('%m%d-%H%M%S')}"
 
 
-def _run_cells(folder: RunFolder, plan: Plan, jobs: int, *, as_json: bool) -> int:
-    cells = list(plan.cells())
+def _open_engine(arguments: argparse.Namespace, plan: Plan) -> AbstractContextManager[RunAttempt]:
+    if arguments.engine == "ray":
+        return open_cluster(arguments.address, plan)
+    if arguments.address:
+        raise UsageError("--address is for a Ray cluster.", hint="Add --engine ray.")
+    return nullcontext(run_child)
+
+
+def _run_cells(folder: RunFolder, plan: Plan, arguments: argparse.Namespace, run_attempt: RunAttempt) -> int:
+    cells, as_json, is_local = list(plan.cells()), arguments.json, arguments.engine == "local"
+    # Ray itself starts no more cells than its cluster has processors.
+    jobs = arguments.jobs or (os.cpu_count() or 1 if is_local else len(cells))
     left = [cell for cell in cells if folder.load_result(cell) is None]
     progress = _Progress(len(cells), len(cells) - len(left), as_json=as_json)
     if not as_json:
         done = f", {progress.done} done already" if progress.done else ""
         say(f"{plan.suite_name}: {format_count(len(cells), 'cell')}{done}; {folder.path}")
     try:
-        anyio.run(partial(run_pool, folder, plan, left, jobs, progress.report))
+        anyio.run(partial(run_pool, folder, plan, left, jobs, progress.report, run_attempt))
     except KeyboardInterrupt:
-        warn(f"Interrupted. Continue with: tui-agent eval run --resume {folder.path}")
+        engine = "" if is_local else " --engine ray"
+        engine += f" --address {arguments.address}" if arguments.address else ""
+        warn(f"Interrupted. Continue with: tui-agent eval run --resume {folder.path}{engine}")
         return Exit.INTERRUPTED
     results = [result for cell in cells if (result := folder.load_result(cell)) is not None]
     if results and not as_json:
