@@ -11,6 +11,7 @@ from tui_agent.protocol.commands import ReloadPlugins
 from tui_agent.tui.commands import (
     branches,
     choices,
+    clipboard,
     compaction,
     diff,
     info,
@@ -123,6 +124,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "skills": knowledge.choose_skill,
     "init": knowledge.write_guide,
     "copy": shell.copy_answer,
+    "paste_image": clipboard.paste_image,
     "editor": shell.edit_message,
     "vim": choices.toggle_vim,
     "trust": lambda context, _: context.show_trust(),

@@ -154,8 +154,8 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
 
 
 def toggle_block(context: AppContext, argument: str) -> None:
-    """Show the full text of a notice that is cut off; if there is none, fold or unfold a block of the transcript."""
+    """Show the full text of a notice that is cut off, else of a paste at the cursor, else fold or unfold a block."""
     if show_full_notice(context, context.app.notice):
         context.app.hide_notice()
-    else:
+    elif not (context.editor.has_focus and context.editor.unfold_paste()):
         context.chat.toggle()

@@ -68,10 +68,25 @@ class Chips:
         image = path if path.is_absolute() else root / path
         if not image.is_file():
             return None
+        return self.add_picture(image, media)
+
+    def add_picture(self, image: Path, media_type: str) -> str:
+        """Return the label of a new chip for an image file."""
         name = re.sub(r"[\[\]\x00-\x1f]", "_", image.name)[:60]
         label = self._unused(f"image {name}")
-        self.pictures[label] = Picture(str(image), media)
+        self.pictures[label] = Picture(str(image), media_type)
         return label
+
+    def paste_at(self, line: str, column: int) -> tuple[int, int] | None:
+        """Return the (start, end) position of the chip of a pasted text at `column`; None if there is none."""
+        return next(
+            (
+                (start, end)
+                for start, end in self.spans(line)
+                if start <= column <= end and line[start:end] in self.texts
+            ),
+            None,
+        )
 
     def expand(self, text: str) -> str:
         """Return the text with the chips of pasted texts expanded; the chips of pictures stay labels."""

@@ -17,7 +17,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.prompt.attachments import Chips, paths_as_mentions
+from tui_agent.tui.prompt.attachments import MEDIA, Chips, paths_as_mentions
 from tui_agent.tui.prompt.completion import quoted
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
@@ -233,6 +233,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         "history": ("run_choice", ("action_cursor_up", "action_cursor_down")),
         "undo_typing": ("run_choice", ("action_undo", "action_redo")),
         "put_back": "action_put_back",
+        "paste_image": ("act", "paste_image"),
         "line_end": "go_to_end",
         "line_start": ("run_choice", ("action_cursor_line_start", "action_cursor_line_end")),
         "erase": (
@@ -289,6 +290,27 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
                 (TextArea.action_cursor_down if choice else TextArea.action_cursor_up)(self)
             return True
         return False
+
+    @property
+    def paste_at_cursor(self) -> tuple[int, int] | None:
+        """The (start, end) columns of the chip of a pasted text at the cursor; None if there is none."""
+        row, column = self.cursor_location
+        return self.chips.paste_at(self.document.get_line(row), column)
+
+    def unfold_paste(self) -> bool:
+        """Replace the chip of a pasted text at the cursor by the text; return False if there is none."""
+        span = self.paste_at_cursor
+        if span is None:
+            return False
+        row, (start, end) = self.cursor_location[0], span
+        text = self.chips.texts[self.document.get_line(row)[start:end]]
+        self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
+        self.move_cursor((row, start))
+        return True
+
+    def insert_picture(self, path: Path) -> None:
+        """Attach a PNG file to the message, with a chip at the cursor."""
+        self.insert(f"{self.chips.add_picture(path, MEDIA['.png'])} ")
 
     def choose_in_menu(self, direction: int) -> None:
         """Select the row below (`direction` 1) or above (-1) in the completion menu."""

@@ -192,6 +192,8 @@ class Prompt(Vertical):
             note = f"history: {len(self.menu.candidates)} found"
         elif self._find_place:
             note = self._find_place
+        elif self.editor.paste_at_cursor is not None:
+            note = f"{self.editor.key_map.key_of('open_block')} shows the pasted text"
         elif self.running and self.editor.text.strip():
             note = f"waits for {self._waits_for}" if self._waits_for else "steers this turn"
         else:
@@ -310,7 +312,7 @@ class Prompt(Vertical):
     def _act(self, name: str) -> None:
         """Run an action of the editor that concerns the menu or the chat."""
         match name:
-            case "to_chat" | "to_end":
+            case "to_chat" | "to_end" | "paste_image":
                 self.post_message(Intent(name))
             case "choose_up" | "choose_down":
                 self.menu.move(-1 if name == "choose_up" else 1)

@@ -1,0 +1,89 @@
+"""Reads an image from the clipboard with a program of this machine.
+
+Invariant: blocking, so call it in a thread; a program inside the work folder is never started.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from tui_agent.config.programs import find_system_program
+from tui_agent.errors import TuiAgentError
+
+MAX_BYTES: Final = 20_000_000
+KEEP_S: Final = 7 * 24 * 3600
+"""Seconds for which saved images are kept."""
+_PNG: Final = b"\x89PNG\r\n\x1a\n"
+_OSASCRIPT: Final = ("osascript", "-e", "the clipboard as «class PNGf»")
+_OTHER_WAY: Final = "Or save the image, and drop the file into the message."
+
+
+def read_clipboard_image(environ: Mapping[str, str]) -> bytes | None:
+    """Return the image in the clipboard as PNG, or None if it holds none. Raises `TuiAgentError` if no program can read it."""
+    if environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
+        raise TuiAgentError(
+            "The clipboard of your computer cannot be read over ssh.",
+            hint="Save the image, and mention the file: @shot.png.",
+        )
+    usable = _usable_programs(environ)
+    found = [
+        [path, *words[1:]] for words in usable if (path := find_system_program(words[0], environ)) is not None
+    ]
+    if not found:
+        names = " or ".join("wl-clipboard" if words[0] == "wl-paste" else words[0] for words in usable)
+        advice = f"Install {names}" if names else "The app needs a desktop (Wayland, X11 or macOS)"
+        raise TuiAgentError(
+            "No program here can read images from the clipboard.", hint=f"{advice}. {_OTHER_WAY}"
+        )
+    image = next(filter(None, (_read(words, environ) for words in found)), None)
+    if image is not None and len(image) > MAX_BYTES:
+        raise TuiAgentError(
+            f"The image in the clipboard is larger than {MAX_BYTES // 1_000_000} MB.", hint=""
+        )
+    return image
+
+
+def save_image(image: bytes, folder: Path) -> Path:
+    """Save an image, only for the user to read, and delete old ones in `folder`. Return its path."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for old in folder.glob("*.png"):
+        if old.stat().st_mtime < time.time() - KEEP_S:
+            old.unlink(missing_ok=True)
+    path = folder / f"pasted-{sha256(image).hexdigest()[:8]}.png"
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(image)
+    return path
+
+
+def _usable_programs(environ: Mapping[str, str]) -> list[tuple[str, ...]]:
+    if sys.platform == "darwin":
+        return [("pngpaste", "-"), _OSASCRIPT]
+    wayland = [("wl-paste", "--type", "image/png")] if environ.get("WAYLAND_DISPLAY") else []
+    x11 = [("xclip", "-selection", "clipboard", "-t", "image/png", "-o")] if environ.get("DISPLAY") else []
+    return [*wayland, *x11]
+
+
+def _read(words: list[str], environ: Mapping[str, str]) -> bytes | None:
+    """Return what a program prints if it is a PNG image; osascript prints its bytes as hexadecimal digits."""
+    try:
+        done = subprocess.run(
+            words,
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    output = done.stdout
+    digits = re.search(rb"PNGf([0-9A-Fa-f]+)", output[: 2 * MAX_BYTES + 100])
+    if digits is not None and not output.startswith(_PNG):
+        output = bytes.fromhex(digits[1].decode())
+    return output if output.startswith(_PNG) else None
