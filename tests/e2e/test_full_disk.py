@@ -243,6 +243,7 @@ def test_a_checkpoint_that_has_no_room_is_told_and_taken_once_there_is_some(
     assert (done.returncode, (on_disk.workspace / "big").stat().st_size) == (0, 3_000_000), done.stderr
     told = [one for one in kinds_of(on_disk, "ses_c") if one["kind"] == "error.raised"]
     assert told and all("space" in f"{one['message']} {one['hint']}" for one in told), told
+    assert not list(on_disk.home.rglob("tmp_obj_*"))  # it would take the rest of the disk
     disk.free()
     assert on_disk.run_in_process("run", "three", "--session", "ses_c", *words).returncode == 0
     to = str(seq_before(on_disk, "ses_c", "three"))

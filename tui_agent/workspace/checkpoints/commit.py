@@ -15,6 +15,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.checkpoint import WorkspaceChanges
 from tui_agent.workspace.checkpoints.file_modes import Modes
 from tui_agent.workspace.checkpoints.git_runner import join_paths
+from tui_agent.workspace.checkpoints.maintenance import clear_drafts
 from tui_agent.workspace.checkpoints.rooted_files import LINK, PLAIN, FileState
 from tui_agent.workspace.checkpoints.store_state import KEPT_PREFIX, MAIN_REF, CheckpointStore, Entry
 from tui_agent.workspace.checkpoints.unsaved_files import format_commit_lines, format_left_lines
@@ -89,6 +90,7 @@ async def _add(
     try:
         await shadow.git("update-index", *options, stdin=join_paths(paths), index=draft)
     except CheckpointError:
+        await run_sync(clear_drafts, shadow.git.folder)  # on a full disk they would take the rest of it
         if len(paths) == 1:
             current = await run_sync(_read_states, shadow, paths)
             if _is_same_file(current[paths[0]], states[paths[0]]):
