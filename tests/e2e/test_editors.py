@@ -100,11 +100,28 @@ async def work(connection: Any, editor: Editor, session: str, workspace: Path, s
     assert editor.asked.get_nowait() == "write new.txt"
     kinds = ["tool_call", "tool_call_update", "tool_call_update", "agent_message_chunk"]
     assert editor.kinds() == kinds
+    await run_session_commands(connection, editor, session, workspace)
     await connection.close_session(session_id=session)
     await connection.load_session(cwd=str(workspace), session_id=session)
     replayed = editor.kinds()
     assert replayed.count("user_message_chunk") == 2
     assert [kind for kind in replayed if kind in kinds][-4:] == kinds
+
+
+async def run_session_commands(connection: Any, editor: Editor, session: str, workspace: Path) -> None:
+    """Undo and redo the file, summarise nothing, and change the effort."""
+    for typed, said, is_there in (
+        ("/undo", "Undid the last turn. /redo brings it back. 1 file removed.", False),
+        ("/redo", "Redid what you undid. 1 file restored.", True),
+        ("/compact", "There is nothing older than the newest messages to summarise.", True),
+    ):
+        editor.updates.clear()
+        await connection.prompt(session_id=session, prompt=[acp.text_block(typed)])
+        [update] = [each for each in editor.updates if each["sessionUpdate"] == "agent_message_chunk"]
+        assert update["content"]["text"] == said
+        assert (workspace / "new.txt").exists() is is_there
+    answer = await connection.set_config_option(config_id="effort", session_id=session, value="high")
+    assert [option.current_value for option in answer.config_options][1:] == ["high"]
 
 
 async def vanish(connection: Any, editor: Editor, session: str, agent: asyncio.subprocess.Process) -> None:

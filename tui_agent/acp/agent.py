@@ -47,8 +47,8 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionNotFound, TuiAgentError, UsageError
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.session import AppSession
-from tui_agent.protocol.commands import SetModel, SetPolicy
-from tui_agent.protocol.settings import POLICIES, PolicyName, SessionSettings
+from tui_agent.protocol.commands import SetEffort, SetModel, SetPolicy
+from tui_agent.protocol.settings import EFFORTS, POLICIES, PolicyName, SessionSettings
 from tui_agent.protocol.unicode_text import list_first
 from tui_agent.wiring.models import build_model_factory
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
@@ -56,6 +56,9 @@ from tui_agent.wiring.startup_context import StartupContext, load_startup_contex
 OpenSession = Callable[[SessionOptions], AppSession]
 MAX_LISTED: Final = 100
 MODEL_OPTION: Final = "model"
+EFFORT_OPTION: Final = "effort"
+DEFAULT_EFFORT: Final = "default"
+"""The value of the option while no effort is set."""
 _MODES: Final[dict[PolicyName, str]] = {
     "plan": "Reads and plans; changes nothing",
     "ask": "Asks before it changes files or runs commands that are not known to be harmless",
@@ -169,14 +172,20 @@ class EditorAgent:
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
-        """Switch to another model."""
+        """Switch to another model or reasoning effort."""
         with _answering_errors():
             session = self._find(session_id)
-            if config_id != MODEL_OPTION or not isinstance(value, str):
+            model = session.settings.model
+            effort = next((level for level in EFFORTS if level == value), None)
+            if config_id == MODEL_OPTION and isinstance(value, str):
+                if value != model.profile:
+                    await session.carry_out(SetModel(model=value))
+            elif config_id == EFFORT_OPTION and (effort is not None or value == DEFAULT_EFFORT):
+                if effort is not None and effort != model.effort:
+                    await session.carry_out(SetEffort(effort=effort))
+            else:
                 raise UsageError(f"There is no option {config_id!r} with such a value.")
-            if value != session.settings.model.profile:
-                await session.carry_out(SetModel(model=value))
-            return SetSessionConfigOptionResponse(config_options=[self._model_option(session)])
+            return SetSessionConfigOptionResponse(config_options=self._options_of(session))
 
     async def prompt(self, session_id: str, prompt: list[PromptBlock], **_: Any) -> PromptResponse:
         """Run a turn with a message."""
@@ -242,10 +251,11 @@ class EditorAgent:
         """Return the modes and options of a session, with their current values."""
         modes = [SessionMode(id=name, name=name, description=text) for name, text in _MODES.items()]
         state = SessionModeState(current_mode_id=session.settings.policy, available_modes=modes)
-        return {"modes": state, "config_options": [self._model_option(session)]}
+        return {"modes": state, "config_options": self._options_of(session)}
 
-    def _model_option(self, session: EditorSession) -> SessionConfigOptionSelect:
-        return _model_option(session.settings, self._models[session.id])
+    def _options_of(self, session: EditorSession) -> list[SessionConfigOptionSelect]:
+        settings = session.settings
+        return [_model_option(settings, self._models[session.id]), _effort_option(settings)]
 
 
 def _model_option(
@@ -261,6 +271,21 @@ def _model_option(
         name="Model",
         category="model",
         current_value=current,
+        options=choices,
+    )
+
+
+def _effort_option(settings: SessionSettings) -> SessionConfigOptionSelect:
+    current = settings.model.effort
+    choices = [SessionConfigSelectOption(value=level, name=level) for level in EFFORTS]
+    if current is None:
+        choices.insert(0, SessionConfigSelectOption(value=DEFAULT_EFFORT, name="the model's default"))
+    return SessionConfigOptionSelect(
+        type="select",
+        id=EFFORT_OPTION,
+        name="Reasoning effort",
+        category="thought_level",
+        current_value=current or DEFAULT_EFFORT,
         options=choices,
     )
 

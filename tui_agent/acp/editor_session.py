@@ -12,6 +12,7 @@ from acp.interfaces import Client
 from acp.schema import PermissionOption, PromptResponse, StopReason, ToolCallUpdate
 from anyio.abc import TaskGroup
 
+from tui_agent.acp.session_commands import ReportedCommand, session_command
 from tui_agent.acp.updates import Update, UpdateTranslator, command_update
 from tui_agent.acp.user_requests import (
     chosen_option,
@@ -133,7 +134,16 @@ class EditorSession:
             await self._client.session_update(session_id=self.id, update=update)
 
     async def prompt(self, message: SubmitPrompt) -> PromptResponse:
-        """Send a message, and return when its turn has ended. Raises the error of a message that was refused."""
+        """Send a message, and return when its turn has ended. Raises the error of a message that was refused.
+
+        A message such as `/undo` is carried out as a command of the session.
+        """
+        command = session_command(message)
+        if command is not None:
+            reported = ReportedCommand(self._session.submit(command))
+            await self._wait_for(reported)
+            await self._send([acp.update_agent_message_text(reported.report or "Done.")])
+            return PromptResponse(stop_reason="end_turn")
         prompt = RunningPrompt(self._session.submit(message))
         await self._wait_for(prompt)
         if prompt.detail:

@@ -31,6 +31,7 @@ from acp.schema import (
     UserMessageChunk,
 )
 
+from tui_agent.acp.session_commands import SESSION_COMMANDS
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.hunks import hunk_sides, split_hunks
@@ -251,7 +252,9 @@ class UpdateTranslator:
 
 
 def command_update(state: SessionStateView) -> AvailableCommandsUpdate:
-    """Return the slash commands that the session offers."""
+    """Return the slash commands that an editor can use: those of the session itself come first."""
+    own = {item.name: item for item in SESSION_COMMANDS}
+    others = (item for items in state.commands.values() for item in items if item.name not in own)
     return AvailableCommandsUpdate(
         session_update="available_commands_update",
         available_commands=[
@@ -262,8 +265,7 @@ def command_update(state: SessionStateView) -> AvailableCommandsUpdate:
                 if item.arguments
                 else None,
             )
-            for items in state.commands.values()
-            for item in items
+            for item in (*own.values(), *others)
         ],
     )
 

@@ -365,14 +365,11 @@ async def test_a_slash_command_shows_its_blocks_and_ends_its_prompt() -> None:
     async with opened(editor) as (fake, session), anyio.create_task_group() as group:
         fake.feed(offered)
         await settle()
-        assert editor.take() == [
-            {
-                "sessionUpdate": "available_commands_update",
-                "availableCommands": [
-                    {"name": "standup", "description": "Report", "input": {"hint": "[DATE]"}}
-                ],
-            }
-        ]
+        [update] = editor.take()
+        assert update["sessionUpdate"] == "available_commands_update"
+        *own, last = update["availableCommands"]
+        assert [command["name"] for command in own] == ["compact", "undo", "redo"]
+        assert last == {"name": "standup", "description": "Report", "input": {"hint": "[DATE]"}}
         group.start_soon(run_prompt, session, results)
         await settle()
         fake.feed(

@@ -1,0 +1,70 @@
+"""Slash commands about the session itself that work in an editor: `/compact`, `/undo`, `/redo`.
+
+Invariant: such a command starts no turn; what it did is told in a sentence.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tui_agent.folds.session.generated_files import describe_restored
+from tui_agent.protocol.commands import Command, Compact, Redo, SubmitPrompt, Undo
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.command import OfferedCommand
+from tui_agent.protocol.events.context import ContextCompacted, ContextStuck
+from tui_agent.protocol.events.files import CheckpointRestored
+from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.unicode_text import format_count
+from tui_agent.session.pending_commands import SettledCommand
+from tui_agent.units import format_estimate
+
+SESSION_COMMANDS: Final = (
+    OfferedCommand(name="compact", help="summarise old turns", arguments="[FOCUS]"),
+    OfferedCommand(name="undo", help="undo the last turn and its file changes"),
+    OfferedCommand(name="redo", help="redo what you last undid"),
+)
+_MOVES: Final[Mapping[str, str]] = {
+    "undo": "Undid the last turn. /redo brings it back.",
+    "redo": "Redid what you undid.",
+}
+
+
+def session_command(message: SubmitPrompt) -> Command | None:
+    """Return the command that a message is; None if it is for the agent."""
+    name, _, argument = message.text.strip().partition(" ")
+    match name:
+        case "/compact":
+            return Compact(focus=argument.strip())
+        case "/undo" if not argument:
+            return Undo()
+        case "/redo" if not argument:
+            return Redo()
+        case _:
+            return None
+
+
+class ReportedCommand(SettledCommand):
+    """A command that was sent, with sentences about what it did in `report`."""
+
+    report = ""
+
+    def take(self, event: Envelope) -> None:
+        """Process an event of the session in order."""
+        if not self.done.is_set():
+            self.report = f"{self.report} {_describe(event)}".strip()
+        super().take(event)
+
+
+def _describe(event: Envelope) -> str:
+    match event.payload:
+        case SessionHeadMoved(reason=reason):
+            return _MOVES.get(reason, "")
+        case CheckpointRestored(kept_count=kept) as restored:
+            changed = f" Kept, because they were changed since: {format_count(kept, 'file')}." if kept else ""
+            return f"{describe_restored(restored)}{changed}"
+        case ContextCompacted(turns=turns, before_tokens=before, after_tokens=after):
+            sizes = f"{format_estimate(before)} to {format_estimate(after)} tokens"
+            return f"Summarised {format_count(turns, 'turn')}: {sizes}."
+        case ContextStuck(message=message):
+            return message
+        case _:
+            return ""
