@@ -45,6 +45,23 @@ async def test_what_opens_a_file_to_commands_is_not_offered_to_be_written_otherw
         assert not modal.typing
 
 
+async def test_the_rule_for_all_tools_of_a_server_is_offered_and_saved_as_typed() -> None:
+    rule, wider = "allow tool mcp_time_convert#aaaa", "allow tool mcp_time_*"
+    choices = (
+        PermissionChoice(reach="once", rule=""),
+        PermissionChoice(reach="session", rule=rule),
+        PermissionChoice(reach="always", rule=rule, wider_rule=wider),
+    )
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request(choices=choices))
+        assert "E all its tools" in driven.text()
+        await driven.press("e")
+        await driven.until(lambda: wider in driven.text())
+        await driven.press("enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission) and (answer.reach, answer.rule) == ("always", wider)
+
+
 async def test_esc_from_the_rule_puts_the_cursor_back_so_that_enter_means_what_it_meant() -> None:
     async with open_app(golden("night_shift")) as driven:
         modal = await ask(driven, request())

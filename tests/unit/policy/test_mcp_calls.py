@@ -52,6 +52,12 @@ def test_without_anybody_to_ask_a_call_is_denied() -> None:
     assert decide(BOUND, attended=False).verdict == "allow"
 
 
+def test_an_approval_offers_a_rule_for_all_tools_of_the_server() -> None:
+    always = decide().choices[-1]
+    assert always.wider_rule == "allow tool mcp_time_*"
+    assert decide(always.wider_rule, digest="bbbb").verdict == "allow"
+
+
 def test_an_approval_offers_a_rule_that_ends_when_the_tool_changes() -> None:
     asked = decide()
     assert asked.reason == "policy ask requires approval for calls of MCP servers"

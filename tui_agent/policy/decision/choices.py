@@ -12,7 +12,7 @@ from tui_agent.policy.decision.command_judge import command_line, is_ordinary, s
 from tui_agent.policy.decision.command_rules import Words, words_of
 from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.line_uses import Lines, literal_path
-from tui_agent.policy.decision.tool_binding import bound_name
+from tui_agent.policy.decision.tool_binding import bound_name, server_pattern
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.policy.places.paths import place
 from tui_agent.ports.policy import PolicyFacts
@@ -59,7 +59,9 @@ def offer_choices(
             return (_ONCE, *_offer(f"allow connect {host}", f"connections to {host}"))
         case McpCallEffect() as effect:
             words = f"this tool of {effect.server}, until the server changes it"
-            return (_ONCE, *_offer(f"allow tool {bound_name(tool, effect)}", words))
+            session, always = _offer(f"allow tool {bound_name(tool, effect)}", words)
+            wider = f"allow tool {server_pattern(tool)}"
+            return (_ONCE, session, always.model_copy(update={"wider_rule": wider}))
         case RunEffect() as effect:
             if bool(effect.argv) == bool(effect.script.strip()):
                 return only_once("only available for a single command")

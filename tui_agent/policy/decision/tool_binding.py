@@ -12,3 +12,8 @@ BINDING = "#"
 def bound_name(tool: str, effect: McpCallEffect) -> str:
     """Return the tool's name with its digest, such as `mcp_time_convert_time#1a2b3c4d5e6f`."""
     return f"{tool}{BINDING}{effect.digest}"
+
+
+def server_pattern(tool: str) -> str:
+    """Return the pattern for all tools of the server of `tool`, such as `mcp_time_*`; a server's name has no `_`."""
+    return "_".join([*tool.split("_", 2)[:2], "*"])

@@ -22,13 +22,14 @@ class PermissionChoice(FrozenModel):
     """An answer that an approval offers, with the rule that the answer would add.
 
     A rule for `always` may be saved `everywhere` instead. `unavailable_reason` is the reason if the answer is not
-    `offered`.
+    `offered`. `wider_rule` is a rule that the user may save instead, e.g. for all tools of an MCP server.
     """
 
     reach: Reach
     rule: str
     offered: bool = True
     unavailable_reason: str = ""
+    wider_rule: str = ""
 
 
 class CommandEffect(FrozenModel):

@@ -120,13 +120,13 @@ class Approval(ApprovalRows):
             self.paste_elsewhere(events.Paste(event.text))
 
     def edit_rule(self) -> None:
-        """Open the text field with the rule that the answer "always" would save."""
+        """Open the text field with the rule that the answer "always" would save, or with the wider one if there is one."""
         choice = self.choice("a")
         if self.shows_policy:
             self.toggle_policy()
         elif "edit_rule" not in self.disabled_actions:
             self.chosen_before_edit, self.chosen = self.chosen, "a"
-            self.rule = Field(choice.rule)
+            self.rule = Field(choice.wider_rule or choice.rule)
             self._set_typing(on=True)
 
     def toggle_scope(self) -> None:

@@ -232,7 +232,8 @@ class ApprovalRows(ApprovalState):
             return [hint("show_policy", "back"), hint("refuse", "back")]
         if self.is_gated and self.is_expanded:
             return [hint("approval_read", "read on"), hint(self.whole_action, "less"), leave]
-        words = {"whole_file": less, "whole_command": less, "edit_rule": ""}
+        wider = self.choice("a").wider_rule
+        words = {"whole_file": less, "whole_command": less, "edit_rule": "all its tools" if wider else ""}
         keys = [hint(name, word) for name, word in words.items() if name not in self.disabled_actions]
         keys = keys or [hint("show_policy", "show the policy")]
         return [hint("approval_give", "choose"), *keys, leave]
