@@ -14,6 +14,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, SessionVersionError
 from tui_agent.protocol.commands import SetModel, SetPolicy
 from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import CommandRejected, SessionStarted, SettingsChanged
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
@@ -60,6 +61,18 @@ async def test_without_a_model_the_page_says_so_and_offers_what_there_is() -> No
         await driven.press("1")
         [command] = driven.session.submitted
         assert isinstance(command, SetModel) and command.model.startswith("anthropic/claude-")
+
+
+async def test_a_plugin_that_failed_is_named_on_the_page_and_does_not_hide_the_models() -> None:
+    session = FakeSession(empty_session())
+    session.feed(PluginFailed(plugin="bad", message="config.toml, line 5: 'plugins.bad.limit' is 'many'."))
+    async with open_app(session=session, environ={"ANTHROPIC_API_KEY": "k"}) as driven:
+        await shown(driven, "ANTHROPIC_API_KEY is set")
+        assert "The plugin bad failed. config.toml, line 5: 'plugins.bad.limit' is 'many'." in driven.text()
+        model = ModelInfo(profile="p", provider="x", model="m").model_dump(mode="json")
+        session.feed(SettingsChanged(key="model", value=model, previous=None))
+        await driven.until(lambda: "│ config.toml, line 5" in driven.text())
+        assert "ANTHROPIC_API_KEY is set" not in driven.text()
 
 
 async def test_the_page_is_there_before_the_session_is_open_and_what_is_typed_stays() -> None:

@@ -326,13 +326,24 @@ class Chat:
             self.widget.show_view(self.context.views.transcript.view(), changed)
 
     def choose_page(self) -> None:
-        """Show the start page if the session is empty, otherwise the transcript."""
+        """Show the start page if the session is empty, otherwise the transcript.
+
+        While no model is set, the page stays, and has the notices about plugins that failed.
+        """
         if self.widget is None:
             return
         entries = self.entries
-        empty = all(isinstance(entry, NoticeEntry) and entry.kind == "rejected" for entry in entries)
+        kinds = ("rejected",) if self.context.has_model else ("rejected", "plugin")
+        empty = all(isinstance(entry, NoticeEntry) and entry.kind in kinds for entry in entries)
         if empty and entries:
             self._say_refusal(entries[-1])
+            self.start.set_notices(
+                [
+                    " ".join(entry.lines)
+                    for entry in entries
+                    if isinstance(entry, NoticeEntry) and entry.kind == "plugin"
+                ]
+            )
         if self.start.display == empty and self.widget.display != empty:
             return
         self.start.display = empty
@@ -342,7 +353,8 @@ class Chat:
             self.context.editor.focus()
 
     def _say_refusal(self, newest: Entry) -> None:
-        if newest.seq > max(self._refused_at, self.context.seen_seq) and isinstance(newest, NoticeEntry):
+        is_new = newest.seq > max(self._refused_at, self.context.seen_seq)
+        if is_new and isinstance(newest, NoticeEntry) and newest.kind == "rejected":
             self._refused_at = newest.seq
             self.app.say(" ".join(newest.lines), "warning")
 

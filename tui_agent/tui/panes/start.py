@@ -24,6 +24,7 @@ from tui_agent.tui.widgets.rows import Pen, blank, cells, with_intent
 
 MAX_WIDTH: Final = 92
 INTRODUCTION_ROWS: Final = 3
+MAX_NOTICES: Final = 3
 FOLDER_INDENT: Final = " " * 6
 """Puts the facts about the folder below the names of the rows that can be selected."""
 
@@ -83,6 +84,13 @@ class Start(KeyActions, LinePane, can_focus=True):
         self.typed_into: Widget | None = None
         """The widget that gets the letters that are not keys of the start page."""
         self._typing = False
+        self._notices: Sequence[str] = ()
+
+    def set_notices(self, notices: Sequence[str]) -> None:
+        """Show notices about the session's start, such as a plugin that failed, at the end of the page."""
+        if notices != self._notices:
+            self._notices = notices
+            self.show()
 
     def set_content(self, content: StartContent) -> None:
         """Show this content; keep the selected row if the new content contains the row."""
@@ -129,7 +137,16 @@ class Start(KeyActions, LinePane, can_focus=True):
                 gap,
             ]
         choices = self._choice_rows(pen, room)
-        return [*rows, *choices, *([gap] if choices else []), *self._folder_rows(pen, room)]
+        folder = self._folder_rows(pen, room)
+        return [*rows, *choices, *([gap] if choices else []), *folder, *self._notice_rows(pen, room)]
+
+    def _notice_rows(self, pen: Pen, room: int) -> list[Strip]:
+        rows: list[Strip] = []
+        for notice in self._notices[:MAX_NOTICES]:
+            mark = pen.part(f"{self.looks.symbols.warning} ", "warning", bold=True)
+            pieces = wrap(clean_line(notice), max(20, room - 2))
+            rows += [pen.line(room, []), *pen.hanging_rows(room, [mark], pieces, pen.style())]
+        return rows
 
     def _problem_rows(self, pen: Pen, room: int) -> list[Strip]:
         """Return rows with the reason why no model or session is usable, and with what to do about it."""
