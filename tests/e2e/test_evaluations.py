@@ -1,7 +1,10 @@
 """A matrix of two scripted profiles in child processes: progress, results, sessions, and resuming."""
 
 import json
+import os
+import select
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,6 +34,12 @@ answers:
   - text: Done.
 """
 LAZY = 'answers: [{text: "It looks right to me."}]\n'
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait for a process that is not a child."""
+    with suppress(ProcessLookupError):
+        select.select([os.pidfd_open(pid)], [], [], 100)
 
 
 def call(program: Program, *words: str) -> subprocess.CompletedProcess[str]:
@@ -79,8 +88,11 @@ def test_a_matrix_says_what_each_profile_can_and_goes_on_where_it_stopped(progra
     opened = call(program, *strong["open_with"][1].split()[1:], "--headless")
     assert json.loads(opened.stdout)["kind"] == "run.finished"
     (out / "cells" / "evaluations" / "lazy.yaml-1" / "result.json").unlink()
-    again = call(program, "eval", "run", "--resume", str(out), "--json")
-    assert [json.loads(line)["arm"] for line in again.stdout.splitlines()] == ["lazy.yaml"]
+    again = call(program, "eval", "run", "--resume", str(out), "--json", "--detach")
+    started = json.loads(again.stdout)
+    wait_for_end(started["pid"])
+    progress = Path(started["progress"])
+    assert [json.loads(line)["arm"] for line in progress.read_text().splitlines()] == ["lazy.yaml"]
     report = call(program, "eval", "report", str(out))
     assert report.returncode == 0, report.stderr
     lines = [line.split() for line in report.stdout.splitlines()]

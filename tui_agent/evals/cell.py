@@ -56,6 +56,9 @@ async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellRe
     shutil.rmtree(folder, ignore_errors=True)
     if plan.test_timeout_seconds is not None:
         case = case.model_copy(update={"test_timeout_seconds": plan.test_timeout_seconds})
+    if plan.test_paths:
+        paths = tuple(path for path in case.test_paths if path in plan.test_paths)
+        case = case.model_copy(update={"test_paths": paths})
     create_workspace(case, folder / "repo")
     trial = _Trial(plan, run, case, arm, cell, folder)
     await trial.require_failing_tests()
@@ -107,6 +110,7 @@ class _Trial:
             model=arm.model or None if self._oracle is None else self._oracle.write_model(),
             effort=arm.effort,
             policy=plan.policy or case.policy,
+            environment=plan.environment,
             allowed_tools=case.allowed_tools,
             without=arm.without,
             context_mode=arm.context_mode,

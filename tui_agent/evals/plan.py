@@ -17,6 +17,9 @@ from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
 PLAN_FILE = "run.json"
 RESULT_FILE = "result.json"
+LOCK_FILE = "lock"
+RUNS_FOLDER = Path("eval-runs")
+"""The default place of runs, in the current folder."""
 ORACLE = "oracle"
 """The name of the model that gives each case's own known-good answers."""
 
@@ -61,6 +64,10 @@ class Plan(_Stored):
     """Limits that replace those set by the cases."""
     policy: PolicyName | None = None
     test_timeout_seconds: float | None = None
+    test_paths: tuple[str, ...] = ()
+    """Those of the cases' test paths that are checked; empty for all."""
+    environment: str | None = None
+    """The environment of the agent's commands; None for the configured one."""
     plugin_dirs: tuple[Path, ...] = ()
     evaluate: Literal["end", "commits"] = "end"
     """When a cell's checks run: after the agent, or also on each checkpoint and after each turn."""

@@ -3,6 +3,7 @@
 from tui_agent.cli.evals.freeze import add_freeze_verb
 from tui_agent.cli.evals.graph import add_graph_verb
 from tui_agent.cli.evals.report import add_report_verb
+from tui_agent.cli.evals.suite_list import add_list_verb
 from tui_agent.cli.evals.suite_run import EXAMPLES, add_suite_verbs
 from tui_agent.cli.options import Parser, Verbs
 
@@ -11,6 +12,7 @@ def configure(parser: Parser) -> None:
     """Add the verbs of `eval`."""
     verbs = Verbs(parser, EXAMPLES)
     add_suite_verbs(verbs)
+    add_list_verb(verbs)
     add_report_verb(verbs)
     add_graph_verb(verbs)
     add_freeze_verb(verbs)

@@ -4,21 +4,22 @@ import argparse
 import os
 import shlex
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
 import anyio
 
+from tui_agent.cli.evals.detached_run import start_detached
 from tui_agent.cli.evals.report import print_sections
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import EFFORTS, POLICIES, Verbs, count
-from tui_agent.cli.output import escape_control, say, say_json, table, warn
+from tui_agent.cli.output import escape_control, say, say_json, warn
 from tui_agent.errors import ConfigError, SessionLocked, UsageError
 from tui_agent.evals.arms import ABLATIONS, ablation_arms, matrix_arms, single_arm
 from tui_agent.evals.case import Case, Suite
-from tui_agent.evals.plan import Arm, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.plan import LOCK_FILE, RUNS_FOLDER, Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.evals.pool import CellFault, RunAttempt, run_child, run_pool
 from tui_agent.evals.ray_cluster import open_cluster
 from tui_agent.evals.report import build_report
@@ -78,7 +79,6 @@ def add_suite_verbs(verbs: Verbs) -> None:
         help="leave out section:NAME, tool:NAME, skill:NAME, prompt:NAME, context:compaction or policy:retry (default: "
         f"{', '.join(name for name in ABLATIONS if name != 'full')})",
     )
-    verbs.add("list", list_suites, "list the suites that come with tui-agent", groups=())
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -96,6 +96,9 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", metavar="DIR", type=Path, help="finish an earlier run")
     parser.add_argument(
+        "--detach", action="store_true", help="go on without this terminal, and return at once"
+    )
+    parser.add_argument(
         "-j",
         "--jobs",
         metavar="N",
@@ -107,6 +110,16 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--address", metavar="HOST:PORT", help="the Ray cluster (default: RAY_ADDRESS, or this machine)"
     )
     parser.add_argument("--policy", choices=POLICIES, help="the policy (default: the case's)")
+    parser.add_argument(
+        "--environment", metavar="NAME", help="where the agent's commands run (default: as configured)"
+    )
+    parser.add_argument(
+        "--test",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="only this one of the cases' test_paths",
+    )
     parser.add_argument(
         "--test-timeout-seconds",
         metavar="N",
@@ -134,21 +147,6 @@ def _efforts(text: str) -> tuple[str, ...]:
     if unknown is not None:
         raise argparse.ArgumentTypeError(f"{unknown!r} is not one of {', '.join(EFFORTS)}")
     return names
-
-
-def list_suites(arguments: argparse.Namespace) -> int:
-    """Print the bundled suites, with their cases if JSON is wanted."""
-    suites = list(bundled_suites())
-    if arguments.json:
-        for suite in suites:
-            say_json(
-                suite.model_dump(mode="json", include={"name", "description"}) | {"cases": _case_ids(suite)}
-            )
-        return Exit.DONE
-    table(
-        [(suite.name, str(len(suite.cases)), suite.description) for suite in suites], ("suite", "cases", "")
-    )
-    return Exit.DONE
 
 
 def _case_ids(suite: Suite) -> list[str]:
@@ -179,17 +177,26 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
     else:
         plan = _make_plan(arguments, make_arms())
         folder = RunFolder(arguments.out or _default_folder(plan.suite_name))
+    with _open_folder(folder, plan):
+        if not arguments.detach:
+            with _open_engine(arguments, plan) as run_attempt:
+                return _run_cells(folder, plan, arguments, run_attempt)
+    return start_detached(folder, arguments)
+
+
+@contextmanager
+def _open_folder(folder: RunFolder, plan: Plan) -> Iterator[None]:
+    """Store the plan, and keep other runs out of the folder meanwhile."""
     folder.path.mkdir(parents=True, exist_ok=True)
     try:
-        lock = WriterLock(folder.path / "lock", wait_s=0.0)
+        lock = WriterLock(folder.path / LOCK_FILE, wait_s=0.0)
     except SessionLocked:
         raise ConfigError(
             f"Another evaluation writes to {folder.path}.", hint="Wait for it, or choose another --out."
         ) from None
     try:
         folder.save_plan(plan)
-        with _open_engine(arguments, plan) as run_attempt:
-            return _run_cells(folder, plan, arguments, run_attempt)
+        yield
     finally:
         lock.release()
 
@@ -203,8 +210,13 @@ def _make_plan(arguments: argparse.Namespace, arms: Sequence[Arm]) -> Plan:
         raise UsageError(
             f"{suite.name} has no case {unknown[0]!r}.", hint=f"Cases: {', '.join(_case_ids(suite))}."
         )
+    unknown = sorted(set(arguments.test).difference(*(case.test_paths for case in suite.cases)))
+    if unknown:
+        raise UsageError(
+            f"No case has the test path {unknown[0]!r}.", hint="A case names its own in test_paths."
+        )
     if not cases:
-        raise UsageError(f"No case of {suite.name} is left.", hint="Check --category and --split.")
+        raise UsageError(f"No case of {suite.name} is left.", hint="Check --category, --split and --test.")
     values = vars(arguments)
     return Plan(
         suite=suite_name,
@@ -216,6 +228,8 @@ def _make_plan(arguments: argparse.Namespace, arms: Sequence[Arm]) -> Plan:
         budgets=Budgets(**{name: values[name] for name in Budgets.model_fields}),
         policy=arguments.policy,
         test_timeout_seconds=arguments.test_timeout_seconds,
+        test_paths=tuple(arguments.test),
+        environment=arguments.environment,
         evaluate=arguments.evaluate,
         plugin_dirs=tuple(path.resolve() for path in arguments.plugin_dirs),
     )
@@ -243,11 +257,12 @@ def _is_wanted(case: Case, arguments: argparse.Namespace) -> bool:
         (not arguments.case or case.id in arguments.case)
         and arguments.category in (None, case.category)
         and arguments.split in (None, case.split)
+        and (not arguments.test or not set(arguments.test).isdisjoint(case.test_paths))
     )
 
 
 def _default_folder(name: str) -> Path:
-    return Path("eval-runs") / f"{name}-{time.strftime('%m%d-%H%M%S')}"
+    return RUNS_FOLDER / f"{name}-{time.strftime('%m%d-%H%M%S')}"
 
 
 def _open_engine(arguments: argparse.Namespace, plan: Plan) -> AbstractContextManager[RunAttempt]:

@@ -1,0 +1,84 @@
+"""Options of a whole run: chosen test paths, the environment of the commands, and the list of runs."""
+
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.features.test_environments import PLUGIN
+from tests.stubs.cells import stored_run
+from tests.unit.plugin_host.test_plugin_loading import write
+from tui_agent.cli.main import main
+from tui_agent.evals.cell import run_cell
+from tui_agent.evals.plan import LOCK_FILE, RunFolder
+from tui_agent.evals.suites import load_suite
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.env import EnvStarted
+from tui_agent.protocol.events.eval import TestFinished
+from tui_agent.store.log_reader import read_records
+from tui_agent.store.writer_lock import WriterLock
+
+CASE = """\
+prompt = "Make a 1."
+files = { a = "0", b = "0" }
+test_command = "grep 1 {path}"
+test_paths = ["a", "b"]
+policy = "bypass"
+[[oracle]]
+calls = [{ run_command = { command = "echo 1 > a" } }]
+[[oracle]]
+text = "Done."
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "case.toml").write_text(CASE)
+
+
+def test_a_run_checks_the_chosen_paths_and_runs_commands_in_the_chosen_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "plugins", "elsewhere", PLUGIN)
+    monkeypatch.setitem(
+        sys.modules, "ray", None
+    )  # so the plan is stored, and its cell can run in this process
+    words = ["eval", "run", "case.toml", "-m", "oracle", "--out", "out", "--engine", "ray"]
+    words += ["--plugin-dir", "plugins", "--environment", "elsewhere"]
+    assert main([*words, "--test", "c"]) == 2
+    assert "No case has the test path 'c'." in capsys.readouterr().err
+    assert main([*words, "--test", "a"]) == 2
+    run = RunFolder(tmp_path / "out")
+    plan = run.load_plan()
+    (case,), (cell,) = load_suite(plan.suite, plan.here).cases, plan.cells()
+    result = anyio.run(run_cell, plan, run, case, cell)
+    assert result.passed
+    events = [
+        record.payload
+        for record in read_records(run.session_folder(result.session))
+        if isinstance(record, Envelope)
+    ]
+    assert [event.environment for event in events if isinstance(event, EnvStarted)] == ["elsewhere"]
+    assert [event.command for event in events if isinstance(event, TestFinished)] == ["grep 1 a"]
+
+
+def test_the_list_names_the_state_of_each_run(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = {name: stored_run(Path("eval-runs", name), a="pf") for name in ("done", "on", "stopped")}
+    for name in ("on", "stopped"):
+        run = runs[name]
+        run.result_file(next(run.load_plan().cells())).unlink()
+    Path("eval-runs", "odd").mkdir()
+    Path("eval-runs", "odd", "run.json").write_text("{")
+    lock = WriterLock(runs["on"].path / LOCK_FILE, wait_s=0.0)
+    assert main(["eval", "list"]) == 0
+    lock.release()
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "eval-runs" in line]
+    assert rows == [
+        ["eval-runs/done", "finished", "2/2"],
+        ["eval-runs/odd", "cannot", "be", "read", "0/0"],
+        ["eval-runs/on", "running", "1/2"],
+        ["eval-runs/stopped", "stopped", "1/2"],
+    ]

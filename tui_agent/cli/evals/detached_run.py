@@ -1,0 +1,32 @@
+"""`eval run --detach`: a run in a process of its own, which goes on when the terminal is closed."""
+
+import argparse
+import subprocess
+import sys
+
+from tui_agent.cli.exit_codes import Exit
+from tui_agent.cli.output import say, say_json
+from tui_agent.evals.plan import RunFolder
+
+PROGRESS_FILE = "progress.txt"
+
+
+def start_detached(folder: RunFolder, arguments: argparse.Namespace) -> int:
+    """Resume the run in `folder` in a new process, and return without waiting for it."""
+    command = [sys.executable, "-u", "-m", "tui_agent", "eval", "run", "--resume", str(folder.path)]
+    command += ["--engine", arguments.engine]
+    command += ["--address", arguments.address] if arguments.address else []
+    command += ["--jobs", str(arguments.jobs)] if arguments.jobs else []
+    command += ["--json"] if arguments.json else []
+    progress = folder.path / PROGRESS_FILE
+    with progress.open("ab") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+    if arguments.json:
+        say_json({"run": str(folder.path), "pid": process.pid, "progress": str(progress)})
+        return Exit.DONE
+    say(f"{folder.path} runs in the background, as process {process.pid}.")
+    say(f"Follow it: tail -f {progress}")
+    say(f"Stop it:   kill -INT {process.pid}")
+    return Exit.DONE
