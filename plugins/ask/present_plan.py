@@ -47,7 +47,6 @@ class PresentPlan(api.SessionTool):
             decision = f"The user refused the plan: {words}" if words else "The user refused the plan."
             return api.text_result(
                 f"{decision}\nChange nothing; revise the plan.",
-                ok=False,
                 summary="refused",
                 display=(block,),
                 data={"plan": "refused"},

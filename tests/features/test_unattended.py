@@ -42,8 +42,8 @@ async def test_what_would_be_asked_is_refused_at_once(
     options: SessionOptions, client: Client, policy: PolicyName
 ) -> None:
     seen: list[Record] = []
-    made = replace(options, client=client, policy=policy)
-    assert made.interactive and not made.is_attended
+    made = replace(options, client=client, policy=policy, interactive=client == "headless")
+    assert not made.is_attended
     with anyio.fail_after(30):
         async with open_session(made) as opened:
             await run_turn(opened, "go", seen.append)

@@ -2,7 +2,7 @@
 
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.commands import AnswerQuestion
-from tui_agent.protocol.events.turn import QuestionAsked, TurnStarted
+from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnStarted
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.modals.question import Question
 
@@ -37,6 +37,9 @@ async def test_a_question_is_answered_by_number_by_words_or_put_aside() -> None:
         await driven.press("2")
         [answer] = driven.session.submitted
         assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == ("json", 1)
+        driven.session.feed(QuestionAnswered(question_id=question.question_id, answer="json", choice=1))
+        await driven.settle()
+        assert "Enter steer now" in driven.rows()[-1]
 
 
 async def test_own_words_answer_a_question() -> None:

@@ -48,29 +48,27 @@ async def test_a_question_that_cannot_be_shown_is_refused(bench, question, optio
 
 
 @pytest.mark.parametrize(
-    ("answer", "ok", "summary", "said"),
+    ("answer", "summary", "said"),
     [
-        (Answer(0, ""), True, "approved", "The user approved the plan. Carry it out."),
-        (Answer(1, "# Plan"), True, "approved", "The user approved the plan. Carry it out."),
-        (Answer(0, "# Other"), True, "edited", "The user edited the plan and approved this:\n\n# Other"),
+        (Answer(0, ""), "approved", "The user approved the plan. Carry it out."),
+        (Answer(1, "# Plan"), "approved", "The user approved the plan. Carry it out."),
+        (Answer(0, "# Other"), "edited", "The user edited the plan and approved this:\n\n# Other"),
         (
             Answer(2, "too big"),
-            False,
             "refused",
             "The user refused the plan: too big\nChange nothing; revise the plan.",
         ),
         (
             Answer(None, ""),
-            False,
             "refused",
             "The user refused the plan.\nChange nothing; revise the plan.",
         ),
     ],
 )
-async def test_a_plan_is_approved_edited_or_refused(bench, answer, ok, summary, said):
+async def test_a_plan_is_approved_edited_or_refused(bench, answer, summary, said):
     bench.answers = [answer]
     result = await bench.run("present_plan", plan="# Plan\n")
-    assert (result.ok, result.summary, text(result)) == (ok, summary, said)
+    assert (result.ok, result.summary, text(result)) == (True, summary, said)
     assert bench.asked[0][2] == "plan"
 
 

@@ -49,7 +49,9 @@ class OpenQuestions:
         waiting = {request.request_id for request in view.permissions} | {
             question.question_id for question in view.questions
         }
-        self._aside &= waiting
+        if not self._aside <= waiting:
+            self._aside &= waiting
+            self._app.show_keys()
         if self._open is not None and self._open.request_id not in waiting:
             modal, self._open = self._open, None
             if modal in self._app.screen_stack:
