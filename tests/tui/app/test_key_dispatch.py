@@ -21,6 +21,7 @@ from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.start import Start
 from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.screens.compare.screen import CompareScreen
+from tui_agent.tui.screens.history import HistoryScreen
 from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.screens.map.screen import MapScreen
 from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
@@ -59,6 +60,7 @@ TAKERS: dict[Scope, tuple[type[KeyActions], ...]] = {
     "jobs": (JobsScreen,),
     "map": (MapScreen,),
     "map_find": (MapScreen,),
+    "history": (HistoryScreen,),
     "fork": (ForkForm,),
     "sessions": (SessionsScreen,),
     "sessions_find": (SessionsScreen,),
