@@ -121,6 +121,11 @@ class Case(_Entry):
         return self
 
     @property
+    def has_oracle(self) -> bool:
+        """True if the case says how it is solved."""
+        return bool(self.oracle or self.oracle_plugin or self.recording)
+
+    @property
     def test_commands(self) -> tuple[str, ...]:
         """The test command for each test path."""
         if not self.test_paths:

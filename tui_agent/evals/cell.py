@@ -25,6 +25,7 @@ from tui_agent.evals.case_functions import load_case_functions
 from tui_agent.evals.commit_checks import CheckedCommit, CommitChecks, describe_results
 from tui_agent.evals.oracle import CaseOracle
 from tui_agent.evals.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.preflight import require_model
 from tui_agent.evals.workspace import create_workspace
 from tui_agent.evals.workspace_checks import Checker, CheckResults
 from tui_agent.export.trajectory.writer import TraceWriter
@@ -86,6 +87,7 @@ class _Trial:
         )
         self._oracle = CaseOracle(case, folder) if arm.model == ORACLE else None
         self._base = load_startup_context(self._options())
+        require_model(self._base)
         self._functions = load_case_functions(self._base, case)
         self._checker = Checker(self._base, case, folder, self._functions)
         self._metrics, self._conduct = Metrics(), Conduct()

@@ -22,7 +22,7 @@ class CaseOracle:
     """The oracle of `case` in one cell. Raises `ConfigError` if the case has none, or if it cannot be read."""
 
     def __init__(self, case: Case, folder: Path) -> None:
-        if not (case.oracle or case.oracle_plugin or case.recording):
+        if not case.has_oracle:
             raise ConfigError(f"{case.id} has no oracle.", hint="Add [[oracle]], or choose a model.")
         self._case, self._folder = case, folder
         self._workspace = folder / "repo"

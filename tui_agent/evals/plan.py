@@ -193,6 +193,10 @@ class RunFolder:
         except (OSError, ValidationError):
             return None
 
+    def unfinished_cells(self, plan: Plan) -> list[Cell]:
+        """Return the plan's cells that are not done."""
+        return [cell for cell in plan.cells() if self.load_result(cell) is None]
+
     def save_result(self, cell: Cell, result: CellResult) -> None:
         """Store a cell's result. Raises `StoreUnusable` if it cannot be written."""
         write_file(self.result_file(cell), result.model_dump_json(indent=1))

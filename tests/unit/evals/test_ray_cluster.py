@@ -176,7 +176,7 @@ async def test_an_interrupted_run_stops_its_tasks(plan: Plan, monkeypatch: pytes
 def test_what_is_missing_is_named(
     plan: Plan, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["eval", "run", str(plan.here / plan.suite), "-m", "oracle", "--out", str(plan.here / "out")]
+    words = ["eval", "run", str(plan.here / plan.suite), "-m", "demo", "--out", str(plan.here / "out")]
     assert main([*words, "--address", "x:1"]) == 2
     assert "Add --engine ray." in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "ray", FakeRay(lambda: (0, "", b"")))

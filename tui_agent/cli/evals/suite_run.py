@@ -21,6 +21,7 @@ from tui_agent.evals.arms import ABLATIONS, ablation_arms, matrix_arms, single_a
 from tui_agent.evals.case import Case, Suite
 from tui_agent.evals.plan import LOCK_FILE, RUNS_FOLDER, Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.evals.pool import CellFault, RunAttempt, run_child, run_pool
+from tui_agent.evals.preflight import require_runnable
 from tui_agent.evals.ray_cluster import open_cluster
 from tui_agent.evals.report import build_report
 from tui_agent.evals.report_sections import summary_sections
@@ -177,6 +178,7 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
     else:
         plan = _make_plan(arguments, make_arms())
         folder = RunFolder(arguments.out or _default_folder(plan.suite_name))
+    require_runnable(plan, folder, is_local=arguments.engine == "local")
     with _open_folder(folder, plan):
         if not arguments.detach:
             with _open_engine(arguments, plan) as run_attempt:
@@ -277,7 +279,7 @@ def _run_cells(folder: RunFolder, plan: Plan, arguments: argparse.Namespace, run
     cells, as_json, is_local = list(plan.cells()), arguments.json, arguments.engine == "local"
     # Ray itself starts no more cells than its cluster has processors.
     jobs = arguments.jobs or (os.cpu_count() or 1 if is_local else len(cells))
-    left = [cell for cell in cells if folder.load_result(cell) is None]
+    left = folder.unfinished_cells(plan)
     progress = _Progress(len(cells), len(cells) - len(left), as_json=as_json)
     if not as_json:
         done = f", {progress.done} done already" if progress.done else ""

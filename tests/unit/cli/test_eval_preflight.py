@@ -1,0 +1,48 @@
+"""`tui-agent eval run` refuses what cannot work before the first cell: no model, an unknown one, or no oracle."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.stubs.rows import rows
+from tui_agent.cli.main import main
+from tui_agent.errors import ConfigError
+from tui_agent.evals.cell import run_cell
+from tui_agent.evals.plan import Arm, Plan, RunFolder
+from tui_agent.evals.suites import load_suite
+
+CASE = 'prompt = "Do it."\ntest_command = "false"\n'
+
+
+@pytest.fixture(autouse=True)
+def one_case(tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(work)
+    for name in ("TUI_AGENT_MODEL", "OPENAI_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    (work / "one.toml").write_text(CASE)
+
+
+@rows(
+    "words, message",
+    [
+        ((), "No model is set. Add -m NAME"),
+        (("-m", "nosuchmodel"), "Unknown model 'nosuchmodel'."),
+        (("-m", "oracle"), "No oracle: one. Add [[oracle]] to the case, or choose another model."),
+    ],
+)
+def test_a_run_that_cannot_work_is_refused_before_its_first_cell(
+    work: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    status = main(["eval", "run", "one.toml", "--out", "out", *words])
+    out, err = capsys.readouterr()
+    assert (status, out, len(err.splitlines())) == (2, "", 1)
+    assert err.startswith(f"tui-agent: {message}")
+    assert not (work / "out").exists()
+
+
+async def test_a_cell_without_a_model_on_another_machine_has_no_result(work: Path, tmp_path: Path) -> None:
+    plan = Plan(suite="one.toml", suite_name="one", here=work, arms=(Arm(name="default"),), cases=("one",))
+    (cell,), (case,) = plan.cells(), load_suite(plan.suite, plan.here).cases
+    with pytest.raises(ConfigError, match=r"No model is set\."):
+        await run_cell(plan, RunFolder(tmp_path / "run"), case, cell)

@@ -1,0 +1,67 @@
+"""Checks before the first cell of a run: all arms have a usable model, and a case has an oracle if it is to play it.
+
+Invariant: nothing is written and nothing is sent.
+"""
+
+from tui_agent.config.options import SessionOptions
+from tui_agent.config.trust import current_trust_keys
+from tui_agent.errors import ConfigError
+from tui_agent.evals.plan import ORACLE, Arm, Plan, RunFolder
+from tui_agent.evals.suites import load_suite
+from tui_agent.protocol.unicode_text import list_first
+from tui_agent.wiring.models import build_model_factory
+from tui_agent.wiring.settings import build_settings
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+
+MAX_NAMED_CASES = 5
+"""Maximum number of cases without an oracle that the error names."""
+
+
+def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> None:
+    """Raise `ConfigError` if a cell that is not done yet has no usable model or no oracle.
+
+    The models of cells that run on other machines are not checked: those machines have their own configuration.
+    """
+    cells = run.unfinished_cells(plan)
+    wanted = {cell.arm for cell in cells}
+    arms = [arm for arm in plan.arms if arm.name in wanted]
+    if any(arm.model == ORACLE for arm in arms):
+        _require_oracles(plan, {cell.case for cell in cells})
+    for arm in arms if is_local else ():
+        _require_usable_model(plan, run, arm)
+
+
+def require_model(base: StartupContext) -> None:
+    """Raise `ConfigError` if neither the run nor the configuration names a model."""
+    if not (base.config.model or base.config.base_url):
+        raise ConfigError(
+            "No model is set.",
+            hint="Add -m NAME (see: tui-agent models list), or -m oracle to check the cases.",
+        )
+
+
+def _require_usable_model(plan: Plan, run: RunFolder, arm: Arm) -> None:
+    if arm.model == ORACLE:
+        return
+    options = SessionOptions(
+        cwd=run.path,
+        client="eval",
+        model=arm.model or None,
+        effort=arm.effort,
+        data_dir=run.data,
+        plugin_dirs=plan.plugin_dirs,
+        trusted_once=current_trust_keys(run.path),
+    )
+    base = load_startup_context(options)
+    require_model(base)
+    build_settings(base, build_model_factory(base))
+
+
+def _require_oracles(plan: Plan, wanted: set[str]) -> None:
+    cases = load_suite(plan.suite, plan.here).cases
+    lacking = [case.id for case in cases if case.id in wanted and not case.has_oracle]
+    if lacking:
+        raise ConfigError(
+            f"No oracle: {list_first(lacking, MAX_NAMED_CASES)}.",
+            hint="Add [[oracle]] to the case, or choose another model.",
+        )
