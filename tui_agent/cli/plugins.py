@@ -145,7 +145,7 @@ def check_command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({"ok": report.ok, **dataclasses.asdict(report), "tests": tested})
         return 0 if report.ok else 1
-    say(f"{report.name} {report.version}: {'ok' if report.ok else 'has faults'}")
+    say(f"{f'{report.name} {report.version}'.strip()}: {'ok' if report.ok else 'has faults'}")
     if tested:
         say(f"  tests: {tested}")
     for label, lines in (("offers", report.offers), ("fault:", report.faults), ("note:", report.notes)):

@@ -6,19 +6,40 @@ Invariant: watchfiles is imported only if there is a folder to watch.
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Final
 
+import anyio
 from anyio import to_thread
 
 DEBOUNCE_MS = 100
 """Milliseconds within which changes count as one."""
+POLL_S: Final = 2.0
+"""Seconds between two looks for folders that did not exist yet."""
 
 
 async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) -> None:
-    """Call `changed` after files in the folders changed. Return at once if no folder exists; else run until cancelled."""
-    existing = [folder for folder in folders if folder.exists()]
-    if not existing:
-        return
+    """Call `changed` after files in the folders changed, until cancelled. A folder may be created later."""
+    existing = _find_existing(folders)
+    while True:
+        async with anyio.create_task_group() as group:
+            if existing:
+                group.start_soon(_watch, existing, changed)
+            found = existing
+            while found == existing:
+                await anyio.sleep(POLL_S)
+                found = _find_existing(folders)
+            group.cancel_scope.cancel()
+        if not set(found) <= set(existing):
+            changed()
+        existing = found
+
+
+def _find_existing(folders: Sequence[Path]) -> list[Path]:
+    return [folder for folder in folders if folder.exists()]
+
+
+async def _watch(folders: Sequence[Path], changed: Callable[[], object]) -> None:
     watchfiles = await to_thread.run_sync(import_module, "watchfiles")
     # Its filter leaves out `__pycache__`, editors' temporary files and version control.
-    async for _ in watchfiles.awatch(*existing, debounce=DEBOUNCE_MS):
+    async for _ in watchfiles.awatch(*folders, debounce=DEBOUNCE_MS):
         changed()

@@ -106,7 +106,8 @@ def show_plugins(context: AppContext, argument: str) -> None:
                 facts.pair(name, f"failed: {plugin.message} {plugin.where}", "error", names=16)
             else:
                 names = ", ".join(plugin.contributions) or "nothing"
-                facts.pair(name, f"{plugin.version}, {plugin.source}: {names}", names=16)
+                origin = ", ".join(filter(None, (plugin.version, plugin.source)))
+                facts.pair(name, f"{origin}: {names}", names=16)
 
     show(context, "Plugins", draw, empty="No plugins loaded.")
 

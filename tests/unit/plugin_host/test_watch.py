@@ -1,0 +1,32 @@
+"""Watching the folders of plugins, also one that is created while the session runs."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tui_agent.plugin_host import watch
+
+
+async def test_a_folder_that_is_created_later_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "POLL_S", 0.01)
+    events = [anyio.Event(), anyio.Event()]
+    count = 0
+
+    def changed() -> None:
+        events[0 if not count else 1].set()
+
+    plugins = tmp_path / "plugins"
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch.watch_plugins, [plugins], changed)
+            await anyio.wait_all_tasks_blocked()
+            plugins.mkdir()
+            await events[0].wait()
+            while not events[1].is_set():  # the watch begins soon after the folder was found
+                count += 1
+                (plugins / "lines.py").write_text(f"# {count}")
+                await anyio.sleep(0.1)
+            group.cancel_scope.cancel()
