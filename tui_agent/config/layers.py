@@ -10,20 +10,20 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from tui_agent.config import dotenv
 from tui_agent.config.options import Client, SessionOptions
 from tui_agent.config.paths import Paths, find_paths
 from tui_agent.config.project_effects import refusal_of_settings
-from tui_agent.config.settings import Config, HookSettings, McpServerTable, ModelProfile
+from tui_agent.config.settings import Config
 from tui_agent.config.small_files import read_small
 from tui_agent.config.trust import Project, load_projects
 from tui_agent.config.user_choices import FILE_NAME, load_choices
+from tui_agent.config.validation_errors import describe_error
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.settings import POLICIES
 
@@ -225,7 +225,7 @@ def parse_config(text: str, path: Path) -> Tree:
     try:
         Config.model_validate(_fill_model_names(tree))
     except ValidationError as error:
-        key, problem = _explain(error, tree)
+        key, problem = describe_error(error.errors()[0], tree, Config)
         line = find_line(text, key)
         raise ConfigError(f"{path}, line {line}: {problem}" if line else f"{path}: {problem}") from error
     return tree
@@ -243,56 +243,6 @@ def _fill_model_names(tree: Tree) -> Tree:
         for name, table in models.items()
     }
     return {**tree, "models": completed}
-
-
-def _explain(error: ValidationError, tree: Tree) -> tuple[list[str], str]:
-    """Return the path of the key that the first validation error is about, and a description of the error."""
-    first = error.errors()[0]
-    # A missing key is not in the file, so its path is used as given.
-    parts = list(map(str, first["loc"])) if first["type"] == "missing" else _as_written(first["loc"], tree)
-    key = ".".join(parts)
-    if first["type"] == "extra_forbidden":
-        known = _known_keys(key)
-        matches = get_close_matches(key.rpartition(".")[2], known, n=1)
-        if matches:
-            return parts, f"unknown key '{key}'. Did you mean '{matches[0]}'?"
-        choices = f" (known: {', '.join(known)})" if known else ""
-        return parts, f"unknown key '{key}'. Remove or correct it{choices}."
-    if first["type"] == "missing":
-        return parts, f"'{key}' is missing. Add it."
-    message = first["msg"]
-    return parts, f"'{key}' is {first.get('input')!r}: {message[:1].lower()}{message[1:]}. Correct the value."
-
-
-def _known_keys(key: str) -> list[str]:
-    parent = key.split(".")[:-1]
-    if not parent:
-        return sorted(Config.model_fields)
-    # The name of a model or the number of a hook comes between the table and the key.
-    table: object = (
-        {"models": ModelProfile, "hook": HookSettings, "mcp": McpServerTable}.get(parent[0])
-        if len(parent) == 2
-        else None
-    )
-    if table is None:
-        table = Config
-        for name in parent:
-            fields = table.model_fields if isinstance(table, type) and issubclass(table, BaseModel) else {}
-            table = fields[name].annotation if name in fields else None
-    return sorted(table.model_fields) if isinstance(table, type) and issubclass(table, BaseModel) else []
-
-
-def _as_written(loc: Sequence[int | str], tree: object) -> list[str]:
-    """Return the path of a key as the file spells it, without the names of types that pydantic tried."""
-    parts: list[str] = []
-    for part in loc:
-        if isinstance(tree, list):
-            tree = dict(enumerate(tree))
-        if not isinstance(tree, dict) or part not in tree:
-            break
-        tree = tree[part]
-        parts.append(str(part))
-    return parts
 
 
 def find_line(text: str, loc: list[str]) -> int | None:
@@ -321,7 +271,7 @@ def _validate(tree: Tree, origins: Mapping[str, str]) -> Config:
     try:
         return Config.model_validate(tree)
     except ValidationError as error:
-        parts, problem = _explain(error, tree)
+        parts, problem = describe_error(error.errors()[0], tree, Config)
         key, table = ".".join(parts), ".".join(parts[:-1]) or ".".join(parts)
         beside = (origin for name, origin in origins.items() if name.startswith(f"{table}."))
         raise ConfigError(f"{origins.get(key) or next(beside, 'configuration')}: {problem}") from error

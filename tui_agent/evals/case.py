@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tui_agent.config.small_files import read_small
+from tui_agent.config.validation_errors import Place, describe_errors
 from tui_agent.errors import ConfigError
 from tui_agent.models.script_format import ScriptedAnswer
 from tui_agent.protocol.settings import Budgets, PolicyName
@@ -150,7 +151,7 @@ class HarborTask(_Entry):
 
 
 class Suite(_Entry):
-    """A named list of cases. `extends` names another suite whose cases come first."""
+    """A named list of cases. `extends` is another suite, whose cases come first: a path relative to this file, or a name."""
 
     name: Name = ""
     description: str = ""
@@ -159,12 +160,13 @@ class Suite(_Entry):
     cases: tuple[Case, ...] = ()
 
 
-def parse_case(tree: object, path: Path, place: str = "") -> Case:
+def parse_case(tree: object, path: Path, place: Place = ()) -> Case:
     """Return the case from plain data. Raises `ConfigError` naming the file, the field and the reason."""
     try:
         case = Case.model_validate(tree)
     except ValidationError as error:
-        raise _format_error(path, error, place) from error
+        problems = describe_errors(error, tree, Case, place=place)
+        raise ConfigError(f"{path}: {problems}", hint=FORMAT_HINT) from error
     case = case.model_copy(update={"folder": path.parent, "id": case.id or _name_of(path)})
     if case.fixture_folder is not None and not case.fixture_folder.is_dir():
         raise ConfigError(
@@ -181,11 +183,11 @@ def parse_suite(tree: object, path: Path) -> Suite:
     items = tree.get("cases", [])
     if not isinstance(items, list):
         raise ConfigError(f"{path}, at cases: it is not a list.", hint=FORMAT_HINT)
-    cases = tuple(parse_case(item, path, f"cases.{index}") for index, item in enumerate(items))
+    cases = tuple(parse_case(item, path, ("cases", index)) for index, item in enumerate(items))
     try:
         suite = Suite.model_validate({**tree, "cases": []})
     except ValidationError as error:
-        raise _format_error(path, error) from error
+        raise ConfigError(f"{path}: {describe_errors(error, tree, Suite)}", hint=FORMAT_HINT) from error
     return suite.model_copy(update={"cases": cases, "name": suite.name or _name_of(path)})
 
 
@@ -203,10 +205,3 @@ def read_tree(path: Path) -> Any:
 
 def _name_of(path: Path) -> str:
     return path.parent.name if path.name in CASE_FILES + SUITE_FILES else path.stem
-
-
-def _format_error(path: Path, error: ValidationError, place: str = "") -> ConfigError:
-    first = error.errors()[0]
-    field = ".".join([*([place] if place else []), *map(str, first["loc"])]) or "the case"
-    reason = first["msg"].removeprefix("Value error, ")
-    return ConfigError(f"{path}, at {field}: {reason}.", hint=FORMAT_HINT)

@@ -14,8 +14,14 @@ _ENDINGS = (".toml", ".json")
 def load_suite(name: str, here: Path) -> Suite:
     """Return the suite at a path relative to `here`, or the bundled suite of this name.
 
-    Raises `ConfigError` if there is none, if a case is broken, or if two cases have the same id.
+    Raises `ConfigError` if there is none, if a case is broken, if two cases have the same id, or if suites extend each
+    other in a circle.
     """
+    return _load_suite(name, here, ())
+
+
+def _load_suite(name: str, here: Path, extending: tuple[Path, ...]) -> Suite:
+    """Return a suite. `extending` are the paths of the suites that it is loaded for, the outermost first."""
     path = here / name
     bundled = bundled_folder("suites")
     if not path.exists() and bundled is not None and (bundled / name).is_dir():
@@ -23,7 +29,15 @@ def load_suite(name: str, here: Path) -> Suite:
     if not path.exists():
         known = ", ".join(suite.name for suite in bundled_suites())
         raise ConfigError(f"There is no suite {name!r}.", hint=f"Give a path, or one of: {known}.")
+    resolved = path.resolve()
+    if resolved in extending:
+        circle = " → ".join(suite.name for suite in (*extending[extending.index(resolved) :], resolved))
+        raise ConfigError(f"Suites extend each other: {circle}.", hint="Remove one `extends`.")
     suite = _load_folder(path) if path.is_dir() else _load_file(path)
+    if suite.extends:
+        folder = path if path.is_dir() else path.parent
+        first = _load_suite(suite.extends, folder, (*extending, resolved)).cases
+        suite = suite.model_copy(update={"cases": (*first, *suite.cases)})
     if not suite.cases:
         raise ConfigError(f"{path} has no cases.", hint="A case is a .toml or .json file, or a task folder.")
     seen: set[str] = set()
@@ -39,7 +53,7 @@ def bundled_suites() -> Iterator[Suite]:
     folder = bundled_folder("suites")
     for path in sorted(folder.iterdir()) if folder is not None else ():
         if path.is_dir():
-            yield _load_folder(path)
+            yield load_suite(path.name, path.parent)
 
 
 def _load_file(path: Path) -> Suite:
@@ -59,8 +73,7 @@ def _load_folder(path: Path) -> Suite:
         return _load_file(own)
     head = next((path / name for name in SUITE_FILES if (path / name).is_file()), None)
     suite = parse_suite(read_tree(head), head) if head is not None else Suite(name=path.name)
-    first = load_suite(suite.extends, path.parent).cases if suite.extends else ()
-    return suite.model_copy(update={"cases": (*first, *suite.cases, *_cases_below(path))})
+    return suite.model_copy(update={"cases": (*suite.cases, *_cases_below(path))})
 
 
 def _cases_below(folder: Path) -> Iterator[Case]:

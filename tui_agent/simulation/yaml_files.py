@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from tui_agent.config.small_files import read_small
+from tui_agent.config.validation_errors import describe_errors
 from tui_agent.errors import ConfigError
 
 FORMAT_HINT = "The format is described in docs/simulation.md."
@@ -39,7 +40,4 @@ def validate(tree: object, kind: type[T], source: str) -> T:
     try:
         return TypeAdapter(kind).validate_python(tree)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or "the file"
-        reason = first["msg"].removeprefix("Value error, ")
-        raise ConfigError(f"{source}, at {field}: {reason}.", hint=FORMAT_HINT) from error
+        raise ConfigError(f"{source}: {describe_errors(error, tree, kind)}", hint=FORMAT_HINT) from error

@@ -34,21 +34,41 @@ def fault(tmp_path: Path, tree: object) -> str:
 @rows(
     "tree, message",
     [
-        ({"prompt": "x"}, "/bad.json, at the case: give a test_command, a verifier or expected."),
-        ({**GOOD, "promt": "x"}, "/bad.json, at promt: Extra inputs are not permitted."),
-        ({**GOOD, "prompt": ""}, "/bad.json, at prompt: String should have at least 1 character."),
-        ({**GOOD, "files": {"../a": ""}}, "/bad.json, at files.../a.[key]: the path leaves the workspace."),
-        ({**GOOD, "files": {"/a": ""}}, "/bad.json, at files./a.[key]: the path leaves the workspace."),
+        ({"prompt": "x"}, "/bad.json: give a test_command, a verifier or expected."),
+        ({**GOOD, "promt": "x"}, "/bad.json: unknown key 'promt'. Did you mean 'prompt'?"),
+        (
+            {**GOOD, "prompt": ""},
+            "/bad.json: 'prompt' is '': string should have at least 1 character. Correct the value.",
+        ),
+        (
+            {**GOOD, "files": {"../a": ""}},
+            "/bad.json: 'files.\"../a\"': the path leaves the workspace. Correct it.",
+        ),
+        (
+            {**GOOD, "files": {"/a": ""}},
+            "/bad.json: 'files.\"/a\"': the path leaves the workspace. Correct it.",
+        ),
         ({**GOOD, "fixture": "gone"}, "/bad.json, at fixture: the folder /gone was not found."),
         (
             {**GOOD, "budgets": {"max_parts": 0}},
-            "/bad.json, at budgets.max_parts: Input should be greater than 0.",
+            "/bad.json: 'budgets.max_parts' is 0: input should be greater than 0. Correct the value.",
         ),
-        ({**GOOD, "verifier": {}}, "/bad.json, at verifier: give either command or plugin."),
+        ({**GOOD, "verifier": {}}, "/bad.json: 'verifier': give either command or plugin. Correct it."),
+        (
+            {**GOOD, "verifier": "python3 check.py"},
+            "/bad.json: 'verifier' is 'python3 check.py': expected a table with command, plugin, timeout_seconds. "
+            "Correct the value.",
+        ),
+        (
+            {**GOOD, "test_comand": "x", "step_budget": "many", "verifier": {"comand": "x"}},
+            "/bad.json: unknown key 'verifier.comand'. Did you mean 'command'? 'budgets.max_iterations' is 'many': input "
+            "should be a valid integer, unable to parse string as an integer. Correct the value. unknown key "
+            "'test_comand'. Did you mean 'test_command'?",
+        ),
         (
             {"cases": [GOOD, {**GOOD, "id": "b", "policy": "yolo"}]},
-            "/bad.json, at cases.1.policy: Input should be 'plan', 'ask', 'accept-edits', 'bypass' or "
-            "'read-only-delegate'.",
+            "/bad.json: 'cases.1.policy' is 'yolo': input should be 'plan', 'ask', 'accept-edits', 'bypass' or "
+            "'read-only-delegate'. Correct the value.",
         ),
         ({"cases": [GOOD, GOOD]}, "/bad.json: two cases are named 'bad'."),
         ({"cases": []}, "/bad.json has no cases."),
@@ -62,7 +82,7 @@ def test_a_broken_case_names_file_field_and_reason(tmp_path: Path, tree: object,
 
 def test_a_suite_is_a_file_or_a_folder_and_may_extend_another(tmp_path: Path) -> None:
     written(tmp_path, "base/one.toml", 'prompt = "1"\ntest_command = "true"\nstep_budget = 7\n')
-    written(tmp_path, "more/suite.toml", 'extends = "base"\n')
+    written(tmp_path, "more/suite.toml", 'extends = "../base"\n')
     written(tmp_path, "more/two/case.json", json.dumps({**GOOD, "category": "c", "fixture": "repo"}))
     written(tmp_path, "more/two/repo/a.txt", "a")
     suite = load_suite("more", tmp_path)
@@ -70,6 +90,23 @@ def test_a_suite_is_a_file_or_a_folder_and_may_extend_another(tmp_path: Path) ->
     assert suite.cases[0].budgets == Budgets(max_iterations=7)
     with pytest.raises(ConfigError, match="There is no suite 'none'"):
         load_suite("none", tmp_path)
+    written(tmp_path, "more/file.json", json.dumps({"extends": "../base", "cases": [GOOD]}))
+    assert [case.id for case in load_suite("more/file.json", tmp_path).cases] == ["one", "file"]
+
+
+@rows(
+    "base, circle",
+    [("../more", "base → more → base"), (".", "base → base"), ("bench-40", "")],
+)
+def test_suites_that_extend_each_other_are_named(tmp_path: Path, base: str, circle: str) -> None:
+    written(tmp_path, "base/suite.toml", f'extends = "{base}"\n')
+    written(tmp_path, "more/suite.toml", 'extends = "../base"\n')
+    if not circle:
+        assert len(load_suite("base", tmp_path).cases) == 40
+        return
+    with pytest.raises(ConfigError) as caught:
+        load_suite("base", tmp_path)
+    assert caught.value.message == f"Suites extend each other: {circle}."
 
 
 def test_a_fixture_is_copied_afresh_and_nothing_is_written_through_a_link(tmp_path: Path) -> None:

@@ -159,10 +159,10 @@ def test_every_mode_has_settings_and_a_broken_file_names_file_field_and_reason(t
     ]
     path = tmp_path / "mode.yaml"
     for text, message in (
-        ("agent: {polcy: ask}", f"{path}, at agent.polcy: Extra inputs are not permitted."),
-        ("agent: {policy: yolo}", f"{path}, at agent.policy: Input should be"),
+        ("agent: {polcy: ask}", f"{path}: unknown key 'agent.polcy'. Did you mean 'policy'?"),
+        ("agent: {policy: yolo}", f"{path}: 'agent.policy' is 'yolo': input should be"),
         ("agent: [", f"{path} is not valid YAML"),
-        ("[]", f"{path}, at the file: Input should be a valid dictionary"),
+        ("[]", f"{path}: expected a table with agent"),
     ):
         path.write_text(text)
         with pytest.raises(ConfigError) as caught:

@@ -38,8 +38,11 @@ def row(name: str, parent: str = "", **more: object) -> dict[str, object]:
 @rows(
     "tree, message",
     [
-        ({"id": "r", "description": "r", "done": 1}, "t, at done: Extra inputs are not permitted."),
-        ({"id": "r", "children": []}, "t, at description: Field required."),
+        (
+            {"id": "r", "description": "r", "done": 1},
+            "t: unknown key 'done'. Remove or correct it (known: children, description, id, status).",
+        ),
+        ({"id": "r", "children": []}, "t: 'description' is missing. Add it."),
         ({**NESTED, "id": "2"}, "t, at node '2': another node has the same id."),
         ([row("a", "b"), row("b", "a"), row("r")], "t, at node 'a': the parents form a circle: a → b → a."),
         ([row("a", "a"), row("r")], "t, at node 'a': the parents form a circle: a → a."),
@@ -48,7 +51,7 @@ def row(name: str, parent: str = "", **more: object) -> dict[str, object]:
         ([row("r"), row("r")], "t, at node 'r': another node has the same id."),
         ([], "t: a tree has one node without a parent, found none."),
         ([row("r"), "x"], "t, at 1: it is not an object with an id."),
-        ("x", "t, at the file: Input should be a valid dictionary or instance of TaskNode."),
+        ("x", "t: expected a table with children, description, id, status."),
         (
             [row("r"), *(row(f"n{i}", "r") for i in range(500))],
             "t: a tree has at most 500 nodes and 20 levels.",
