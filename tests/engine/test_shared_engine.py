@@ -73,6 +73,8 @@ async def test_two_clients_share_an_engine_and_a_third_sees_what_was_before(
             assert await read_turn(third) == seen[0]
             for words in (options_line(options), b"nonsense\n", b"{}\n"):
                 await anyio.to_thread.run_sync(be_dropped, path.with_name("s2"), words)
+            for words in (b'{"opt', options_line(options) + b'{"kind"'):
+                await anyio.to_thread.run_sync(hang_up, path, words)
             third.submit(SubmitPrompt(text="again"))
             assert (await read_turn(third, seen[0][-1]))[0] == seen[0][-1] + 1
 
@@ -87,5 +89,16 @@ def be_dropped(path: Path, words: bytes) -> None:
         client.settimeout(5)
         client.connect(str(path))
         client.sendall(words)
+        while client.recv(1 << 16):
+            pass
+
+
+def hang_up(path: Path, words: bytes) -> None:
+    """Connect, say the words, say no more, and wait until the server has closed the connection."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(5)
+        client.connect(str(path))
+        client.sendall(words)
+        client.shutdown(socket.SHUT_WR)
         while client.recv(1 << 16):
             pass

@@ -40,6 +40,7 @@ _GONE: Final = (
     anyio.ClosedResourceError,
     anyio.EndOfStream,
     anyio.DelimiterNotFound,
+    anyio.IncompleteRead,
 )
 
 
