@@ -14,7 +14,7 @@ from tests.stubs.sse_server import Reply
 pytestmark = pytest.mark.e2e
 
 STEPS = 30
-WORDS = 1_500
+WORDS = 1_300
 TASK = "Read all the notes. " + " ".join(f"word{at}x" for at in range(WORDS))
 LEFT = 1_500
 """Tokens of the window beside what the first request takes."""
