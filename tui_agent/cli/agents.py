@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from tui_agent.cli.context import load_context
+from tui_agent.cli.context import ignored_file_notices, load_context
 from tui_agent.cli.options import Parser, Verbs
 from tui_agent.cli.output import say_json, say_json_lines, table, warn
 from tui_agent.config.agent_files import FOLDER
@@ -56,11 +56,8 @@ def list_agents(arguments: argparse.Namespace) -> int:
             warn(f"{fault.source} is not a valid agent: {fault.message}.")
         for remark in remarks:
             warn(f"{remark.source}: {remark.message}.")
-        for path in base.config.ignored_files:
-            if Path(path).parent.name == FOLDER:
-                warn(
-                    f"{path} is not used, because its folder is not trusted. To trust the folder: tui-agent trust"
-                )
+        for notice in ignored_file_notices(base.config, lambda path: path.parent.name == FOLDER):
+            warn(notice)
         return 0
     for name, description, owner in hub:
         chosen = name == base.config.agent

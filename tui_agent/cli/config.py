@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 
-from tui_agent.cli.context import load_context
+from tui_agent.cli.context import ignored_file_notices, load_context
 from tui_agent.cli.options import EVERYTHING, Parser, Verbs
 from tui_agent.cli.output import say, say_json, say_json_lines, table
 from tui_agent.config.programs import find_system_program
@@ -76,8 +76,8 @@ def show_config(arguments: argparse.Namespace) -> int:
         table(rows, ["setting", "value", "from"])
     if not arguments.all:
         say(f"{len(settings) - len(shown)} more settings have their default value. To list them, add --all.")
-    for path in config.ignored_files:
-        say(f"{path} is not used, because its folder is not trusted. To trust the folder: tui-agent trust")
+    for notice in ignored_file_notices(config):
+        say(notice)
     return 0
 
 

@@ -1,8 +1,11 @@
 """Loading of the configuration and the session store for a command that runs without the app."""
 
 import argparse
+from collections.abc import Callable
+from pathlib import Path
 
 from tui_agent.cli.options import session_options
+from tui_agent.config.settings import Config
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 
@@ -12,3 +15,12 @@ def load_context(arguments: argparse.Namespace, *, interactive: bool = False) ->
     If `interactive` is True, use the settings that the app would use. Raises `UsageError` and `ConfigError`.
     """
     return load_startup_context(session_options(arguments, client="headless", interactive=interactive))
+
+
+def ignored_file_notices(config: Config, is_meant: Callable[[Path], bool] = lambda path: True) -> list[str]:
+    """Return a sentence for each file of the project that is not used, because nobody has trusted it."""
+    return [
+        f"{path} is not used, because its folder is not trusted. To trust the folder: tui-agent trust"
+        for path in config.ignored_files
+        if is_meant(path)
+    ]

@@ -4,14 +4,16 @@ import argparse
 
 import anyio
 
-from tui_agent.cli.context import load_context
+from tui_agent.cli.context import ignored_file_notices, load_context
 from tui_agent.cli.options import Parser, Verbs
-from tui_agent.cli.output import say, say_json, table
+from tui_agent.cli.output import say, say_json, table, warn
+from tui_agent.config.mcp_servers import PROJECT_FILE
 from tui_agent.errors import UsageError
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.tool_names import tool_name
 from tui_agent.wiring.mcp import configured_servers, server_settings
+from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 EXAMPLES = """\
@@ -46,7 +48,14 @@ def list_servers(arguments: argparse.Namespace) -> int:
         table(rows, ["name", "state", "starts", "from"])
         if not rows:
             say("No MCP servers. Add one to config.toml: docs/mcp.md.")
+    _warn_of_untrusted(base)
     return 0
+
+
+def _warn_of_untrusted(base: StartupContext) -> None:
+    """Name the project's file of servers if it is not trusted."""
+    for notice in ignored_file_notices(base.config, lambda path: path.name == PROJECT_FILE):
+        warn(notice)
 
 
 def check_server(arguments: argparse.Namespace) -> int:
@@ -55,6 +64,7 @@ def check_server(arguments: argparse.Namespace) -> int:
     known = {server.name: server for server in configured_servers(base)}
     server = known.get(arguments.name)
     if server is None:
+        _warn_of_untrusted(base)
         names = ", ".join(known) or "none; add one to config.toml"
         raise UsageError(f"There is no MCP server {arguments.name!r}.", hint=f"Known: {names}.")
     settings = server_settings(server)

@@ -49,7 +49,9 @@ def test_the_list_has_a_projects_servers_only_if_it_is_trusted(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["mcp", "list", "--json", "-C", str(place)]) == 0
-    found = shown(capsys)
+    output = capsys.readouterr()
+    found = [json.loads(line) for line in output.out.splitlines()]
+    assert f"{place / '.mcp.json'} is not used" in output.err and "tui-agent trust" in output.err
     assert [(each["name"], each["state"]) for each in found] == [
         ("good", "on"),
         ("bad", "on"),
