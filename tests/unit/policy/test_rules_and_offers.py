@@ -142,6 +142,11 @@ def test_a_file_at_the_top_offers_only_itself() -> None:
     assert offered(WriteEffect(path="setup.py"))["always"] == ("allow edit setup.py", "edits of setup.py")
 
 
+def test_files_without_a_common_folder_offer_no_rule_for_the_whole_workspace() -> None:
+    found = offered(WriteEffect(path="a.py"), WriteEffect(path="y/b.py"))
+    assert found["session"] == found["always"] == ("", "not available for files without a common folder")
+
+
 def test_a_file_outside_is_never_offered_for_always() -> None:
     found = offered(WriteEffect(path="/tmp/x"))
     assert found["session"][0] == "allow edit /tmp/x"
@@ -290,7 +295,6 @@ OFFERS = [
     (WriteEffect(path="src/a.py"),),
     (WriteEffect(path="a.py"),),
     (WriteEffect(path="x/a.py"), WriteEffect(path="x/y/b.py")),
-    (WriteEffect(path="a.py"), WriteEffect(path="y/b.py")),
     (WriteEffect(path="src/a.py", removes=True),),
     (WriteEffect(path="/tmp/x y"),),
     (ReadEffect(path="/etc/hosts"),),

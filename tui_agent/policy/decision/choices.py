@@ -109,7 +109,7 @@ def _offer_writes(
         return _offer(f"allow edit {folder}/**", f"edits in {folder}/")
     if len(places) == 1:
         return _offer(f"allow edit {places[0].relative}", f"edits of {places[0].relative}")
-    return _offer("allow edit **", "edits in this workspace")
+    return _refuse("not available for files without a common folder")
 
 
 def _offer_read(effect: ReadEffect, facts: PolicyFacts) -> tuple[PermissionChoice, PermissionChoice]:
