@@ -6,9 +6,11 @@ import pytest
 
 from tests.stubs.cells import plan, result
 from tui_agent.errors import ConfigError
+from tui_agent.evals import cell_main
 from tui_agent.evals.arms import ablation_arms, matrix_arms
 from tui_agent.evals.plan import Cell, CellResult, RunFolder
 from tui_agent.evals.pool import FAULT_STATUS, CellFault, run_pool
+from tui_agent.store.writer_lock import WriterLock
 
 
 class Attempts:
@@ -98,3 +100,20 @@ def test_arms_have_names_that_a_folder_may_have() -> None:
         "no_context_compaction",
         "no_policy_retry",
     }
+
+
+def test_a_resumed_cell_waits_for_the_process_that_a_killed_run_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, made = RunFolder(tmp_path), plan("a")
+    run.save_plan(made)
+    (cell,) = made.cells()
+    run.lock_file(cell).parent.mkdir()
+    left_behind = WriterLock(run.lock_file(cell), wait_s=0.0)
+    monkeypatch.setattr(cell_main, "LOCK_WAIT_S", 0.0)
+    words = [str(tmp_path), cell.model_dump_json()]
+    assert cell_main.main(words) == FAULT_STATUS
+    assert "Another process still runs one/a-1." in capsys.readouterr().err
+    left_behind.release()
+    assert cell_main.main(words) == FAULT_STATUS
+    assert "There is no suite 's'" in capsys.readouterr().err
