@@ -1,6 +1,9 @@
 """Options of a whole run: chosen test paths, the environment of the commands, and the list of runs."""
 
+import json
+import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import anyio
@@ -11,8 +14,10 @@ from tests.stubs.cells import stored_run
 from tests.unit.plugin_host.test_plugin_loading import write
 from tui_agent.cli.main import main
 from tui_agent.evals.cell import run_cell
-from tui_agent.evals.plan import LOCK_FILE, RunFolder
+from tui_agent.evals.plan import LOCK_FILE, ORACLE, Arm, Cell, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
+from tui_agent.evals.task_folder import load_task_folder
+from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.eval import TestFinished
@@ -63,6 +68,43 @@ def test_a_run_checks_the_chosen_paths_and_runs_commands_in_the_chosen_environme
     ]
     assert [event.environment for event in events if isinstance(event, EnvStarted)] == ["elsewhere"]
     assert [event.command for event in events if isinstance(event, TestFinished)] == ["grep 1 a"]
+
+
+HARBOR = {
+    "task.toml": "[verifier]\ntimeout_sec = 60\n",
+    "instruction.md": "Make a 1.",
+    "environment/Dockerfile": "FROM ubuntu\nWORKDIR /data/in\n",
+    "environment/a": "0",
+    "tests/test.sh": "pwd; grep -c 1 a > /logs/verifier/reward.txt; cat /tests/test.sh | wc -l\n",
+}
+
+
+def test_a_harbor_task_is_verified_at_its_own_paths_and_its_figures_are_those_of_the_log(
+    tmp_path: Path,
+) -> None:
+    for name, text in HARBOR.items():
+        file = tmp_path / "task" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    oracle = load_suite("case.toml", tmp_path).cases[0].oracle
+    case = load_task_folder(tmp_path / "task").model_copy(update={"oracle": oracle, "policy": "bypass"})
+    run, cell = RunFolder(tmp_path / "out"), Cell(case=case.id, arm=ORACLE)
+    arms = (Arm(name=ORACLE, model=ORACLE),)
+    plan = Plan(suite="task", suite_name="task", here=tmp_path, arms=arms, cases=(case.id,))
+    run.save_result(cell, anyio.run(run_cell, plan, run, case, cell))
+    result = json.loads(run.result_file(cell).read_text())
+    assert (result["success"], result["returncode"]) == (1, 0)
+    assert result["test_output"].split() == ["/data/in", "1"]
+    assert result["verify"] == {"reward": 1.0, "fault": ""}
+    metrics, limits = Metrics(), []
+    for record in read_records(run.session_folder(result["session"])):
+        if isinstance(record, Envelope):
+            metrics.apply(record)
+            limits += re.findall(r'"timeout_seconds":([\d.]+)', record.model_dump_json())
+    assert "7200.0" in limits
+    folded = json.loads(json.dumps(asdict(metrics.view())))
+    assert result["metrics"]["tools"] == {"run_command": 1}
+    assert {name: folded[name] for name in result["metrics"]} == result["metrics"]
 
 
 def test_the_list_names_the_state_of_each_run(capsys: pytest.CaptureFixture[str]) -> None:

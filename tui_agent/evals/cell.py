@@ -39,7 +39,7 @@ from tui_agent.session.headless_turn import Outcome, TurnStart, run_turn
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context
 
-DEFAULT_SECONDS = 1_800.0
+DEFAULT_SECONDS = 7_200.0
 """Time limit of a case that has none."""
 MAX_TEST_OUTPUT_CHARS = 20_000
 NOT_IN_RESULT = ("kinds", "events", "final_answer")

@@ -102,7 +102,7 @@ async def test_a_user_works_with_the_agent_approves_and_stops(tmp_path: Path) ->
     assert (result.format_errors, result.allowed, result.denied) == (2, 1, 0)
     assert result.user_tokens > 0 and result.agent_tokens > 0
     assert json.loads((run.folder.path / "result.json").read_text())["session"] == result.session
-    assert (run.folder.workspace / "hello.txt").read_text() == "hi\n"
+    assert (run.folder.path / "environment_snapshot" / "hello.txt").read_text() == "hi\n"
     records = read_records(tmp_path / "data" / "sessions" / result.session)
     history = SessionHistory()
     for record in records:
