@@ -112,7 +112,10 @@ def is_plain_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") == "dumb"
 
 
-def require_terminal() -> None:
+def require_terminal(
+    hint: str = 'Use tui-agent run "…" for one turn, tui-agent demo --headless for the demo, or --screen-reader for a '
+    "session in plain lines.",
+) -> None:
     """Raise a `UsageError` if there is no terminal, or if it cannot draw the app."""
     if is_plain_terminal():
         raise UsageError(
@@ -122,6 +125,5 @@ def require_terminal() -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             "The app needs a terminal; this is not one.",
-            hint='Use tui-agent run "…" for one turn, tui-agent demo --headless for the demo, '
-            "or --screen-reader for a session in plain lines.",
+            hint=hint,
         )

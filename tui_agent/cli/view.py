@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         for message in messages:
             say(escape_control(seen_text(message, "system"), lines=True) + "\n")
         return 0
-    require_terminal()
+    require_terminal("Add --headless to print the messages.")
     options = session_options(arguments, client="app", interactive=False)
     # Imported only here, because only the app needs Textual.
     show = import_module("tui_agent.tui.screens.history").run_history

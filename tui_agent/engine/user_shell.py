@@ -82,10 +82,12 @@ class _ShellRun:
 
     async def execute(self, merger: DeltaMerger[str]) -> None:
         """Run the command to its end, outside the sandbox because the user typed it, unless a model plays the user."""
-        is_typed = self._parts.recorder.state.client != "sim"
+        state = self._parts.recorder.state
+        is_typed = state.client != "sim"
+        limit = None if is_typed or state.settings is None else state.settings.budgets.timeout_seconds
         spec = ExecSpec(
             script=self._command.command,
-            timeout=TIMEOUT_S,
+            timeout=min(TIMEOUT_S, limit or TIMEOUT_S),
             max_output=MAX_OUTPUT_BYTES,
             unsandboxed=is_typed,
             allow_network=is_typed,

@@ -95,9 +95,14 @@ def judge(
     tests: bool | None,
     verifier: bool | None,
     check_fault: tuple[str, str] = ("", ""),
-    oracle_fault: str = "",
+    oracle_fault: str | None = None,
+    verifier_result: str = "the verifier failed",
 ) -> Verdict:
-    """Return the verdict. `check_fault` is the category and the reason if a check gave no result."""
+    """Return the verdict.
+
+    `check_fault` is the category and the reason if a check gave no result. `oracle_fault` is what an oracle did wrong;
+    None if a model acted. `verifier_result` describes a reward that is too low.
+    """
     instability = outcome.reason == "model_error" and conduct.model_fault in TRANSIENT
     if instability:
         return Verdict(False, "", f"provider: {outcome.detail}", True, "agent_error")
@@ -116,10 +121,12 @@ def judge(
     if outcome.reason in LIMITS:
         return Verdict(False, "budget", outcome.detail or f"the turn ended as {outcome.reason}", end=end)
     missed = " and ".join(
-        name for name, result in (("tests", tests), ("verifier", verifier)) if result is False
+        words
+        for words, result in (("the tests failed", tests), (verifier_result, verifier))
+        if result is False
     )
-    category, why = _cause(conduct)
-    return Verdict(False, category, f"the {missed} failed{why}", end=end)
+    category, why = _cause(conduct) if oracle_fault is None else ("tool", "")
+    return Verdict(False, category, f"{missed}{why}", end=end)
 
 
 def _cause(conduct: Conduct) -> tuple[str, str]:

@@ -121,6 +121,13 @@ class Case(_Entry):
             raise ValueError("test_paths belong to a test_command with {path}")
         return self
 
+    def with_time_limit(self, seconds: float) -> "Case":
+        """Return the case with this time limit of its tests, and of its verifier."""
+        verifier = self.verifier
+        if verifier is not None:
+            verifier = verifier.model_copy(update={"timeout_seconds": seconds})
+        return self.model_copy(update={"test_timeout_seconds": seconds, "verifier": verifier})
+
     @property
     def has_oracle(self) -> bool:
         """True if the case says how it is solved."""

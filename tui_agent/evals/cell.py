@@ -56,7 +56,7 @@ async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellRe
     folder = run.cell_folder(cell)
     shutil.rmtree(folder, ignore_errors=True)
     if plan.test_timeout_seconds is not None:
-        case = case.model_copy(update={"test_timeout_seconds": plan.test_timeout_seconds})
+        case = case.with_time_limit(plan.test_timeout_seconds)
     if plan.test_paths:
         paths = tuple(path for path in case.test_paths if path in plan.test_paths)
         case = case.model_copy(update={"test_paths": paths})
@@ -263,7 +263,8 @@ class _Trial:
             tests=results.tests_passed,
             verifier=results.verifier_passed,
             check_fault=(results.category, results.fault),
-            oracle_fault="" if self._oracle is None or is_latched else self._oracle.find_fault(self._conduct),
+            oracle_fault=self._oracle_fault(is_latched=is_latched),
+            verifier_result=results.verifier_result,
         )
         for result in (
             *(() if is_latched else results.tests),  # those of the winner are recorded with its part
@@ -274,13 +275,19 @@ class _Trial:
             if result is not None:
                 session.submit(RecordResult(result=result))
 
+    def _oracle_fault(self, *, is_latched: bool) -> str | None:
+        if self._oracle is None:
+            return None
+        return "" if is_latched else self._oracle.find_fault(self._conduct)
+
     def _score(self, verdict: Verdict) -> EvalScored:
         results, outcome = self._results, self._outcome
         reward = results.verifier.reward if results.verifier is not None else float(verdict.passed)
+        is_partial = results.verifier_passed is False and results.tests_passed is not False
         return EvalScored(
             case=self._case.id,
             passed=verdict.passed,
-            score=reward if verdict.passed or self._case.harbor is not None else 0.0,
+            score=reward if verdict.passed or is_partial or self._case.harbor is not None else 0.0,
             failure=verdict.failure,
             detail=verdict.detail,
             agent=self._winner is not None

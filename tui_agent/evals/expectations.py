@@ -7,6 +7,9 @@ from tui_agent.errors import ConfigError
 from tui_agent.evals.case import FORMAT_HINT, Case
 from tui_agent.protocol.events.eval import VerifierFinished
 
+EXPECTED = "expected"
+"""The name of these assertions in the place of a verifier."""
+
 
 def check_expected(case: Case, workspace: Path, used_tools: Mapping[str, int]) -> VerifierFinished:
     """Compare the workspace and the tools that succeeded with the case's `expected`. Raises `ConfigError`."""
@@ -24,4 +27,4 @@ def check_expected(case: Case, workspace: Path, used_tools: Mapping[str, int]) -
         if found != wanted:
             what = "is missing" if found is None else f"differs from {name}" if name else "should not exist"
             missed.append(f"{path} {what}")
-    return VerifierFinished(verifier="expected", reward=float(not missed), output="; ".join(missed))
+    return VerifierFinished(verifier=EXPECTED, reward=float(not missed), output="; ".join(missed))

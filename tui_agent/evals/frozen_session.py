@@ -10,6 +10,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tui_agent.config.validation_errors import describe_errors
 from tui_agent.errors import ConfigError
 from tui_agent.evals.case import FORMAT_HINT, Case
 from tui_agent.protocol.events.policy import Reach
@@ -79,9 +80,8 @@ def load_recorded_events(case: Case) -> RecordedEvents:
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}.", hint=FORMAT_HINT) from error
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ConfigError(f"{file}, at {place}: {first['msg']}.", hint=FORMAT_HINT) from error
+        problems = describe_errors(error, {}, RecordedEvents)
+        raise ConfigError(f"{file}: {problems}", hint=FORMAT_HINT) from error
 
 
 def write_answers(case: Case, workspace: Path, target: Path) -> None:

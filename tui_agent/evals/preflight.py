@@ -9,6 +9,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.evals.plan import ORACLE, Arm, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
 from tui_agent.protocol.unicode_text import list_first
+from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.models import build_model_factory
 from tui_agent.wiring.settings import build_settings
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
@@ -18,7 +19,7 @@ MAX_NAMED_CASES = 5
 
 
 def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> None:
-    """Raise `ConfigError` if a cell that is not done yet has no usable model or no oracle.
+    """Raise `ConfigError` if a cell that is not done yet has no usable model, no oracle, or a wrong name of a part.
 
     The models of cells that run on other machines are not checked: those machines have their own configuration.
     """
@@ -27,6 +28,8 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> None:
     arms = [arm for arm in plan.arms if arm.name in wanted]
     if any(arm.model == ORACLE for arm in arms):
         _require_oracles(plan, {cell.case for cell in cells})
+    for arm in arms:
+        Ablation(arm.without)
     for arm in arms if is_local else ():
         _require_usable_model(plan, run, arm)
 

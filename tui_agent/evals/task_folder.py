@@ -46,6 +46,10 @@ def load_task_folder(folder: Path) -> Case:
     tests = next(
         (name for name in ("environment/tests", "tests") if (folder / name / TEST_SCRIPT).is_file()), ""
     )
+    if not (tests or "test_command" in params or "verifier" in params):
+        raise ConfigError(
+            f"{folder} has no test.", hint=f"Add tests/{TEST_SCRIPT}, or the parameter test_command."
+        )
     fields = {key: params[key] for key in ("test_command", "verifier", "category", "split") if key in params}
     tree: dict[str, Any] = {
         "id": folder.name,

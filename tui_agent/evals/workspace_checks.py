@@ -11,7 +11,7 @@ from types import TracebackType
 from tui_agent.evals.case import Case
 from tui_agent.evals.case_functions import CaseFunctions, run_plugin_verifier
 from tui_agent.evals.checks import Checked, run_harbor_tests, run_tests, run_verifier
-from tui_agent.evals.expectations import check_expected
+from tui_agent.evals.expectations import EXPECTED, check_expected
 from tui_agent.evals.workspace import create_check_copy, create_workspace
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
@@ -45,6 +45,16 @@ class CheckResults:
     def verifier_passed(self) -> bool | None:
         """True if the reward is 1 or more; None if there is no verifier."""
         return None if self.verifier is None else self.verifier.reward >= 1 and not self.verifier.fault
+
+    @property
+    def verifier_result(self) -> str:
+        """Describes a reward that is too low."""
+        verifier = self.verifier
+        if verifier is not None and verifier.verifier == EXPECTED and isinstance(verifier.output, str):
+            return verifier.output
+        if verifier is not None and 0 < verifier.reward < 1:
+            return f"the verifier gave the reward {verifier.reward:g}, 1 is success"
+        return "the verifier failed"
 
     @property
     def returncode(self) -> int | None:
@@ -119,7 +129,7 @@ def _with_fault(results: CheckResults) -> CheckResults:
     """Return the results with the fault of the first check that gave no result."""
     stopped = next((test for test in results.tests if test.exit_code is None), None)
     if stopped is not None and not results.decides_by_reward:
-        fault = f"the tests: {stopped.failures[0]}"
+        fault = f"the test command {stopped.failures[0]}"
         return CheckResults(results.tests, results.verifier, "environment", fault)
     verifier = results.verifier
     if verifier is not None and verifier.fault:

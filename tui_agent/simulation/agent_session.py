@@ -28,6 +28,7 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.simulation import SimulationMessage
+from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, UserShellFinished
 from tui_agent.protocol.ids import MAIN_AGENT, CommandId
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCallPart
@@ -72,7 +73,8 @@ class AgentTurn(NamedTuple):
 class AgentSession:
     """An open session. `respondent` answers its requests; without one, nothing is asked.
 
-    `on_answer` is called with each answer of the agent's model, before its calls run. `problems` are errors of storage, which the engine reports beside the log.
+    `on_answer` is called with each answer of the agent's model, before its calls run; `on_failed_call` with the name and
+    the end of each call that did not succeed. `problems` are errors of storage, which the engine reports beside the log.
     """
 
     def __init__(
@@ -80,11 +82,13 @@ class AgentSession:
         session: Session,
         respondent: Respondent | None,
         on_answer: Callable[[AgentAnswer], None],
+        on_failed_call: Callable[[str], None],
         problems: Sequence[TuiAgentError],
     ) -> None:
         self._session = session
         self._respondent = respondent
         self._on_answer = on_answer
+        self._on_failed_call = on_failed_call
         self._problems = problems
         self._follower = session.follow()
         self._unread: deque[Envelope] = deque()
@@ -112,6 +116,8 @@ class AgentSession:
                 case ModelResponded(parts=parts) if event.agent == MAIN_AGENT:
                     answers.append(await self._read_answer(parts))
                     self._on_answer(answers[-1])
+                case ToolFinished(status=status) as call if event.agent == MAIN_AGENT and status != "ok":
+                    self._on_failed_call(f"{call.name} {status}: {call.summary}")
                 case TurnFinished() as ended if event.agent == MAIN_AGENT:
                     return AgentTurn(answers, ended)
                 case _:

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tui_agent.config.small_files import read_regular
+from tui_agent.config.validation_errors import describe_errors
 from tui_agent.errors import ConfigError
 from tui_agent.evals.plan import write_file
 from tui_agent.protocol.base import text_preview
@@ -123,9 +124,8 @@ def read_history(path: Path) -> list[SimulationMessage]:
         try:
             messages.append(SimulationMessage.model_validate(row))
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, (index, *first["loc"])))
-            raise ConfigError(f"{path}, at {field}: {first['msg']}.") from error
+            problems = describe_errors(error, row, SimulationMessage, place=(index,))
+            raise ConfigError(f"{path}: {problems}") from error
     return messages
 
 

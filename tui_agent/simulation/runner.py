@@ -182,7 +182,9 @@ class _Run:
             functions = load_case_functions(base, self._simulation.case)
             problems: list[TuiAgentError] = []
             async with open_session(options, base, problems.append) as session:
-                self._agent = AgentSession(session, user, self._record_calls, problems)
+                self._agent = AgentSession(
+                    session, user, self._record_calls, self._record_failed_call, problems
+                )
                 if session.settings is not None:
                     self._agent_model = session.settings.model.profile
                 self._save_history()
@@ -221,6 +223,7 @@ class _Run:
     async def send_task(self, prompt: str) -> tuple[str, str]:
         """Send the whole task; return how and why the agent's turn ended."""
         self._say("user", TO_BOTH, response=prompt)
+        self._counts["turns"] += 1
         turn = await self._request(prompt)
         self._say("agent", TO_BOTH, response=turn.text)
         return _agent_end(turn) or ("agent_exit", "")
@@ -279,6 +282,10 @@ class _Run:
         if answer.calls:
             reasoning, calls, words = answer
             self._say("agent", TO_AGENT, reasoning=reasoning, action=calls, response=words)
+
+    def _record_failed_call(self, ended: str) -> None:
+        """Record how a call of the agent failed, which the user does not see."""
+        self._say("environment", TO_AGENT, response=ended)
 
     def _say(
         self,

@@ -41,6 +41,16 @@ def test_a_run_that_cannot_work_is_refused_before_its_first_cell(
     assert not (work / "out").exists()
 
 
+def test_a_resumed_run_takes_no_option_of_its_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, option in (
+        (("-m", "demo"), "--model"),
+        (("--max-parts", "3"), "--max-parts"),
+        (("one",), "SUITE"),
+    ):
+        assert main(["eval", "run", "--resume", "out", *words]) == 2
+        assert f"as it was started, without {option}." in capsys.readouterr().err
+
+
 async def test_a_cell_without_a_model_on_another_machine_has_no_result(work: Path, tmp_path: Path) -> None:
     plan = Plan(suite="one.toml", suite_name="one", here=work, arms=(Arm(name="default"),), cases=("one",))
     (cell,), (case,) = plan.cells(), load_suite(plan.suite, plan.here).cases

@@ -4,7 +4,10 @@ import pytest
 
 from tests.stubs.story import Story, finished, requested, responded, tool_call
 from tui_agent.evals.attribution import Conduct, Verdict, judge
+from tui_agent.evals.expectations import EXPECTED
+from tui_agent.evals.workspace_checks import CheckResults
 from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.events.eval import VerifierFinished
 from tui_agent.protocol.events.model import FaultKind, ModelFailed
 from tui_agent.protocol.events.tool import ToolStatus
 from tui_agent.protocol.ids import RequestId
@@ -57,6 +60,25 @@ def test_a_failure_is_attributed_to_its_cause(
 ) -> None:
     found = judge(outcome(reason), made, tests=tests, verifier=None)
     assert (found.passed, found.failure, found.instability, found.end) == verdict
+
+
+def test_a_reward_that_is_too_low_is_told_and_not_the_models_fault_if_none_acted() -> None:
+    for name, reward, words in (
+        ("check", 0.5, "the verifier gave the reward 0.5, 1 is success"),
+        ("check", 0.0, "the verifier failed"),
+        (EXPECTED, 0.0, "a.py is missing"),
+    ):
+        results = CheckResults((), VerifierFinished(verifier=name, reward=reward, output="a.py is missing"))
+        for oracle_fault, cause in ((None, "model"), ("", "tool")):
+            found = judge(
+                outcome("finished"),
+                conduct("ok"),
+                tests=None,
+                verifier=results.verifier_passed,
+                verifier_result=results.verifier_result,
+                oracle_fault=oracle_fault,
+            )
+            assert (found.failure, found.detail) == (cause, words)
 
 
 def test_a_check_without_a_result_is_not_the_agents_fault() -> None:

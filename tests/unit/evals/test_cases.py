@@ -150,6 +150,9 @@ def test_the_highest_tier_of_a_task_folder_is_used(tmp_path: Path) -> None:
         load_task_folder(folder)
     (folder / "task" / "params.py").unlink()
     assert load_task_folder(folder).prompt.startswith("Write {name} {count} times.")
+    (folder / "environment/tests/test.sh").unlink()
+    with pytest.raises(ConfigError, match=r"my-task has no test\."):
+        load_task_folder(folder)
 
 
 HARBOR = """\

@@ -202,7 +202,7 @@ def test_a_history_of_another_program_is_read_and_a_broken_one_is_named(tmp_path
     for text, message in (
         ("[", "is not valid JSON"),
         ("{}", "is not a list"),
-        ('[{"role": "x"}]', "at 0.role"),
+        ('[{"role": "x"}]', "'0.role' is 'x': input should be"),
     ):
         path.write_text(text)
         with pytest.raises(ConfigError, match=message):

@@ -1,6 +1,7 @@
 """Simulations in all modes with scripted models, through real sessions."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,8 +83,10 @@ async def test_an_agent_alone_gets_the_whole_task_and_what_needs_a_user_is_denie
     settings = load_mode("agent-only")
     settings = settings.model_copy(update={"agent": settings.agent.model_copy(update={"policy": "ask"})})
     run = await run_agent_only(simulation(tmp_path, [WRITE, {"text": "I may not write."}]), settings)
-    assert (run.result.success, run.result.end, run.result.turns) == (0, "agent_exit", 0)
+    assert (run.result.success, run.result.end, run.result.turns) == (0, "agent_exit", 1)
     assert responses(run, "user") == [CASE.prompt]
+    (failed,) = responses(run, "environment")
+    assert failed.startswith("write_file denied: ")
     assert run.folder.path.parent == tmp_path / "jobs" / "greet" / "agent-only"
 
 
@@ -128,6 +131,14 @@ async def test_a_user_who_never_stops_fails_or_talks_nonsense_ends_the_run(tmp_p
         run = await run_user_agent(simulation(folder, AGENT, user), user_agent(**limits))
         assert (run.result.success, run.result.end) == (0, end)
         assert words in run.result.detail
+
+
+async def test_a_command_of_the_user_ends_at_the_time_limit(tmp_path: Path) -> None:
+    started = simulation(tmp_path, [], [reply("```bash\nsleep 60\n```"), EXIT])
+    started = replace(started, options=replace(started.options, timeout_seconds=0.2))
+    run = await run_user_agent(started, user_agent())
+    (printed,) = responses(run, "environment")
+    assert run.result.end == "user_exit" and ("0.2" in printed or "Commands cannot be run here" in printed)
 
 
 async def test_a_user_meets_the_task_node_by_node_and_cannot_stop_before_its_end(tmp_path: Path) -> None:

@@ -49,6 +49,27 @@ cell's session. The model `oracle` gives each case's own known-good answers.
 exit status: 0 every case passed, 1 not every case passed, 2 usage or configuration, 130 interrupted (resume it)
 """
 
+PLAN_OPTIONS = (
+    ("suite", "SUITE"),
+    ("task", "--task"),
+    ("example", "--example"),
+    ("model", "--model"),
+    ("effort", "--reasoning-effort"),
+    ("model_profiles", "--model-profiles"),
+    ("reasoning_efforts", "--reasoning-efforts"),
+    ("without", "--without"),
+    ("case", "--case"),
+    ("category", "--category"),
+    ("split", "--split"),
+    ("test", "--test"),
+    ("out", "--out"),
+    ("policy", "--policy"),
+    ("environment", "--environment"),
+    ("test_timeout_seconds", "--test-timeout-seconds"),
+    ("plugin_dirs", "--plugin-dir"),
+)
+"""Options that are in a run's plan, beside its limits: the names of their values, and how they are written."""
+
 
 def add_suite_verbs(verbs: Verbs) -> None:
     """Add `run`, `matrix`, `ablate` and `list`."""
@@ -125,7 +146,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--test-timeout-seconds",
         metavar="N",
         type=float,
-        help="the time limit of tests (default: the case's)",
+        help="the time limit of tests, and of the verifier (default: the case's)",
     )
     parser.add_argument(
         "--evaluate",
@@ -173,6 +194,7 @@ def run_ablation(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) -> int:
     if arguments.resume is not None:
+        _refuse_plan_options(arguments)
         folder = RunFolder(arguments.resume)
         plan = folder.load_plan()
     else:
@@ -184,6 +206,18 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
             with _open_engine(arguments, plan) as run_attempt:
                 return _run_cells(folder, plan, arguments, run_attempt)
     return start_detached(folder, arguments)
+
+
+def _refuse_plan_options(arguments: argparse.Namespace) -> None:
+    """Raise `UsageError` if an option would change the plan of a resumed run."""
+    values = vars(arguments)
+    names = (*PLAN_OPTIONS, *((name, f"--{name.replace('_', '-')}") for name in Budgets.model_fields))
+    given = next((option for name, option in names if values.get(name)), None)
+    if given is not None:
+        raise UsageError(
+            f"--resume continues a run as it was started, without {given}.",
+            hint="Remove it, or start another run.",
+        )
 
 
 @contextmanager

@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Show, print or rerun the session, and return the exit status."""
     if not (arguments.headless or arguments.rerun):
-        _require_terminal()
+        require_terminal("To print the panes as JSON instead: tui-agent replay ID --headless")
     base = load_context(arguments)
     folder = base.store.find(arguments.id)
     records = read_records(folder)
@@ -90,14 +90,6 @@ def run(arguments: argparse.Namespace) -> int:
         base.options, recording, to_seq=seq, speed=arguments.speed
     )
     return status
-
-
-def _require_terminal() -> None:
-    try:
-        require_terminal()
-    except UsageError as fault:
-        hint = "To print the panes as JSON instead: tui-agent replay ID --headless"
-        raise UsageError(fault.message, hint=hint) from None
 
 
 def headless(folder: Path, records: Sequence[Record], seq: int) -> int:

@@ -137,13 +137,17 @@ def _config_dir() -> Path:
 def _load_case(arguments: argparse.Namespace) -> "Case":
     if bool(arguments.example) == bool(arguments.task):
         raise UsageError("Give --task and --env, or --example.", hint="See: tui-agent sim run --help")
+    if arguments.example and (arguments.env or arguments.test):
+        raise UsageError(
+            "An example has its own files and test.", hint="Remove --env and --test, or give --task."
+        )
     if arguments.example:
         case = load_example(arguments.example)
     else:
         case = load_task(arguments.task, arguments.env, arguments.test)
     if arguments.test_timeout_seconds is None:
         return case
-    return case.model_copy(update={"test_timeout_seconds": arguments.test_timeout_seconds})
+    return case.with_time_limit(arguments.test_timeout_seconds)
 
 
 def _print_message(message: SimulationMessage, *, as_json: bool) -> None:
