@@ -1,7 +1,6 @@
-"""The process of one cell: `python -m tui_agent.evals.cell_main RUN_FOLDER CELL_JSON`.
+"""The process of one cell: `python -m tui_agent.evals.cell_main RUN_FOLDER CELL_JSON PARENT_PID`.
 
-Invariant: the result is stored before the process ends with status 0. No two processes run the same cell of a run: after
-the run's process was killed, a resumed run waits for the processes that it left behind.
+Invariant: the result is stored before the process ends with status 0; nothing is written if the parent died before.
 """
 
 import os
@@ -14,26 +13,31 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.errors import SessionLocked, TuiAgentError
+from tui_agent.errors import TuiAgentError
 from tui_agent.evals.cell import run_cell
+from tui_agent.evals.cell_lock import share_cell_lock
 from tui_agent.evals.plan import Cell, RunFolder
 from tui_agent.evals.pool import FAULT_STATUS
 from tui_agent.evals.suites import load_suite
-from tui_agent.store.writer_lock import WriterLock
 
 PARENT_CHECK_INTERVAL_S = 0.5
 GRACE_PERIOD_S = 5.0
 """Seconds that a session has to close after the run's process was killed."""
-LOCK_WAIT_S = 6 * GRACE_PERIOD_S
-"""Seconds to wait for a process that runs the same cell, because its run was killed."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the cell and return the process's exit status."""
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), name="parent", daemon=True).start()
-    run, cell = RunFolder(Path(argv[0])), Cell.model_validate_json(argv[1])
+    run, cell, parent = RunFolder(Path(argv[0])), Cell.model_validate_json(argv[1]), int(argv[2])
+    # The run may have been started with SIGINT ignored, as a shell starts a background job.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        _lock_cell(run, cell)
+        share_cell_lock(run)
+        if (
+            os.getppid() != parent
+        ):  # checked with the lock held, because a resumed run no longer waits for this cell
+            sys.stderr.write("The evaluation run was killed.\n")
+            return FAULT_STATUS
+        threading.Thread(target=_end_with_parent, args=(parent,), name="parent", daemon=True).start()
         plan = run.load_plan()
         case = next(case for case in load_suite(plan.suite, plan.here).cases if case.id == cell.case)
         run.save_result(cell, anyio.run(partial(run_cell, plan, run, case, cell)))
@@ -43,18 +47,6 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
-
-
-def _lock_cell(run: RunFolder, cell: Cell) -> None:
-    """Acquire the cell's lock until this process ends. Raises `SessionLocked`, `OSError`."""
-    file = run.lock_file(cell)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        WriterLock(file, wait_s=LOCK_WAIT_S)
-    except SessionLocked:
-        raise SessionLocked(
-            f"Another process still runs {cell.name}.", hint="Resume the run when it has ended."
-        ) from None
 
 
 def _end_with_parent(parent: int) -> None:

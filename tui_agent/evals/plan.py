@@ -132,10 +132,6 @@ class RunFolder:
         """Return the folder of a cell."""
         return self.path / "cells" / cell.case / f"{cell.arm}-{cell.repetition}"
 
-    def lock_file(self, cell: Cell) -> Path:
-        """Return the file that the process of a cell locks; it is outside of the cell's folder, which is made anew."""
-        return self.path / "locks" / f"{cell.case}-{cell.arm}-{cell.repetition}"
-
     def session_folder(self, session: str) -> Path:
         """Return the folder of a cell's session."""
         return self.data / "sessions" / session

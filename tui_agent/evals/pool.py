@@ -91,7 +91,8 @@ async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
     """Run one attempt in a process of its own; return its exit status and the last line of its messages."""
     log = run.path / "logs" / f"{cell.case}-{cell.arm}-{cell.repetition}.txt"
     log.parent.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", "tui_agent.evals.cell_main", str(run.path), cell.model_dump_json()]
+    arguments = (str(run.path), cell.model_dump_json(), str(os.getpid()))
+    argv = [sys.executable, "-m", "tui_agent.evals.cell_main", *arguments]
     with log.open("wb") as output:
         process = await anyio.open_process(
             argv, stdin=DEVNULL, stdout=output, stderr=output, start_new_session=True, env=_environment()

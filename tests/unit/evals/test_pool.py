@@ -1,5 +1,6 @@
 """The pool of cells: attempts after a lost process or a provider's failure, and what is done stays done."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,9 @@ from tests.stubs.cells import plan, result
 from tui_agent.errors import ConfigError
 from tui_agent.evals import cell_main
 from tui_agent.evals.arms import ablation_arms, matrix_arms
+from tui_agent.evals.cell_lock import share_cell_lock, wait_for_cells
 from tui_agent.evals.plan import Cell, CellResult, RunFolder
 from tui_agent.evals.pool import FAULT_STATUS, CellFault, run_pool
-from tui_agent.store.writer_lock import WriterLock
 
 
 class Attempts:
@@ -78,6 +79,28 @@ def test_a_damaged_result_counts_as_not_done_and_another_plan_is_refused(tmp_pat
         run.load_plan()
 
 
+def test_a_cell_whose_run_was_killed_touches_nothing_and_a_resumed_run_waits_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, made = RunFolder(tmp_path), plan("a")
+    run.save_plan(made)
+    (cell,) = made.cells()
+    locks: list[int] = []
+    monkeypatch.setattr(cell_main, "share_cell_lock", lambda run: locks.append(share_cell_lock(run)))
+    assert cell_main.main([str(tmp_path), cell.model_dump_json(), "0"]) == FAULT_STATUS
+    assert capsys.readouterr().err == "The evaluation run was killed.\n"
+    assert not run.cell_folder(cell).exists()
+    waits: list[str] = []
+
+    def end_cell() -> None:
+        waits.append("waited")
+        os.close(locks.pop())
+
+    for _ in range(2):
+        wait_for_cells(run, end_cell)
+    assert waits == ["waited"]
+
+
 def test_the_commands_that_open_a_session_can_be_pasted_into_a_shell(tmp_path: Path) -> None:
     data = tmp_path / "my runs" / "data"
     assert RunFolder(tmp_path / "my runs").open_commands("ses_1") == (
@@ -100,20 +123,3 @@ def test_arms_have_names_that_a_folder_may_have() -> None:
         "no_context_compaction",
         "no_policy_retry",
     }
-
-
-def test_a_resumed_cell_waits_for_the_process_that_a_killed_run_left_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run, made = RunFolder(tmp_path), plan("a")
-    run.save_plan(made)
-    (cell,) = made.cells()
-    run.lock_file(cell).parent.mkdir()
-    left_behind = WriterLock(run.lock_file(cell), wait_s=0.0)
-    monkeypatch.setattr(cell_main, "LOCK_WAIT_S", 0.0)
-    words = [str(tmp_path), cell.model_dump_json()]
-    assert cell_main.main(words) == FAULT_STATUS
-    assert "Another process still runs one/a-1." in capsys.readouterr().err
-    left_behind.release()
-    assert cell_main.main(words) == FAULT_STATUS
-    assert "There is no suite 's'" in capsys.readouterr().err

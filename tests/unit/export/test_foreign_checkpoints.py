@@ -89,7 +89,10 @@ async def test_a_bundle_that_is_none_is_left_out(tmp_path: Path) -> None:
     assert not (tmp_path / "other" / "sessions" / made.session / "checkpoints.git").exists()
 
 
-async def test_a_store_of_a_bundle_goes_on_where_the_first_one_stood(tmp_path: Path) -> None:
+async def test_a_store_of_a_bundle_goes_on_where_the_first_one_stood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     folder = workspace(tmp_path)
     (folder / "README").chmod(0o600)
     made = await begun(folder)
@@ -99,7 +102,7 @@ async def test_a_store_of_a_bundle_goes_on_where_the_first_one_stood(tmp_path: P
     await made.export_bundle(tmp_path / "all.bundle")
     shutil.rmtree(tmp_path / "checkpoints.git")
     again = GitCheckpoints(folder, tmp_path / "again.git")
-    await again.import_bundle(tmp_path / "all.bundle")
+    await again.import_bundle(Path("all.bundle"))
     await again.begin(newest)
     assert not await again.find_changes()
     await again.restore(await again.plan_restore(first))

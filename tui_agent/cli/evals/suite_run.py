@@ -19,6 +19,7 @@ from tui_agent.cli.output import escape_control, say, say_json, warn
 from tui_agent.errors import ConfigError, SessionLocked, UsageError
 from tui_agent.evals.arms import ABLATIONS, ablation_arms, matrix_arms, single_arm
 from tui_agent.evals.case import Case, Suite
+from tui_agent.evals.cell_lock import wait_for_cells
 from tui_agent.evals.plan import LOCK_FILE, RUNS_FOLDER, Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.evals.pool import CellFault, RunAttempt, run_child, run_pool
 from tui_agent.evals.preflight import require_runnable
@@ -231,6 +232,7 @@ def _open_folder(folder: RunFolder, plan: Plan) -> Iterator[None]:
             f"Another evaluation writes to {folder.path}.", hint="Wait for it, or choose another --out."
         ) from None
     try:
+        wait_for_cells(folder, lambda: warn("Waiting for the cells of the killed run to end …"))
         folder.save_plan(plan)
         yield
     finally:
