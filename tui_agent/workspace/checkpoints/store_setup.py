@@ -136,7 +136,7 @@ async def load_checkpoint(shadow: CheckpointStore, known: str) -> None:
 
 async def import_bundle(shadow: CheckpointStore, bundle: Path) -> None:
     """Create the store from a git bundle, checking every object. If `CheckpointError` is raised, no store remains."""
-    bundle = bundle.absolute()  # git runs in the workspace
+    bundle = await run_sync(bundle.absolute)  # git runs in the workspace
     try:
         await open_store(shadow)
         await shadow.git("bundle", "verify", "--quiet", str(bundle))
