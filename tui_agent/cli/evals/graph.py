@@ -103,7 +103,7 @@ def _find_place(base: StartupContext, name: str, cleanup: ExitStack) -> Path:
     if name.startswith(SCHEME):
         folder = Path(cleanup.enter_context(TemporaryDirectory(prefix="tui-agent-trace-")))
         return download_file(name, folder)
-    path = Path(name).expanduser().absolute()
+    path = Path(name).expanduser()
     return path if path.suffix == ".parquet" else base.store.find(name)
 
 
