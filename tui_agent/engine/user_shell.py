@@ -12,8 +12,11 @@ from tui_agent.engine.model.delta_merge import DeltaMerger, FlushTimer
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.live_output import Output, OutputSampler
 from tui_agent.errors import EnvironmentFault
+from tui_agent.policy.decision.classes import READ_ONLY
 from tui_agent.ports.environment import ExecSpec
+from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.commands import RunUserShell
+from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
 from tui_agent.protocol.settings import AgentState
@@ -91,6 +94,8 @@ class _ShellRun:
             max_output=MAX_OUTPUT_BYTES,
             unsandboxed=is_typed,
             allow_network=is_typed,
+            # The sandbox needs no visible placeholders for a command that only reads.
+            read_only=not is_typed and self._only_reads(),
         )
         clock = self._parts.clock
         sampler = OutputSampler(clock.monotonic())
@@ -109,6 +114,11 @@ class _ShellRun:
         self._exit_code = result.exit_code
         self._end = _ENDS.get(result.outcome, "failed")
         self._note = "" if result.outcome == "exited" else result.message
+
+    def _only_reads(self) -> bool:
+        effects = (RunEffect(script=self._command.command),)
+        facts = PolicyFacts(workspace=self._parts.env.root, policy="ask", sandboxed=True)
+        return self._parts.policy.decide("run_command", effects, facts).classes == (READ_ONLY,)
 
     def emit(self, _key: str, text: str) -> None:
         self._parts.recorder.append(UserShellProgress(text=text), cause=self._command.id)

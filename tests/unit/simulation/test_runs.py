@@ -91,7 +91,7 @@ async def test_an_agent_alone_gets_the_whole_task_and_what_needs_a_user_is_denie
 
 
 async def test_a_user_works_with_the_agent_approves_and_stops(tmp_path: Path) -> None:
-    look = reply("```bash\ncat hello.txt\n```")
+    look = reply("```bash\ncat hello.txt; ls\n```")
     user = [{"text": "no form"}, ASK, reply("perhaps"), reply("yes"), look, EXIT]
     run = await run_user_agent(simulation(tmp_path, AGENT, user), user_agent())
     result = run.result
@@ -115,7 +115,7 @@ async def test_a_user_works_with_the_agent_approves_and_stops(tmp_path: Path) ->
     kinds = [record.payload.kind for record in records if isinstance(record, Envelope)]
     assert kinds.count("permission.requested") == 1 and "session.ended" in kinds
     (printed,) = responses(run, "environment")
-    assert printed == "hi" or "Commands cannot be run here" in printed
+    assert printed == "hi\nhello.txt" or "Commands cannot be run here" in printed
 
 
 async def test_a_user_who_never_stops_fails_or_talks_nonsense_ends_the_run(tmp_path: Path) -> None:
