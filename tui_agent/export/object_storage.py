@@ -58,6 +58,6 @@ def _client(address: str) -> Iterator[Any]:
         yield boto3.client("s3")
     except errors as fault:
         raise StoreError(
-            f"{address} could not be used: {fault}",
+            f"{address} could not be used: {str(fault).rstrip('.')}.",
             hint="Check the bucket's name, your AWS credentials and AWS_ENDPOINT_URL.",
         ) from fault

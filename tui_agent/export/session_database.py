@@ -4,6 +4,7 @@ Invariant: the file is derived from the logs and can be deleted at any time. A q
 database, nor read or write files, nor load extensions.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ BATCH: Final = 200
 WAIT_S: Final = 10.0
 """Seconds to wait for another program that uses the database."""
 _PAUSE_S: Final = 0.05
+_UNKNOWN_TABLE: Final = re.compile(r"Table with name (.+) does not exist")
 _LOCKED: Final = "Could not set lock"
 _SAFE: Final = {
     "enable_external_access": False,
@@ -74,7 +76,13 @@ class SessionDatabase:
                     hint=f"Select from {', '.join(TABLES)}.",
                 ) from fault
             except self._duckdb.Error as fault:
-                raise UsageError(_first_lines(fault)) from fault
+                raise self._wrong_statement(fault) from fault
+
+    def _wrong_statement(self, fault: BaseException) -> UsageError:
+        match = _UNKNOWN_TABLE.search(str(fault))
+        if match is None:
+            return UsageError(_first_lines(fault))
+        return UsageError(f"There is no table {match[1]!r}.", hint=f"Select from {', '.join(TABLES)}.")
 
     def _require_query(self, sql: str) -> None:
         allowed = {self._duckdb.StatementType.SELECT, self._duckdb.StatementType.EXPLAIN}
@@ -84,7 +92,8 @@ class SessionDatabase:
         except self._duckdb.Error as fault:
             raise UsageError(_first_lines(fault)) from fault
         if len(statements) != 1:
-            raise UsageError(f"{len(statements)} statements were given.", hint="Give one SELECT statement.")
+            problem = f"{len(statements)} statements were given." if statements else "The statement is empty."
+            raise UsageError(problem, hint="Give one SELECT statement.")
         if statements[0].type not in allowed:
             raise UsageError(
                 f"{statements[0].type.name} is not allowed: a query only reads the sessions.",

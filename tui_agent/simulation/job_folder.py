@@ -104,9 +104,10 @@ def _create_new(parent: Path, name: str) -> Path:
 def read_history(path: Path) -> list[SimulationMessage]:
     """Return the messages of `history.json` or `chat_history.json`, also of a job folder. Raises `ConfigError`."""
     if path.is_dir():
-        path = next(
-            (path / name for name in HISTORY_FILES if (path / name).is_file()), path / HISTORY_FILES[0]
-        )
+        file = next((path / name for name in HISTORY_FILES if (path / name).is_file()), None)
+        if file is None:
+            raise ConfigError(f"{path} has no history.", hint="Name a run's folder: JOBS/TASK/MODE/TIME.")
+        path = file
     try:
         data = read_regular(path, MAX_HISTORY_BYTES + 1)
     except OSError as error:

@@ -60,6 +60,9 @@ def test_a_task_or_an_example_is_required_and_results_are_compared(
         }
         (folder / "result.json").write_text(json.dumps(row))
     capsys.readouterr()
+    (folder / "chat_history.json").write_text("[]")
+    assert main(["view", str(folder)]) == 2
+    assert "Add --headless to print the messages." in capsys.readouterr().err
     assert main(["sim", "report", "--json"]) == 0
     (figures,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (figures["runs"], figures["success"], figures["turns"]) == (2, "50%", 0.5)

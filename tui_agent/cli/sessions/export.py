@@ -82,6 +82,8 @@ def export_session(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{form} cannot be written to standard output.", hint="Name a file with -o.")
         say_text(export_text(folder, base.redactor, form, arguments.all))
         return 0
+    if arguments.to:
+        parse_address(arguments.to)
     if form not in TEXT_FORMATS and not arguments.redact and not (form != "bundle" and arguments.no_files):
         secret = (
             "To leave them out, add --no-files."
@@ -90,7 +92,6 @@ def export_session(arguments: argparse.Namespace) -> int:
         )
         warn(f"This export contains the workspace's files as they were, with any keys in them. {secret}")
     if arguments.to:
-        parse_address(arguments.to)
         with TemporaryDirectory(prefix="tui-agent-export-") as temporary_folder:
             dest = _write_export(arguments, base, folder, temporary_folder)
             files = {str(path.relative_to(temporary_folder)): path for path in _exported_files(dest)}

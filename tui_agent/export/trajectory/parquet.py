@@ -148,9 +148,8 @@ def _translate_read_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as fault:
-        raise DamagedParquet(
-            f"{path} is not a complete parquet file: {str(fault).splitlines()[0]}"
-        ) from fault
+        reason = str(fault).splitlines()[0].replace(f" '{path}'", "")
+        raise DamagedParquet(f"{path} is not a complete parquet file: {reason}") from fault
 
 
 @contextmanager
