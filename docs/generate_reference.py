@@ -15,7 +15,7 @@ from pydantic_core import PydanticUndefined
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.main import APP, VERBS, Verb, parser_for
-from tui_agent.cli.options import EVERYTHING, GROUPS, Parser
+from tui_agent.cli.options import GROUPS
 from tui_agent.config.environment_settings import EnvironmentsSettings
 from tui_agent.config.layers import FALLBACKS, VARIABLES
 from tui_agent.config.settings import (
@@ -124,9 +124,21 @@ def common(parser: argparse.ArgumentParser) -> set[str]:
     }
 
 
+def group_options(group: str) -> list[argparse.Action]:
+    """Return the options of one of the `GROUPS`."""
+    parser = argparse.ArgumentParser(add_help=False)
+    GROUPS[group](parser)
+    return parser._actions
+
+
 def groups_of(parser: argparse.ArgumentParser) -> list[str]:
-    """Return the titles of the groups of common options that a parser has."""
-    return [group.title for group in parser._action_groups if group.title in GROUPS and group._group_actions]
+    """Return the names of the groups of common options that a parser has."""
+    has = common(parser)
+    return [
+        group
+        for group in GROUPS
+        if all(has.issuperset(action.option_strings) for action in group_options(group))
+    ]
 
 
 def describe(prog: str, parser: argparse.ArgumentParser, known: set[str]) -> Iterator[str]:
@@ -161,10 +173,8 @@ def command(name: str, verb: Verb, known: set[str]) -> Iterator[str]:
 
 def command_line_page() -> str:
     """Return the text of docs/command-line.md."""
-    everything = Parser(prog="tui-agent")
-    for group in EVERYTHING:
-        GROUPS[group](everything)
-    known = {*common(everything), "--debug"}
+    known = {word for group in GROUPS for action in group_options(group) for word in action.option_strings}
+    known.add("--debug")
     lines = [f"# The command line\n\n{NOTE}\n"]
     lines.append(
         "Errors go to standard error as one line that says what happened, to what, and what to do. `--debug` adds"
@@ -175,10 +185,9 @@ def command_line_page() -> str:
     lines.append(
         "\n## Common options\n\nThey mean the same for every command. You can put them before or after its name."
     )
-    for group in everything._action_groups:
-        if group.title in GROUPS:
-            lines.append(f"\n| {group.title} | meaning |\n|---|---|")
-            lines += [f"| `{cell(words(action))}` | {cell(action.help)} |" for action in group._group_actions]
+    for group in GROUPS:
+        lines.append(f"\n| {group} | meaning |\n|---|---|")
+        lines += [f"| `{cell(words(action))}` | {cell(action.help)} |" for action in group_options(group)]
     for name, verb in {"": APP, **VERBS}.items():
         lines += command(name, verb, known)
     return "\n".join(lines) + "\n"
@@ -186,11 +195,9 @@ def command_line_page() -> str:
 
 def limits_by_setting() -> dict[str, str]:
     """Return the help of the options for limits, by the name of the setting."""
-    parser = Parser(prog="tui-agent")
-    GROUPS["limits"](parser)
     return {
         "max_cost_usd" if action.dest == "max_cost" else action.dest: str(action.help)
-        for action in parser._actions
+        for action in group_options("limits")
     }
 
 

@@ -1,5 +1,6 @@
 """The documentation is what the program says, and leads somewhere."""
 
+import argparse
 import re
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from docs.generate_reference import (
 )
 from tests.architecture.source import ROOT
 from tui_agent.cli.exit_codes import Exit
+from tui_agent.cli.options import GROUPS, add_groups
 from tui_agent.config.settings import Config, ModelProfile
 from tui_agent.protocol.events.union import KINDS
 from tui_agent.protocol.settings import Budgets
@@ -39,6 +41,14 @@ def test_every_event_kind_every_exit_status_and_every_setting_is_explained() -> 
     assert set(EXITS) == set(Exit)
     rows = [row for model in (Config, ModelProfile, Budgets) for row in settings(model)]
     assert not [row for row in rows if not row.split("|")[2].strip()]
+
+
+def test_every_common_option_is_on_the_page_of_the_command_line() -> None:
+    parser = argparse.ArgumentParser(add_help=False)
+    add_groups(parser, GROUPS)
+    options = {words[-1] for action in parser._actions if (words := action.option_strings)}
+    page = COMMAND_LINE.read_text(encoding="utf-8")
+    assert len(options) > 20 and sorted(option for option in options if option not in page) == []
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:
