@@ -81,7 +81,7 @@ def adapt_agent_fields(fields: Mapping[str, str]) -> dict[str, str] | None:
 
 def _known_tools(value: str) -> Iterator[str]:
     """Yield our names of a neighbour's tools, such as `Read` and `Bash(git log:*)`."""
-    for piece in re.sub(r"\([^)]*\)", "", value).strip("[]").split(","):
+    for piece in re.sub(r"\([^()]*\)", "", value).strip("[]").split(","):
         known = _TOOLS.get(piece.strip(" \t\"'").lower())
         if known is not None:
             yield known
