@@ -155,6 +155,13 @@ def _read_dockerfile(text: str) -> HarborTask:
                 pass
             case _:
                 skipped.append(f"{instruction} {rest}"[:200])
+    skipped += [
+        f"COPY {source} {target}"
+        for source, target in copies
+        if ".." in Path(source).parts
+        or ".." in Path(target).parts
+        or not Path(target).is_relative_to(work_dir)
+    ]
     return HarborTask(work_dir=work_dir, copies=tuple(copies), skipped=tuple(skipped))
 
 

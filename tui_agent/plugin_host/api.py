@@ -15,6 +15,7 @@ from tui_agent.config.environment_settings import ENVIRONMENTS
 from tui_agent.config.plugin_settings import describe_settings, load_plugin_settings
 from tui_agent.config.providers import CLIENTS, PROVIDERS
 from tui_agent.errors import PluginError
+from tui_agent.plugin_functions import FunctionOffer
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.offers import (
     AnyTool,
@@ -208,6 +209,11 @@ class OwnedApi:
         name: str,
         function: Callable[..., Awaitable[object]],
     ) -> None:
+        if isinstance(function, FunctionOffer):
+            raise PluginError(
+                f"The function of the {kind} {name} of {self.plugin} is registered by its decorator already.",
+                hint=f"Remove api.{kind}(…) or the decorator.",
+            )
         if not inspect.iscoroutinefunction(function):
             raise PluginError(f"The function of the {kind} {name} of {self.plugin} is not `async def`.")
         self._reserve(kind, name)

@@ -50,10 +50,15 @@ class SimulationResult(BaseModel):
     questions: int = 0
     agent_tokens: int = 0
     user_tokens: int = 0
-    cost_usd: float = 0.0
+    cost_usd: float | None = None
     seconds: float = 0.0
     session: str = ""
     open_with: tuple[str, ...] = ()
+
+    @property
+    def measures_agent(self) -> bool:
+        """False if the run was interrupted, or if the model of the user or of the orchestrator failed."""
+        return self.end not in ("interrupted", "user_error", "orchestrator_error")
 
 
 class JobFolder:

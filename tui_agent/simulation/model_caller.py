@@ -12,7 +12,7 @@ from tui_agent.models.faults import TRANSIENT
 from tui_agent.models.retry import next_wait
 from tui_agent.ports.model import ModelClient, ModelRequest
 from tui_agent.protocol.messages import AssistantMessage, Message, UserMessage
-from tui_agent.protocol.parts import TextContent, TextPart
+from tui_agent.protocol.parts import TextContent, TextPart, add_cost
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.wiring.models import build_model_factory
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
@@ -30,7 +30,8 @@ class ModelCaller:
         self._answers: dict[str, int] = {}
         self.input_tokens = 0
         self.output_tokens = 0
-        self.cost_usd = 0.0
+        self.cost_usd: float | None = None
+        """None if no price is known."""
 
     @property
     def model(self) -> str:
@@ -72,7 +73,7 @@ class ModelCaller:
                 answer.feed(chunk)
         self.input_tokens += answer.usage.input_tokens
         self.output_tokens += answer.usage.output_tokens
-        self.cost_usd += answer.cost_usd or 0.0
+        self.cost_usd = add_cost(self.cost_usd, answer.cost_usd)
         return answer
 
     async def aclose(self) -> None:

@@ -28,6 +28,7 @@ from tui_agent.ports.session import Session
 from tui_agent.protocol.commands import RecordResult
 from tui_agent.protocol.events.session import SessionEnded, TrajectoryEnd
 from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer
+from tui_agent.protocol.parts import add_cost
 from tui_agent.simulation.agent_session import AgentAnswer, AgentSession, AgentTurn
 from tui_agent.simulation.job_folder import JobFolder, SimulationResult
 from tui_agent.simulation.mode_settings import AgentOnlySettings, OrchestratedSettings, UserAgentSettings
@@ -351,10 +352,9 @@ class _Run:
             questions=user.questions if user is not None else 0,
             agent_tokens=metrics.input_tokens + metrics.output_tokens if metrics is not None else 0,
             user_tokens=caller.input_tokens + caller.output_tokens if caller is not None else 0,
-            cost_usd=round(
-                (caller.cost_usd if caller is not None else 0.0)
-                + ((metrics.cost_usd or 0.0) if metrics is not None else 0.0),
-                6,
+            cost_usd=add_cost(
+                caller.cost_usd if caller is not None else None,
+                metrics.cost_usd if metrics is not None else None,
             ),
             seconds=round(time.monotonic() - self._started, 2),
             session=session,

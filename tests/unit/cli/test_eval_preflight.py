@@ -51,6 +51,11 @@ def test_a_resumed_run_takes_no_option_of_its_plan(capsys: pytest.CaptureFixture
         assert f"as it was started, without {option}." in capsys.readouterr().err
 
 
+def test_a_folder_that_cannot_be_created_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", "run", "one.toml", "-m", "demo", "--out", "one.toml/out"]) == 2
+    assert "one.toml/out cannot be created: Not a directory. Choose another --out." in capsys.readouterr().err
+
+
 async def test_a_cell_without_a_model_on_another_machine_has_no_result(work: Path, tmp_path: Path) -> None:
     plan = Plan(suite="one.toml", suite_name="one", here=work, arms=(Arm(name="default"),), cases=("one",))
     (cell,), (case,) = plan.cells(), load_suite(plan.suite, plan.here).cases

@@ -189,6 +189,7 @@ def test_a_harbor_task_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     assert case.budgets.timeout_seconds == 900
     assert case.harbor is not None and case.harbor.skipped == (
         "RUN apt-get update &&    apt-get install -y gcc",
+        "COPY ../x /app/y",
     )
     create_workspace(case, tmp_path / "ws")
     assert [str(path.relative_to(tmp_path / "ws")) for path in sorted((tmp_path / "ws").rglob("*"))] == [

@@ -103,6 +103,11 @@ def test_a_wrong_value_is_named_with_file_and_line(loaded, tmp_path: Path, confi
     [
         ("ACME_API_KEY", "ACME_URL", "The key 'ACME_URL' of acme would not be kept out of logs."),
         ("@oracle\nasync ", "@oracle\n", "The function of the oracle solve of acme is not `async def`."),
+        (
+            "    token",
+            '    api.oracle("mend", solve)\n    token',
+            "The function of the oracle mend of acme is registered by its decorator already.",
+        ),
     ],
 )
 def test_what_cannot_be_registered_is_named(loaded, old: str, new: str, message: str) -> None:

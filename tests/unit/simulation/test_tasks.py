@@ -47,14 +47,15 @@ def test_a_task_or_an_example_is_required_and_results_are_compared(
         assert main(["sim", "run", *words]) == 2
         assert message in capsys.readouterr().err
     assert main(["sim", "report"]) == 2
-    for number, success in enumerate((1, 0)):
+    ends = ("user_exit", "user_exit", "interrupted", "user_error")
+    for number, (success, end) in enumerate(zip((1, 0, 0, 0), ends, strict=True)):
         folder = tmp_path / "jobs" / "t" / "user-agent" / str(number)
         folder.mkdir(parents=True)
         row = {
             "task": "t",
             "mode": "user-agent",
             "profile": "p",
-            "end": "user_exit",
+            "end": end,
             "success": success,
             "turns": number,
         }
@@ -65,4 +66,5 @@ def test_a_task_or_an_example_is_required_and_results_are_compared(
     assert "Add --headless to print the messages." in capsys.readouterr().err
     assert main(["sim", "report", "--json"]) == 0
     (figures,) = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (figures["runs"], figures["success"], figures["turns"]) == (2, "50%", 0.5)
+    assert (figures["runs"], figures["no result"], figures["success"], figures["turns"]) == (4, 2, "50%", 0.5)
+    assert figures["cost"] is None

@@ -224,7 +224,12 @@ def _refuse_plan_options(arguments: argparse.Namespace) -> None:
 @contextmanager
 def _open_folder(folder: RunFolder, plan: Plan) -> Iterator[None]:
     """Store the plan, and keep other runs out of the folder meanwhile."""
-    folder.path.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"{folder.path} cannot be created: {error.strerror}.", hint="Choose another --out."
+        ) from error
     try:
         lock = WriterLock(folder.path / LOCK_FILE, wait_s=0.0)
     except SessionLocked:

@@ -18,6 +18,7 @@ from tui_agent.config.paths import find_paths
 from tui_agent.errors import UsageError
 from tui_agent.folds.session_history import seen_text
 from tui_agent.protocol.events.simulation import SimulationMessage
+from tui_agent.protocol.parts import add_cost
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.simulation.job_folder import SimulationResult, read_results
 from tui_agent.simulation.mode_settings import (
@@ -187,7 +188,10 @@ def list_profiles(arguments: argparse.Namespace) -> int:
 
 
 def report_runs(arguments: argparse.Namespace) -> int:
-    """Print success rate, turns and tokens of all runs by mode and profile."""
+    """Print success rate, turns and tokens of all runs by mode and profile.
+
+    Runs that do not measure the agent are counted apart.
+    """
     groups: dict[tuple[str, str, str], list[SimulationResult]] = defaultdict(list)
     for result in read_results(arguments.jobs):
         groups[result.mode, result.profile or "–", result.agent_model].append(result)
@@ -200,20 +204,28 @@ def report_runs(arguments: argparse.Namespace) -> int:
         for row in rows:
             say_json(row)
         return Exit.DONE
-    table([[str(cell) for cell in row.values()] for row in rows], tuple(rows[0]))
+    table([["–" if cell is None else str(cell) for cell in row.values()] for row in rows], tuple(rows[0]))
     return Exit.DONE
 
 
 def _figures(key: tuple[str, str, str], results: list[SimulationResult]) -> dict[str, object]:
-    successes = sum(result.success for result in results)
+    counted = [result for result in results if result.measures_agent]
+    cost: float | None = None
+    for result in results:
+        cost = add_cost(cost, result.cost_usd)
     return {
         "mode": key[0],
         "profile": key[1],
         "model": key[2],
         "runs": len(results),
-        "success": f"{successes / len(results):.0%}",
-        "turns": round(statistics.mean(result.turns for result in results), 1),
-        "agent tokens": round(statistics.mean(result.agent_tokens for result in results)),
-        "user tokens": round(statistics.mean(result.user_tokens for result in results)),
-        "cost": round(sum(result.cost_usd for result in results), 4),
+        "no result": len(results) - len(counted),
+        "success": f"{statistics.mean(result.success for result in counted):.0%}" if counted else None,
+        "turns": _mean([result.turns for result in counted], 1),
+        "agent tokens": _mean([result.agent_tokens for result in counted]),
+        "user tokens": _mean([result.user_tokens for result in counted]),
+        "cost": None if cost is None else round(cost, 4),
     }
+
+
+def _mean(values: list[int], digits: int | None = None) -> float | None:
+    return round(statistics.mean(values), digits) if values else None
