@@ -107,6 +107,28 @@ def test_a_harbor_task_is_verified_at_its_own_paths_and_its_figures_are_those_of
     assert {name: folded[name] for name in result["metrics"]} == result["metrics"]
 
 
+def test_static_checks_count_findings_before_and_after_and_a_missing_program_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    fake = tmp_path / "bin" / "ruff"
+    fake.write_text("#!/bin/sh\nshift 4\ngrep -Hn 'import' \"$@\" | sed 's/^\\([^:]*:[0-9]*\\):/\\1:1: /'\n")
+    fake.chmod(0o755)
+    text = CASE.replace('a = "0"', '"m.py" = "import a\\n", "old.py" = "import a", a = "0"')
+    change = "echo 1 > a; echo import b >> m.py; echo import c > new.py"
+    (tmp_path / "case.toml").write_text(text.replace("echo 1 > a", change).replace('["a", "b"]', '["a"]'))
+    words = ["eval", "run", "case.toml", "-m", "oracle", "--out", "out"]
+    assert main([*words, "--checks", "pylint"]) == 2
+    assert "'pylint' is not one of pytest, ruff, mypy, bandit" in capsys.readouterr().err
+    assert main([*words, "--checks", "ruff,bandit"]) == 0
+    assert capsys.readouterr().err.count("bandit is not installed, so its findings are not counted.") == 1
+    result = json.loads(next((tmp_path / "out" / "cells").rglob("result.json")).read_text())
+    assert (result["static_checks"], result["notes"]) == ({"ruff": {"before": 1, "after": 3}}, [])
+    assert main(["eval", "report", "out"]) == 0
+    assert ["ruff", "oracle", "1", "1", "3", "+2"] in map(str.split, capsys.readouterr().out.splitlines())
+
+
 def test_the_list_names_the_state_of_each_run(capsys: pytest.CaptureFixture[str]) -> None:
     runs = {name: stored_run(Path("eval-runs", name), a="pf") for name in ("done", "on", "stopped")}
     for name in ("on", "stopped"):

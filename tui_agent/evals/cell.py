@@ -26,6 +26,7 @@ from tui_agent.evals.commit_checks import CheckedCommit, CommitChecks, describe_
 from tui_agent.evals.oracle import CaseOracle
 from tui_agent.evals.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.evals.preflight import require_model
+from tui_agent.evals.static_checks import run_static_checks
 from tui_agent.evals.workspace import create_workspace
 from tui_agent.evals.workspace_checks import Checker, CheckResults
 from tui_agent.export.trajectory.writer import TraceWriter
@@ -64,7 +65,11 @@ async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellRe
     trial = _Trial(plan, run, case, arm, cell, folder)
     await trial.require_failing_tests()
     result = await trial.run()
-    return result.model_copy(update={"seconds": round(time.monotonic() - started, 2)})
+    changes: dict[str, Any] = {"seconds": round(time.monotonic() - started, 2)}
+    if plan.static_checks:
+        findings, notes = await run_static_checks(plan.static_checks, case, trial.checker, folder)
+        changes |= {"static_checks": findings, "notes": (*result.notes, *notes)}
+    return result.model_copy(update=changes)
 
 
 class _Trial:
@@ -89,7 +94,7 @@ class _Trial:
         self._base = load_startup_context(self._options())
         require_model(self._base)
         self._functions = load_case_functions(self._base, case)
-        self._checker = Checker(self._base, case, folder, self._functions)
+        self.checker = Checker(self._base, case, folder, self._functions)
         self._metrics, self._conduct = Metrics(), Conduct()
         self._writer: TraceWriter | None = None
         self._commits: CommitChecks | None = None
@@ -127,7 +132,7 @@ class _Trial:
         """Raise `ConfigError` if the case's tests pass in the untouched fixture. In a frozen session they may."""
         if not self._case.test_command or self._case.recording:
             return
-        tests = await self._checker.run_tests(self._workspace)
+        tests = await self.checker.run_tests(self._workspace)
         if all(test.exit_code == 0 for test in tests):
             raise ConfigError(
                 f"{self._case.id}: its tests pass before the agent acts, so they say nothing.",
@@ -179,7 +184,7 @@ class _Trial:
         session_folder = self._run.session_folder(session.id)
 
         def check(workspace: Path, name: str) -> Awaitable[CheckResults]:
-            return self._checker.check(workspace, session_folder, self._conduct.used_tools, name)
+            return self.checker.check(workspace, session_folder, self._conduct.used_tools, name)
 
         def report(commit: CheckedCommit) -> None:
             for test in commit.results.tests if commit.results is not None else ():
@@ -236,7 +241,7 @@ class _Trial:
         if self._winner is not None and self._winner.results is not None:
             return self._winner.results
         session_folder = self._run.session_folder(session.id)
-        return await self._checker.check(self._workspace, session_folder, self._conduct.used_tools)
+        return await self.checker.check(self._workspace, session_folder, self._conduct.used_tools)
 
     def _feedback(self, session: Session, outcome: Outcome, results: CheckResults) -> str | None:
         """Record results and return them as the next message; None if the agent should not go on."""

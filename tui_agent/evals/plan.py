@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,6 +22,9 @@ RUNS_FOLDER = Path("eval-runs")
 """The default place of runs, in the current folder."""
 ORACLE = "oracle"
 """The name of the model that gives each case's own known-good answers."""
+
+CheckProgram: TypeAlias = Literal["pytest", "ruff", "mypy", "bandit"]
+"""A program whose findings in the changed files are counted."""
 
 
 class _Stored(BaseModel):
@@ -71,6 +74,7 @@ class Plan(_Stored):
     plugin_dirs: tuple[Path, ...] = ()
     evaluate: Literal["end", "commits"] = "end"
     """When a cell's checks run: after the agent, or also on each checkpoint and after each turn."""
+    static_checks: tuple[CheckProgram, ...] = ()
     max_attempts: int = 3
     """Maximum number of times that a cell runs if the provider fails temporarily or the cell's process dies."""
 
@@ -80,6 +84,13 @@ class Plan(_Stored):
             for repetition in range(1, self.repetitions + 1):
                 for arm in self.arms:
                     yield Cell(case=case, arm=arm.name, repetition=repetition)
+
+
+class Findings(_Stored):
+    """The number of findings of a program in the files that the agent changed; `before` is None if it is unknown."""
+
+    before: int | None = None
+    after: int
 
 
 class CellResult(_Stored):
@@ -117,6 +128,8 @@ class CellResult(_Stored):
     winner: str = ""
     """The first checkpoint that passed everything, if checkpoints were evaluated."""
     winner_part: int | None = None
+    static_checks: dict[str, Findings] = Field(default_factory=dict)
+    """By program, without those that are not installed."""
     metrics: dict[str, Any] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -97,6 +97,16 @@ class Figure(_Part):
     arms: dict[str, FigureValue]
 
 
+class StaticCheck(_Part):
+    """The findings of a program in all cells of an arm in which it ran before and after the agent."""
+
+    program: str
+    arm: str
+    cells: int
+    before: int
+    after: int
+
+
 class CellSummary(_Part):
     """The verdict of a cell and its session. `cause` is empty if it passed, `provider` if the provider failed."""
 
@@ -129,6 +139,7 @@ class Report(_Part):
     arms: tuple[str, ...]
     groups: tuple[Group, ...]
     figures: tuple[Figure, ...]
+    static_checks: tuple[StaticCheck, ...] = ()
     cells: tuple[CellSummary, ...]
     comparisons: tuple[Comparison, ...]
     baseline: BaselineResult | None = None
@@ -159,6 +170,7 @@ def build_report(runs: Sequence[RunResults], baseline: Baseline | None = None) -
         arms=tuple(arm.label for arm in arms),
         groups=tuple(_groups(arms)),
         figures=_figures(arms),
+        static_checks=tuple(_static_checks(arms)),
         cells=tuple(_cell_summary(arm.label, result) for arm in arms for result in arm.results),
         comparisons=compare_arms(runs),
         baseline=None if baseline is None else compare_with_baseline(baseline, runs[0]),
@@ -219,6 +231,26 @@ def _figure_value(name: str, metrics: Sequence[MetricsView]) -> FigureValue:
         return FigureValue(cells=0)
     total = None if name in _WITHOUT_SUM else sum(values)
     return FigureValue(cells=len(values), median=median(values), total=total)
+
+
+def _static_checks(arms: Sequence[ArmResults]) -> Iterable[StaticCheck]:
+    programs = {program for arm in arms for result in arm.results for program in result.static_checks}
+    for program in sorted(programs):
+        for arm in arms:
+            pairs = [
+                (findings.before, findings.after)
+                for result in arm.results
+                if not result.instability
+                and (findings := result.static_checks.get(program)) is not None
+                and findings.before is not None
+            ]
+            yield StaticCheck(
+                program=program,
+                arm=arm.label,
+                cells=len(pairs),
+                before=sum(before for before, _ in pairs),
+                after=sum(after for _, after in pairs),
+            )
 
 
 def _cell_summary(arm: str, result: CellResult) -> CellSummary:

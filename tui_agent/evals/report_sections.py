@@ -36,6 +36,7 @@ def report_sections(report: Report) -> list[Section]:
         *summary_sections(report),
         _verdicts(report),
         _figures(report),
+        _static_checks(report),
         _causes(report),
         _failed_cells(report),
     ]
@@ -158,6 +159,22 @@ def _number(name: str, value: float) -> str:
     if name == "compression_ratio":
         return format_percent(value)
     return f"{value:,.1f}".removesuffix(".0")
+
+
+def _static_checks(report: Report) -> Section:
+    rows = [
+        (
+            check.program,
+            check.arm,
+            str(check.cells),
+            str(check.before),
+            str(check.after),
+            f"{check.after - check.before:+}",
+        )
+        for check in report.static_checks
+    ]
+    head = ("program", "arm", "cells", "before", "after", "difference")
+    return Section("Findings of static checks", (), head if rows else (), tuple(rows))
 
 
 def _causes(report: Report) -> Section:

@@ -3,11 +3,13 @@
 import argparse
 import os
 import shlex
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import anyio
 
@@ -20,7 +22,7 @@ from tui_agent.errors import ConfigError, SessionLocked, UsageError
 from tui_agent.evals.arms import ABLATIONS, ablation_arms, matrix_arms, single_arm
 from tui_agent.evals.case import Case, Suite
 from tui_agent.evals.cell_lock import wait_for_cells
-from tui_agent.evals.plan import LOCK_FILE, RUNS_FOLDER, Arm, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.plan import LOCK_FILE, RUNS_FOLDER, Arm, Cell, CellResult, CheckProgram, Plan, RunFolder
 from tui_agent.evals.pool import CellFault, RunAttempt, run_child, run_pool
 from tui_agent.evals.preflight import require_runnable
 from tui_agent.evals.ray_cluster import open_cluster
@@ -156,6 +158,13 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         help="commits: also check each change of files while the agent works, and tell the agent the result of each turn",
     )
     parser.add_argument(
+        "--checks",
+        metavar="A,B",
+        type=_check_programs,
+        default=(),
+        help="count the findings of pytest, ruff, mypy or bandit before and after the agent",
+    )
+    parser.add_argument(
         "--plugin-dir", dest="plugin_dirs", metavar="DIR", type=Path, action="append", default=[]
     )
 
@@ -165,10 +174,18 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _efforts(text: str) -> tuple[str, ...]:
+    return _known_names(text, EFFORTS)
+
+
+def _check_programs(text: str) -> tuple[str, ...]:
+    return _known_names(text, get_args(CheckProgram))
+
+
+def _known_names(text: str, known: Sequence[str]) -> tuple[str, ...]:
     names = _names(text)
-    unknown = next((name for name in names if name not in EFFORTS), None)
+    unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
-        raise argparse.ArgumentTypeError(f"{unknown!r} is not one of {', '.join(EFFORTS)}")
+        raise argparse.ArgumentTypeError(f"{unknown!r} is not one of {', '.join(known)}")
     return names
 
 
@@ -274,6 +291,7 @@ def _make_plan(arguments: argparse.Namespace, arms: Sequence[Arm]) -> Plan:
         test_paths=tuple(arguments.test),
         environment=arguments.environment,
         evaluate=arguments.evaluate,
+        static_checks=arguments.checks,
         plugin_dirs=tuple(path.resolve() for path in arguments.plugin_dirs),
     )
 
@@ -325,6 +343,9 @@ def _run_cells(folder: RunFolder, plan: Plan, arguments: argparse.Namespace, run
     if not as_json:
         done = f", {progress.done} done already" if progress.done else ""
         say(f"{plan.suite_name}: {format_count(len(cells), 'cell')}{done}; {folder.path}")
+    for program in plan.static_checks if is_local else ():
+        if shutil.which(program) is None:
+            warn(f"{program} is not installed, so its findings are not counted.")
     try:
         anyio.run(partial(run_pool, folder, plan, left, jobs, progress.report, run_attempt))
     except KeyboardInterrupt:
