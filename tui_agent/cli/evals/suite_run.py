@@ -139,6 +139,13 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--environment", metavar="NAME", help="where the agent's commands run (default: as configured)"
     )
     parser.add_argument(
+        "--plugin-dir", dest="plugin_dirs", metavar="DIR", type=Path, action="append", default=[]
+    )
+    _add_check_options(parser)
+
+
+def _add_check_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--test",
         metavar="PATH",
         action="append",
@@ -163,9 +170,6 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         type=_check_programs,
         default=(),
         help="count the findings of pytest, ruff, mypy or bandit before and after the agent",
-    )
-    parser.add_argument(
-        "--plugin-dir", dest="plugin_dirs", metavar="DIR", type=Path, action="append", default=[]
     )
 
 
