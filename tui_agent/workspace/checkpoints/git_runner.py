@@ -109,6 +109,9 @@ async def run_program(argv: Sequence[str], stdin: bytes, env: Mapping[str, str],
         except BaseException:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
+            # Closing a process that was not waited for takes its exit status away from asyncio, which prints a warning.
+            with anyio.CancelScope(shield=True):
+                await process.wait()
             raise
     return ProgramResult(code, bytes(out), bytes(err))
 
