@@ -154,11 +154,8 @@ async def test_more_that_changes_things_than_fits_must_be_read_to_its_end() -> N
         assert "rm -rf victim0" in driven.text() and modal.is_gated
         for _ in range(20):
             await driven.press("space")
-        assert (
-            not modal.is_gated
-            and "victim39" in driven.text()
-            and "Enter choose   D less" in driven.rows()[-1]
-        )
+        await driven.until(lambda: "Enter choose   D less" in driven.rows()[-1])
+        assert not modal.is_gated and "victim39" in driven.text()
         await driven.press("y")
         assert len(driven.session.submitted) == 1
 
