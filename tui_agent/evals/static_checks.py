@@ -17,11 +17,20 @@ from tui_agent.evals.workspace_checks import Checker
 from tui_agent.ports.environment import ExecSpec
 
 MAX_OUTPUT_BYTES: Final = 2_000_000
-COMMANDS: Final[dict[CheckProgram, tuple[tuple[str, ...], str]]] = {
-    "pytest": (("pytest", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider"), r"^(?:FAILED|ERROR) "),
-    "ruff": (("ruff", "check", "--quiet", "--no-cache", "--output-format=concise"), r"^\S.*:\d+:\d+: "),
-    "mypy": (("mypy", f"--cache-dir={os.devnull}", "--no-error-summary"), r"^\S.*: error: "),
-    "bandit": (("bandit", "--quiet", "--format", "json"), r'^ *"test_id": '),
+COMMANDS: Final[dict[CheckProgram, tuple[tuple[str, ...], re.Pattern[str]]]] = {
+    "pytest": (
+        ("pytest", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider"),
+        re.compile(r"^(?:FAILED|ERROR) ", re.MULTILINE),
+    ),
+    "ruff": (
+        ("ruff", "check", "--quiet", "--no-cache", "--output-format=concise"),
+        re.compile(r"^\S.*:\d+:\d+: ", re.MULTILINE),
+    ),
+    "mypy": (
+        ("mypy", f"--cache-dir={os.devnull}", "--no-error-summary"),
+        re.compile(r"^\S.*: error: ", re.MULTILINE),
+    ),
+    "bandit": (("bandit", "--quiet", "--format", "json"), re.compile(r'^ *+"test_id": ', re.MULTILINE)),
 }
 """For each program its command, and a pattern that matches once for each of its findings."""
 EXPECTED_CODES: Final = {"pytest": (0, 1, 2, 5)}
@@ -81,7 +90,7 @@ async def _count(
             )
             result = await env.exec(spec, lambda data: None)
             text = result.output.decode("utf-8", "replace")
-            count = len(re.findall(pattern, text, re.MULTILINE))
+            count = len(pattern.findall(text))
             if count or result.exit_code in EXPECTED_CODES.get(program, (0, 1)):
                 counts[program] = count
             elif result.outcome != "not_found":
