@@ -91,12 +91,12 @@ def show(page: Page, address: str) -> str:
 
 
 def approve(page: Page, file: Path) -> None:
-    """Answer the approval with yes, as soon as it takes keys."""
+    """Answer the approval with yes, as soon as it takes keys: not while they could belong to a message."""
     before, deadline = file.read_text(), time.monotonic() + PATIENCE_S
     while file.read_text() == before:
         assert time.monotonic() < deadline
         page.key("y")
-        page.run("new Promise((done) => setTimeout(done, 200))")
+        page.run("new Promise((done) => setTimeout(done, 1500))")
 
 
 @only_where(browser_program() is not None, "no Chromium")
