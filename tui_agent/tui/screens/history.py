@@ -26,7 +26,7 @@ from tui_agent.tui.layout import shape
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.notice import Notice
-from tui_agent.tui.screens.page import FullScreen, PageHead
+from tui_agent.tui.screens.page import LinesScreen, PageHead
 from tui_agent.tui.terminal.terminal import Terminal
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
@@ -43,7 +43,7 @@ MAX_ROWS = 12
 _ROLES: dict[SimulationRole, Role] = {"user": "accent", "agent": "success", "environment": "t2"}
 
 
-class HistoryScreen(FullScreen):
+class HistoryScreen(LinesScreen):
     """The messages of a history, all or those that one viewer sees. Its keys are in the scopes `history` and `viewer`."""
 
     DEFAULT_CSS = """
@@ -142,19 +142,6 @@ class HistoryScreen(FullScreen):
             target = next((start for start in reversed(self._starts) if start < top), None)
         if target is not None:
             self.lines.scroll_to(y=target, animate=False, force=True)
-
-    def scroll_rows(self, by: int) -> None:
-        self.lines.scroll_relative(y=by, animate=False, force=True)
-
-    def scroll_screenful(self) -> None:
-        self.scroll_rows(self.lines.size.height)
-
-    def scroll_page(self, direction: int) -> None:
-        self.scroll_rows(direction * self.lines.size.height)
-
-    def scroll_to_end(self, direction: int) -> None:
-        """Scroll to the first row if `direction` is -1, to the last if it is 1."""
-        self.lines.scroll_to(y=0 if direction < 0 else len(self.lines.strips), animate=False, force=True)
 
     def copy(self) -> None:
         """Copy the text of all shown messages."""

@@ -393,3 +393,22 @@ class Page(PageFrame[ItemT]):
 
     def run_intent(self, name: str, argument: str) -> None:
         """Run the intent (name of an action, and its argument) of a part that the user clicked."""
+
+
+class LinesScreen(FullScreen):
+    """A screen of rows that scroll and cannot be chosen; a subclass sets `lines`."""
+
+    lines: Lines
+
+    def scroll_rows(self, by: int) -> None:
+        self.lines.scroll_relative(y=by, animate=False, force=True)
+
+    def scroll_screenful(self) -> None:
+        self.scroll_rows(self.lines.size.height)
+
+    def scroll_page(self, direction: int) -> None:
+        self.scroll_rows(direction * self.lines.size.height)
+
+    def scroll_to_end(self, direction: int) -> None:
+        """Scroll to the first row if `direction` is -1, to the last if it is 1."""
+        self.lines.scroll_to(y=0 if direction < 0 else len(self.lines.strips), animate=False, force=True)

@@ -14,14 +14,14 @@ from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.notice import Notice
 from tui_agent.tui.panes.plugin_feed import PaneFeed
 from tui_agent.tui.panes.plugin_sections import pane_rows, pane_title
-from tui_agent.tui.screens.page import FullScreen, PageHead
+from tui_agent.tui.screens.page import LinesScreen, PageHead
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.transcript.block_rows import draw_blocks
 from tui_agent.tui.widgets.lists import Lines
 from tui_agent.tui.widgets.rows import part
 
 
-class PluginPaneScreen(FullScreen):
+class PluginPaneScreen(LinesScreen):
     """The page of the pane `name` of `feed`. `show_session` fills the header; without it, there is none.
 
     The registry lists its keys under the scopes `pane` and `viewer`.
@@ -113,19 +113,6 @@ class PluginPaneScreen(FullScreen):
         self._feed.toggle(self.pane_name)
         opened = self.pane_name in self._feed.unfolded
         self.say("Open in the side panes." if opened else "Closed in the side panes.")
-
-    def scroll_rows(self, by: int) -> None:
-        self.lines.scroll_relative(y=by, animate=False, force=True)
-
-    def scroll_screenful(self) -> None:
-        self.scroll_rows(self.lines.size.height)
-
-    def scroll_page(self, direction: int) -> None:
-        self.scroll_rows(direction * self.lines.size.height)
-
-    def scroll_to_end(self, direction: int) -> None:
-        """Scroll to the first row if `direction` is -1, to the last if it is 1."""
-        self.lines.scroll_to(y=0 if direction < 0 else len(self.lines.strips), animate=False, force=True)
 
     def copy(self) -> None:
         """Copy the text of the pane."""
