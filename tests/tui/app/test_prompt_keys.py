@@ -153,32 +153,6 @@ async def test_a_folded_paste_is_opened_edited_and_folded_again_by_undo() -> Non
         assert isinstance(command, SubmitPrompt) and command.text == f"see x{PASTE}"
 
 
-def _content_and_mode(path: str) -> tuple[bytes, int]:
-    return Path(path).read_bytes(), Path(path).stat().st_mode & 0o777
-
-
-async def test_an_image_in_the_clipboard_is_attached_and_what_is_missing_is_named(tmp_path: Path) -> None:
-    image = b"\x89PNG\r\n\x1a\n" + b"x" * 100
-    (tmp_path / "shot").write_bytes(image)
-    program = tmp_path / "xclip"
-    environ = {"DISPLAY": ":0", "PATH": f"{tmp_path}:/usr/bin:/bin"}
-    async with open_app(golden("night_shift"), environ=environ) as driven:
-        await driven.press("ctrl+v")
-        await driven.until(lambda: "Install xclip" in driven.text())
-        program.write_text("#!/bin/sh\necho text\n")
-        program.chmod(0o755)
-        await driven.press("ctrl+v")
-        await driven.until(lambda: "The clipboard holds no image." in driven.text())
-        program.write_text(f"#!/bin/sh\ncat {tmp_path}/shot\n")
-        await driven.press("ctrl+v")
-        await driven.until(lambda: "[image pasted-" in driven.app.prompt.editor.text)
-        await driven.press("enter")
-        [command] = driven.session.submitted
-        assert isinstance(command, SubmitPrompt)
-        [picture] = command.attachments
-        assert _content_and_mode(str(picture.path)) == (image, 0o600)
-
-
 async def test_a_final_new_line_of_a_paste_is_no_line_of_its_own() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.app.prompt.editor.paste(PASTE + "\n")
