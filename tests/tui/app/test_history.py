@@ -62,3 +62,14 @@ async def test_a_history_without_messages_says_so() -> None:
         while not app.history.lines.strips:
             await pilot.pause(0.01)
         assert "No messages." in text(app)
+
+
+async def test_wrong_keys_of_the_configuration_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "tui-agent"
+    folder.mkdir()
+    (folder / "config.toml").write_text('[keys]\nnosuch = "f9"\n')
+    options = SessionOptions(cwd=NOWHERE, client="app", interactive=False)
+    app = HistoryApp(options, "history.json", MESSAGES, {**ENVIRON, "XDG_CONFIG_HOME": str(tmp_path)})
+    async with piloted(app, (80, 24)) as pilot:
+        await pilot.pause(0.01)
+        assert "[keys] in config.toml" in str(app.history.notice.text)

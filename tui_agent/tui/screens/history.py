@@ -3,37 +3,29 @@
 Invariant: starts no engine and writes nothing; Esc closes the app.
 """
 
-import gc
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import ClassVar
 
-from textual import events
 from textual.app import ComposeResult
-from textual.screen import Screen
 from textual.strip import Strip
 
-from tui_agent.config import layers
 from tui_agent.config.options import SessionOptions
-from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session_history import OVERSEERS
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import DisplayBlock, MarkdownBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.layout import shape
-from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.notice import Notice
 from tui_agent.tui.screens.page import LinesScreen, PageHead
+from tui_agent.tui.screens.single_screen import SingleScreenApp
 from tui_agent.tui.terminal.terminal import Terminal
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.block_rows import draw_blocks
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.key_settings import apply_key_settings
-from tui_agent.tui.widgets.keymap import KeyMap
 from tui_agent.tui.widgets.lists import Lines
 from tui_agent.tui.widgets.rows import part
 
@@ -179,7 +171,7 @@ def _block(role: SimulationRole, text: str) -> DisplayBlock:
     return TerminalBlock(text=text) if role == "environment" else TextBlock(text=text)
 
 
-class HistoryApp(Frame, inherit_bindings=False):
+class HistoryApp(SingleScreenApp, inherit_bindings=False):
     """App that shows one history. `title` is the history's file."""
 
     CSS_PATH = "../styles/app.tcss"
@@ -192,36 +184,7 @@ class HistoryApp(Frame, inherit_bindings=False):
         environ: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(options, environ)
-        self.history = HistoryScreen(self, title, messages)
-
-    def get_default_screen(self) -> Screen[None]:
-        return self.history
-
-    def compose(self) -> ComposeResult:
-        yield from ()
-
-    def reshape(self, width: int = 0, height: int = 0) -> None:
-        """Compute the layout for this terminal size; the screen applies it."""
-        self.shape = shape(width or self.size.width, height or self.size.height)
-
-    def on_mount(self) -> None:
-        gc.enable()
-        self.reshape()
-        try:
-            settings = apply_key_settings(layers.load_config(self.options, self.environ).keys)
-        except TuiAgentError as fault:
-            self.history.say(str(fault), "error")
-            return
-        self.key_map = KeyMap(settings.actions)
-
-    def on_key(self, event: events.Key) -> None:
-        """Close the app on the keys that quit the main app."""
-        if any(self.key_map.means(event.key, name) for name in ("copy_or_stop", "quit")):
-            self.action_leave()
-
-    def action_leave(self) -> None:
-        self.terminal.restore()
-        self.exit(0)
+        self.content = self.history = HistoryScreen(self, title, messages)
 
 
 def run_history(

@@ -1,0 +1,57 @@
+"""The frame of an app that shows one screen of its own instead of a session's, such as a replay.
+
+Invariant: it starts no engine; the keys that quit the main app close it.
+"""
+
+import gc
+from collections.abc import Iterator
+
+from textual import events
+from textual.screen import Screen
+from textual.widget import Widget
+
+from tui_agent.config import layers
+from tui_agent.errors import TuiAgentError
+from tui_agent.tui.layout import shape
+from tui_agent.tui.main_screen import Frame
+from tui_agent.tui.screens.page import FullScreen
+from tui_agent.tui.widgets.key_settings import apply_key_settings
+from tui_agent.tui.widgets.keymap import KeyMap
+
+
+class SingleScreenApp(Frame, inherit_bindings=False):
+    """App that shows `content` only; a subclass sets it."""
+
+    content: FullScreen
+
+    def get_default_screen(self) -> Screen[None]:
+        return self.content
+
+    def compose(self) -> Iterator[Widget]:
+        yield from ()
+
+    def reshape(self, width: int = 0, height: int = 0) -> None:
+        """Compute the layout for this terminal size; the screen applies it."""
+        self.shape = shape(width or self.size.width, height or self.size.height)
+
+    def on_mount(self) -> None:
+        """Use the keys of the configuration, and say what is wrong in them."""
+        gc.enable()
+        self.reshape()
+        try:
+            settings = apply_key_settings(layers.load_config(self.options, self.environ).keys)
+        except TuiAgentError as fault:
+            self.content.say(str(fault), "error")
+            return
+        self.key_map = KeyMap(settings.actions)
+        if settings.faults:
+            self.content.say(f"[keys] in config.toml: {' '.join(settings.faults)}", "warning")
+
+    def on_key(self, event: events.Key) -> None:
+        """Close the app on the keys that quit the main app."""
+        if any(self.key_map.means(event.key, name) for name in ("copy_or_stop", "quit")):
+            self.action_leave()
+
+    def action_leave(self) -> None:
+        self.terminal.restore()
+        self.exit(0)
