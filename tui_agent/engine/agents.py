@@ -119,7 +119,7 @@ class HandoffAgent:
 
 
 class ShellFirstAgent:
-    """The agent of a turn whose message names commands to run first. Afterwards `agent` answers the message."""
+    """The agent of a message that contains commands to run first. It runs them, then `agent` answers the message."""
 
     name = "shell-first"
 
@@ -128,7 +128,7 @@ class ShellFirstAgent:
         self._agent = make_agent()
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Return calls that run the commands in the first iteration, and the agent's own action in later ones."""
+        """Return calls of the commands in the first iteration, and in later iterations the next action of `agent`."""
         commands, self._commands = self._commands, ()
         if not commands:
             return await self._agent.step(state, ask)

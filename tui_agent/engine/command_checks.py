@@ -22,7 +22,7 @@ from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, Us
 class Refusal:
     """The reason for refusing a user's command, as sentences for the user.
 
-    `limit` is the field of the same name in the event `command.rejected`.
+    `limit` is recorded in the field of the same name of `command.rejected`.
     """
 
     reason: str
@@ -129,7 +129,7 @@ def _running_work(state: SessionStateView) -> str:
 
 
 def check_can_continue(history: Sequence[Message]) -> Refusal | None:
-    """Return a refusal if there is nothing to continue: no message and no tool result waits for an answer."""
+    """Return a refusal if the agent has nothing to answer: neither a message nor a tool result."""
     last = history[-1] if history else None
     if isinstance(last, UserMessage | ToolMessage):
         return None

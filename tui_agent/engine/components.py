@@ -26,11 +26,11 @@ from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.settings import Effort, ModelInfo
 
 ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
-"""Maps (model name, base URL, effort) to the model's description. Raises `ConfigError`."""
+"""Maps a model's name, base URL and effort to its description. Raises `ConfigError` if there is no such model."""
 
 
 def is_overridden(method: Callable[..., object], default: Callable[..., object]) -> bool:
-    """Return True if the method of an object is not `default`, the function of its base class."""
+    """Return True if a bound method overrides `default`, the function of the base class."""
     return getattr(method, "__func__", None) is not default
 
 
@@ -38,8 +38,8 @@ def is_overridden(method: Callable[..., object], default: Callable[..., object])
 class EngineParts:
     """Everything that the engine uses but does not create.
 
-    `remember_rule` permanently stores a rule that the user allows, for one workspace or (if it is empty) for all. It
-    raises `ConfigError`.
+    `remember_rule` permanently stores a rule that the user allows: for the workspace in its second argument, or for
+    all if that is empty. It raises `ConfigError` if the rule cannot be written.
     """
 
     recorder: Recorder
@@ -58,14 +58,14 @@ class EngineParts:
     ids: Ids
     interactive: bool = True
     turn_seconds: float | None = None
-    """Seconds after which a turn ends if the session has no limit of time; None: never."""
+    """Time limit of a turn in seconds for sessions without a limit of their own; None means no limit."""
     missing_services: Collection[Service] = ()
     """The services of tools that this run does not have."""
     remember_rule: Callable[[str, str], None] | None = None
     try_confined: bool = False
     """True if a command that the policy cannot analyse is tried in the sandbox before the user is asked."""
     remember_readable: Callable[[Sequence[str]], None] | None = None
-    """Permanently lets commands read the given files. Raises `ConfigError`."""
+    """Permanently lets commands read the given files. Raises `ConfigError` if that cannot be saved."""
     max_retries: int = 4
     checkpoints: Checkpoints | None = None
     """The store of checkpoints; None if no checkpoints are taken."""
@@ -78,7 +78,7 @@ class EngineParts:
     knowledge: Knowledge = field(default_factory=Knowledge)
     """Services that look up information outside the workspace's files."""
     load_changed: Callable[[], ChangedExtensions | None] | None = None
-    """Loads plugins that have changed, in a worker thread; None: nothing has changed."""
+    """Loads plugins that have changed; returns None if none has changed. Called in a worker thread."""
 
     @property
     def tools(self) -> ToolRegistry:

@@ -1,7 +1,7 @@
 """The parts of an engine that can change while a session lives: tools, middlewares, agents, hooks and listeners.
 
-Invariant: they change only as a whole, between two iterations of the main agent, so that everything within an iteration
-belongs together. A delegate keeps the extensions that it started with.
+Invariant: all are replaced together, between two iterations of the main agent, so that no iteration uses old and new
+ones. A delegate keeps the extensions that it started with.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ class Extensions:
 
 @dataclass(frozen=True, slots=True)
 class ChangedExtensions:
-    """New extensions, with the events that say what changed."""
+    """New extensions, with the events that record the changes."""
 
     extensions: Extensions
     events: Sequence[Payload]
@@ -47,11 +47,11 @@ class CurrentExtensions:
         self._waiting: list[ChangedExtensions] = []
 
     def replace_later(self, changed: ChangedExtensions) -> None:
-        """Use other extensions from the next iteration on."""
+        """Use these extensions from the next iteration on."""
         self._waiting.append(changed)
 
     def take_over(self, recorder: Recorder) -> None:
-        """Use the changed extensions, if there are any, and record what changed."""
+        """Start to use the waiting extensions, if there are any, and record what changed."""
         waiting, self._waiting = self._waiting, []
         for changed in waiting:
             self.value = changed.extensions

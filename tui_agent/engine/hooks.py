@@ -76,7 +76,7 @@ CheckArguments = Callable[[ToolCallPart], tuple[str, str]]
 def merge_decisions(decision: Decision, hook_verdict: HookVerdict) -> Decision:
     """Merge the decisions of policy and hooks: deny wins, then ask.
 
-    A hook's "allow" is used only if nothing but the permission profile asks.
+    A hook's "allow" counts only if the permission profile is the only reason to ask.
     """
     if hook_verdict.decision == "deny" and decision.verdict != "deny":
         return Decision(
@@ -219,7 +219,7 @@ def _with_fault(ran: HookRan, fault: str) -> HookRan:
 
 
 def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
-    """Return the event `ran` with the hook's reply. A decision that has no effect at this event becomes a fault."""
+    """Return the event `ran` with the hook's reply. A decision that is not allowed for this event becomes a fault."""
     ran = ran.model_copy(update={"exit_code": reply.exit_code})
     answer = reply.answer
     fault = reply.fault or _find_fault(ran.event, answer)

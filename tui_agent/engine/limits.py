@@ -1,4 +1,7 @@
-"""Budget limits, checked before each model call and each tool call. Pure."""
+"""Budget limits, checked before each model call and each tool call.
+
+Invariant: pure functions of the session's state.
+"""
 
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol.events.turn import TurnEnd
@@ -7,7 +10,7 @@ from tui_agent.units import format_cost
 
 
 def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
-    """Return the reached limit with a sentence for the user, or None.
+    """Return the limit that was reached, with a sentence for the user; None if no limit was reached.
 
     A delegate has its own limit of iterations, in addition to the session's. The time limit is not checked here: a
     cancel scope enforces it.
@@ -33,6 +36,6 @@ def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
 
 
 def is_budget_exhausted(state: SessionStateView) -> bool:
-    """Return True if no further tool of the running iteration may start."""
+    """Return True if a reached limit forbids to start further tools, even in the running iteration."""
     limit = reached_limit(state)
     return limit is not None and limit[0] != "iteration_limit"

@@ -32,7 +32,7 @@ MAX_REPEATS = 4
 """Number of consecutive equal calls with equal results after which the user is asked."""
 
 POLICY_RETRY = "policy:retry"
-"""The name in `SessionStarted.without` of going on after a denied call."""
+"""The name in `SessionStarted.without` that makes a turn end after a denied call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class TurnLoop:
                     return Outcome(*limit)
                 if self._ends_at_denial():
                     return Outcome(
-                        "denied", "Stopped: a call was denied, and this session does not go on then."
+                        "denied", "Stopped: a call was denied, and this session stops after a denial."
                     )
                 if not await self._may_continue():
                     return Outcome("stuck", "Stopped: the agent repeated the same call with the same result.")
@@ -188,9 +188,9 @@ class TurnLoop:
 
 
 def _has_new_steering(before: SessionStateView, now: SessionStateView) -> bool:
-    """Return True if the user sent a message to the running turn during the iteration, so that the agent must continue.
+    """Return True if the agent must continue because the user sent it a message during the iteration.
 
-    If the iteration did not call the model, messages sent before the iteration are not counted as new.
+    After an iteration that did not call the model, only messages sent during the iteration count as new.
     """
     called_model = now.totals.model_calls > before.totals.model_calls
     return now.pending_steers > (0 if called_model else before.pending_steers)

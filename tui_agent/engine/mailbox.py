@@ -1,7 +1,7 @@
 """The mailbox of incoming commands, and the user's answers that tasks wait for.
 
-Invariant: `put` never blocks and never fails. An answer goes straight to the task that waits for it; if
-no task waits, it is dropped.
+Invariant: `post` never blocks and never fails. An answer goes straight to the task that waits for it; if no task
+waits, it is dropped.
 """
 
 import asyncio

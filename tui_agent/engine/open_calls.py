@@ -50,9 +50,9 @@ def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[Open
 def calls_as_sent(
     recorder: Recorder, blobs: BlobReader, call_ids: Collection[CallId]
 ) -> tuple[ToolCallPart, ...]:
-    """Return those calls of the main agent's newest answer that are in `call_ids`, as the model sent them, in order.
+    """Return the calls of the main agent's newest answer that are in `call_ids`, in order.
 
-    Calls with redacted or missing arguments are omitted.
+    Calls whose arguments are redacted or missing are left out, because they are not as the model sent them.
     """
     if not call_ids:
         return ()
@@ -161,7 +161,10 @@ def with_output(message: str, output: str) -> str:
 
 
 def close_requests(recorder: Recorder, partials: dict[str, str]) -> int:
-    """Record every open model request as cancelled, with the part of its answer in `partials`. Return their number."""
+    """Record every open model request as cancelled, and return their number.
+
+    `partials` has the answer so far of each request.
+    """
     open_requests = recorder.state.open_requests
     for request_id in open_requests:
         _cancel_request(recorder, request_id, partials.get(request_id, ""), MAIN_AGENT)

@@ -107,7 +107,7 @@ def _check_result(result: ToolResult) -> None:
 
 
 class GuardedTool:
-    """The tool of a plugin, as the engine calls it. Errors of its code are raised as `ToolCrash`."""
+    """Wraps a plugin's tool for the engine. Errors of the tool's code are raised as `ToolCrash`."""
 
     def __init__(self, owner: str, tool: Tool[BaseModel]) -> None:
         self.spec: ToolSpec = tool.spec
@@ -124,7 +124,7 @@ class GuardedTool:
             raise ToolCrash(f"{self._label}: `{method}` returned {type(value).__name__} instead of {name}.")
 
     def target(self, args: BaseModel) -> str:
-        """Return the object of a call to show on screen."""
+        """Return the short text that identifies a call on the screen, such as a path or a command."""
         with self._guard("target"):
             target = self._tool.target(args)
         self._expect("target", target, str, "a text")
@@ -139,7 +139,7 @@ class GuardedTool:
         return effects
 
     async def settle_arguments(self, args: BaseModel, env: Environment) -> BaseModel:
-        """Return the complete arguments of a call, if the tool `settles`."""
+        """Return the call's arguments completed by the tool. Only for tools with `settles`."""
         assert isinstance(self._tool, ArgumentSettler)
         with self._guard("settle_arguments"):
             settled = await self._tool.settle_arguments(args, env)
@@ -147,13 +147,13 @@ class GuardedTool:
         return settled
 
     async def predict_failure(self, args: BaseModel, env: Environment, state: SessionStateView) -> None:
-        """Raise the `ToolError` of a call that is certain to fail. Only few tools can tell in advance."""
+        """Raise `ToolError` if the call is certain to fail. Only few tools can tell in advance."""
         if isinstance(self._tool, FailurePredictor):
             with self._guard("predict_failure"):
                 await self._tool.predict_failure(args, env, state)
 
     async def preview(self, args: BaseModel, env: Environment) -> Preview:
-        """Return what the approval shows of a call."""
+        """Return the preview that the user sees when asked about a call."""
         with self._guard("preview"):
             preview = await self._tool.preview(args, env)
         self._expect("preview", preview, Preview, "a Preview")

@@ -1,4 +1,4 @@
-"""The reload of plugins whose files have changed."""
+"""Reloads plugins whose files have changed."""
 
 import anyio
 from anyio import to_thread
@@ -12,7 +12,7 @@ from tui_agent.protocol.events.session import CommandRejected
 
 
 class PluginReload:
-    """Reloads the plugins of an engine, one time after the other. Programs that a changed plugin keeps open are ended."""
+    """Reloads the plugins of an engine, one reload at a time, and ends the programs that changed plugins keep open."""
 
     def __init__(self, parts: EngineParts, turns: Turns, programs: ProgramKeeper) -> None:
         self._parts = parts
@@ -21,7 +21,7 @@ class PluginReload:
         self._lock = anyio.Lock()
 
     async def run(self, command: ReloadPlugins) -> None:
-        """Load changed plugins. They replace the old ones at once, or after the running iteration."""
+        """Load changed plugins. They replace the old ones at once, or after the running iteration if a turn runs."""
         recorder, load = self._parts.recorder, self._parts.load_changed
         async with self._lock:
             changed = None if load is None else await to_thread.run_sync(load)

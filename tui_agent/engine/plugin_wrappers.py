@@ -24,7 +24,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 class _MiddlewareFault(PluginError):
-    """An error of the middleware itself, not of the middlewares or the call that it wraps."""
+    """An error in the middleware's own code, not in the middlewares or the call that it wraps."""
 
 
 class GuardedMiddleware:
@@ -112,7 +112,7 @@ class GuardedMiddleware:
 
     def _leave_out(self, fault: PluginError) -> None:
         self._is_active = False
-        message = f"{fault.message}. It is left out for the rest of this session."
+        message = f"{fault.message}. This session no longer uses it."
         self._report(PluginFailed(plugin=self._owner, message=message))
 
 

@@ -46,7 +46,7 @@ class PromptHooks:
 
     @property
     def pending_hook(self) -> str:
-        """A label of the hook that prompts must wait for; empty if there is none."""
+        """A label of the hooks that prompts must wait for; empty if prompts need not wait."""
         is_free = self._session_started.is_set() and not self._hooks.has_hooks("before_prompt")
         return "" if is_free else "before_prompt hook"
 
@@ -75,7 +75,7 @@ class PromptHooks:
         return denial_reason(parts.policy, parts.recorder.state, parts.env.root, path, real)
 
     async def session_start(self) -> None:
-        """Run the hooks for the session's start. If this is cancelled, prompts no longer wait for them."""
+        """Run the hooks for the session's start. After a cancellation, prompts no longer wait for these hooks."""
         if self._session_started.is_set():
             return
         source = "resume" if self._parts.recorder.state.turn else "new"
@@ -85,13 +85,19 @@ class PromptHooks:
             self._session_started.set()
 
     async def session_end(self, *, abandoned: bool) -> None:
-        """Run the hooks for the session's end, and stop slow ones."""
+        """Run the hooks for the session's end, and stop them at the time limit.
+
+        `abandoned` selects the shorter limit, because the client has disconnected.
+        """
         time_limit_s = ABANDONED_HOOKS_TIMEOUT_S if abandoned else END_HOOKS_TIMEOUT_S
         with anyio.move_on_after(time_limit_s, shield=True):
             await self._hooks.run_hooks("session_end", {"reason": "abandoned" if abandoned else "closed"})
 
     async def ask_hooks(self, text: LongText) -> HookVerdict:
-        """Run the hooks for a prompt after those of earlier prompts. The caller must pass the result to `record`."""
+        """Run the hooks for a prompt, after the hooks of earlier prompts.
+
+        The caller must pass the result to `record`.
+        """
         async with self._lock:
             await self._session_started.wait()
             return await self._hooks.ask_hooks("before_prompt", {"prompt": self._parts.blobs.read_text(text)})

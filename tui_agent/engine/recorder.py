@@ -28,9 +28,9 @@ from tui_agent.protocol.messages import Message
 
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
-"""Takes a branch as its stretches of events. Returns a cached state of the branch's start, or None.
+"""Takes a branch as stretches of events. Returns a cached state of the branch's start and the seq of its last event.
 
-The state comes with the seq of the last event in it.
+Returns None if there is no cached state.
 """
 
 
@@ -131,7 +131,10 @@ class Recorder:
             messages.apply(for_model)
 
     def snapshot(self) -> Snapshot | None:
-        """Return the current folds, to be saved at once. None while calls are open, or if the folds contain secrets."""
+        """Return the current folds, to be saved immediately.
+
+        Return None while calls are open or if folds contain secrets.
+        """
         if self._plain:
             return None
         folds = self._folds
@@ -173,7 +176,7 @@ class Recorder:
     ) -> Envelope:
         """Store one event and apply it to the folds.
 
-        Raises `StoreFull`; the event is then neither stored nor applied.
+        Raises `StoreFull` if the disk is full; the event is then neither stored nor applied.
         """
         self._repair_log()
         return self._append(payload, agent, cause)

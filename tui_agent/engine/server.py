@@ -1,8 +1,8 @@
-"""The server of a session: takes commands from the mailbox one at a time, checks them against the state, and runs them.
+"""The server of a session: takes commands from the mailbox one at a time, checks them, and runs them.
 
-Invariant: a command leads either to events with its id as `cause`, or to `command.rejected` (the width of program
-output, which is not recorded, leads to neither). An exception in the engine
-never ends the server.
+Invariant: a command leads either to events with its id as `cause`, or to `command.rejected`. Only the command that
+sets the width of program output leads to neither, because the width is not recorded. An exception in the engine never
+ends the server.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -58,7 +58,7 @@ _HEAD_MOVES = {
     "revert_hunk": "reverting",
     "plan_revert": "checking the files",
 }
-"""Maps each command that moves the head to the reason shown with the state `running`."""
+"""Maps each command that moves the head to the text shown while it runs."""
 HeadMoveCommand: TypeAlias = (
     commands.Revert | commands.RevertHunk | commands.Undo | commands.Redo | commands.PlanRevert
 )
@@ -189,7 +189,7 @@ class Engine:
                 revoke_rule(self._parts, command)
             case commands.Compact() | commands.RestoreContext():
                 self._turns.reserve_for(command)
-                group.start_soon(self._reshape_context, command, group)
+                group.start_soon(self._change_context, command, group)
             case commands.PinContext():
                 pin_messages(self._parts, command)
             case commands.RunUserShell():
@@ -380,10 +380,10 @@ class Engine:
                 self._guard(partial(self._states.set, AgentState.IDLE))
         self._next_in_queue(group, awaited=not _queued_ids(self._parts.recorder) <= before)
 
-    async def _reshape_context(
+    async def _change_context(
         self, command: commands.Compact | commands.RestoreContext, group: TaskGroup
     ) -> None:
-        """Compact or restore the context at the user's request, then send messages queued in the meantime."""
+        """Compact or restore the context at the user's request, then send messages that were queued meanwhile."""
         self._parts.recorder.cause = command.id
         before = _queued_ids(self._parts.recorder)
         try:

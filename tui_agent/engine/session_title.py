@@ -1,6 +1,6 @@
-"""The title that a session gets by itself: its first message or, once the first turn ends, the first sentence of the answer.
+"""The automatic title of a session: its first message, later the first sentence of the first answer.
 
-If the first message is a greeting and the answer makes no title, the next message replaces it.
+If the first message is a greeting and the answer has no suitable sentence, the next message is the title.
 
 Invariant: a title that the user gave is never replaced, and no model is asked for a title.
 """
@@ -30,11 +30,14 @@ _NOT_A_TITLE = re.compile(
     r"|^(?:I|I['’]\w+|Let|Let['’]s|Sure|Ok|Okay|Yes|No|Great|Now|First|Here|Here['’]s|You|Your|Thanks|Sorry)\b",
     re.IGNORECASE,
 )
-"""Code, Markdown, a question, the announcement of a list, or words that talk to the user."""
+"""Pattern of sentences that are no title: code, Markdown, questions, announced lists, and words to the user."""
 
 
 def title_from_message(recorder: Recorder, message: UserMessageReceived) -> None:
-    """Use a message as the title of a session that has none, or only a greeting, from which no answer made a title."""
+    """Use a message as the session's title.
+
+    Does nothing if there is already a title, except one that is only a greeting.
+    """
     state = recorder.state
     is_weak = state.titled_by == "auto" and is_greeting(state.title)
     if (state.title and not is_weak) or not isinstance(message.text, str) or message.source == INIT_SOURCE:
@@ -57,7 +60,10 @@ def is_greeting(text: str) -> bool:
 
 
 def title_from_answer(recorder: Recorder) -> None:
-    """Use the first sentence of the first turn's answer as the title, if it makes a good one and the user gave none."""
+    """Use the first sentence of the first turn's answer as the title.
+
+    Does nothing if the user gave a title, or if the sentence is not suitable.
+    """
     state = recorder.state
     if state.turn != 1 or state.titled_by != "auto":
         return
@@ -75,7 +81,7 @@ def title_from_answer(recorder: Recorder) -> None:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of an answer without its full stop; empty if it does not make a good title."""
+    """Return the first sentence of an answer without its full stop; empty if the sentence is not suitable as a title."""
     text = text.strip()[: 2 * MAX_SENTENCE_CHARS].lstrip("#-*> ")
     end = _SENTENCE_END.search(text)
     sentence = text[: end.start()] if end is not None else text

@@ -1,4 +1,4 @@
-"""Slash commands that run in the engine: of plugins, of Markdown files and of MCP servers."""
+"""Slash commands that run in the engine: those of plugins, Markdown files and MCP servers."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -41,7 +41,10 @@ class SlashCommands:
         self._told_faults: set[str] = set()
 
     def as_run_command(self, command: Command) -> Command:
-        """Return a message such as `/standup today` as the command it names, so that every client can run commands."""
+        """Return a `RunCommand` for a message such as `/standup today`, so that every client can run commands.
+
+        Any other command is returned unchanged.
+        """
         if not isinstance(command, SubmitPrompt) or not command.text.startswith("/"):
             return command
         name, _, arguments = command.text.strip().removeprefix("/").partition(" ")
@@ -83,7 +86,7 @@ class SlashCommands:
             )
 
     async def complete(self, name: str, arguments: str) -> Sequence[str]:
-        """Return texts that could stand after a command's name. A fault of a plugin is recorded once."""
+        """Return possible arguments of a slash command. A plugin's fault is recorded once."""
         found = self._parts.extensions.value.commands.get(name)
         if found is None or not found.offer.completes or not isinstance(found, ArgumentCompleter):
             return ()

@@ -83,7 +83,7 @@ class Turns:
         self._hooks = Hooks(parts)
         self._scope: anyio.CancelScope | None = None
         self._hooks_scope: anyio.CancelScope | None = None
-        """The cancel scope of the hooks that run after the turn ended."""
+        """The cancel scope of the hooks that run after the turn has ended."""
         self._client_is_gone = False
         self._done = anyio.Event()
         self._done.set()
@@ -137,7 +137,10 @@ class Turns:
         return CallDelegates(self._delegating, call_id, agent)
 
     def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
-        """Return the loop of a turn. If `addressed` is `/init`, is a shell command or names an agent, a different agent runs the turn."""
+        """Return the loop of a turn.
+
+        A message to `/init`, a shell command or a named agent is handled by an agent of its own.
+        """
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
         if addressed is not None and addressed.source == INIT_SOURCE and settings is not None:
@@ -196,7 +199,7 @@ class Turns:
                 self.release()
 
     async def count_history(self) -> None:
-        """Count the tokens of a resumed session, to prepare its first request."""
+        """Count the tokens of a resumed session's history, so that its first request need not wait."""
         await self._caller.count_history()
 
     def reserve_for(self, command: Compact | RestoreContext) -> None:
@@ -224,7 +227,10 @@ class Turns:
         return [call for call in open_calls if call not in still_waiting]
 
     async def _tell_hooks(self, turn: int, outcome: Outcome) -> None:
-        """Run the hooks for the turn's end. Skipped if the user stopped the turn, so that the user need not wait."""
+        """Run the hooks for the turn's end.
+
+        They are skipped if the user stopped the turn, so that the user need not wait.
+        """
         if outcome.reason == "interrupted" or not self._hooks.has_hooks("after_turn"):
             return
         with anyio.CancelScope() as scope:

@@ -22,7 +22,7 @@ GRACE_S = 1.0
 
 @dataclass
 class Uncheckpointed:
-    """The paths that calls changed since the newest checkpoint: `paths`, or any path if `any_path` is true.
+    """The paths that calls changed since the newest checkpoint: `paths`, or possibly any path if `any_path` is true.
 
     Changes after the time `until` (seconds since the epoch) may be the user's.
     """
@@ -32,7 +32,7 @@ class Uncheckpointed:
     until: float | None = None
 
     def add(self, author: Author, paths: Iterable[str] | None) -> None:
-        """Add the paths that a call changed; None means any path, because a command may have changed anything."""
+        """Add the paths that a call changed. A command, or None for `paths`, means that any path may have changed."""
         if paths is None or author == "command":
             self.any_path = True
         else:
@@ -40,7 +40,7 @@ class Uncheckpointed:
 
 
 def uncheckpointed_by_earlier_runs(state: SessionStateView) -> Uncheckpointed:
-    """Return the changes of earlier runs that no checkpoint contains."""
+    """Return the changes that earlier runs of the program recorded but no checkpoint contains."""
     recorded = {path: change for path, change in state.uncheckpointed.items() if change.by_session}
     if state.crash_time is not None:
         return Uncheckpointed(any_path=True, paths=set(recorded), until=state.crash_time + GRACE_S)
@@ -58,8 +58,8 @@ async def attribute_changes(
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
     """Return the changes, their author, and the call that made them.
 
-    In the changes, `contested_paths` are the paths that the user may have changed too. `recorded` are the changes
-    recorded in the log, by path. Raises `CheckpointError`.
+    In the returned changes, `contested_paths` are the paths that the user may have changed too. `recorded` are the
+    changes in the log, by path. Raises `CheckpointError` if the store cannot be read.
     """
     files = {file.path: file for file in changes.files}
     by_session = {

@@ -57,12 +57,12 @@ class CheckpointMaintenance:
         self._scope: anyio.CancelScope | None = None
 
     def start_when_idle(self) -> None:
-        """Start maintenance after `IDLE_DELAY_S`, because nothing runs now."""
+        """Start maintenance after `IDLE_DELAY_S`. Call this when nothing runs any more."""
         self._is_idle = True
         self._idle_changed.set()
 
     def stop(self) -> None:
-        """Stop maintenance, because something is about to run."""
+        """Stop maintenance. Call this before anything runs that may change files."""
         self._is_idle = False
         if self._scope is not None:
             self._scope.cancel()
@@ -94,7 +94,7 @@ class CheckpointRecorder:
         self._blobs = blobs
         self._clock = clock
         self.unavailable_reason = (
-            "No checkpoints are taken here." if store is None else store.unavailable_reason
+            "This session takes no checkpoints." if store is None else store.unavailable_reason
         )
         """The reason why files cannot be restored, as a sentence; empty if they can."""
         self._must_report_refusal = store is not None and bool(self.unavailable_reason)
@@ -107,11 +107,11 @@ class CheckpointRecorder:
         self._is_fault_reported = False
         self._retry_at = 0.0
         self._has_changes = False
-        """True if there are checkpoints besides the baseline, the first one."""
+        """True if there are checkpoints besides the baseline (the session's first checkpoint)."""
         self.turn_start: int | None = None
-        """The event before the running turn, until the turn's first call that can change files.
+        """The seq of the event before the running turn; None after the turn's first call that can change files.
 
-        Checkpoints that are taken until then count as of that event.
+        A checkpoint taken before that call is recorded as the state of the files at this event.
         """
         self._beginning: anyio.CancelScope | None = None
         self._is_closing = False
@@ -141,7 +141,7 @@ class CheckpointRecorder:
     async def begin(self) -> None:
         """Take the baseline checkpoint, the first one of the session. Call this early, because it may take a while.
 
-        Raises `CheckpointError`; the next method that needs the checkpoint retries.
+        Raises `CheckpointError` if that fails; the next method that needs the baseline tries again.
         """
         async with self._guard:
             with anyio.CancelScope() as self._beginning:
@@ -170,7 +170,8 @@ class CheckpointRecorder:
     async def find_call_changes(self, paths: Iterable[str] | None) -> WorkspaceChanges | None:
         """Return the changes that the open call made at `paths` (None: anywhere).
 
-        Records the changes that the tool has not recorded. The caller must call `commit_changes` afterwards.
+        Also records those changes that the tool itself has not recorded. The caller must call `commit_changes`
+        afterwards.
         """
         if self._store is None or self._open_call is None:
             return None
@@ -219,7 +220,7 @@ class CheckpointRecorder:
     async def checkpoint_workspace(self) -> None:
         """Take a checkpoint of what the user or other programs changed.
 
-        The newest checkpoint then matches the workspace. Raises `CheckpointError`.
+        The newest checkpoint then matches the workspace. Raises `CheckpointError` if the store fails.
         """
         if self._store is not None:
             async with self._guard:
@@ -233,12 +234,12 @@ class CheckpointRecorder:
         self._is_fault_reported = True
 
     def stop_maintenance(self) -> None:
-        """Stop maintenance of the checkpoint store, because something that may change files runs."""
+        """Stop maintenance of the checkpoint store. Call this before anything runs that may change files."""
         if self._upkeep is not None:
             self._upkeep.stop()
 
     def allow_maintenance(self) -> None:
-        """Allow maintenance of the checkpoint store, because nothing runs any more."""
+        """Allow maintenance of the checkpoint store. Call this when nothing runs any more."""
         if self._upkeep is not None and self._is_open:
             self._upkeep.start_when_idle()
 

@@ -1,6 +1,7 @@
-"""Reverting one hunk of a recorded file change in the file as it is now.
+"""Reverts one hunk of a recorded change in the present content of the file.
 
-Invariant: only lines that are still as recorded change; text that was not stored as it was is never written.
+Invariant: lines that differ from the record are never changed. A hunk whose text was stored inexactly (redacted or
+not UTF-8) is never reverted.
 """
 
 from tui_agent.errors import BlobNotFound, UsageError
@@ -11,11 +12,11 @@ from tui_agent.ports.log import Blobs
 from tui_agent.protocol.commands import RevertHunk
 
 _INEXACT = ("[redacted: ", "\ufffd")
-"""Marks of lines that were not stored as they were: they hold a secret, or are not UTF-8."""
+"""Marks of lines that were stored inexactly, because they hold a secret or are not UTF-8."""
 
 
 def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
-    """Return the hunk that the command names. Raises `UsageError` if it cannot be reverted."""
+    """Return the text of the hunk that `command` selects. Raises `UsageError` if it cannot be reverted."""
 
     def read(digest: str) -> bytes | None:
         try:
@@ -38,9 +39,10 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
 
 
 def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> bytes | None:
-    """Return the file's content with the hunk reverted; None if the file goes. Raises `UsageError` at a conflict.
+    """Return the file's content with the hunk reverted; None if the file must be removed.
 
-    `current` is the file's present content, None if there is no file.
+    `current` is the file's present content; None if there is no file. Raises `UsageError` if these lines have changed
+    since.
     """
     path = command.path
     if current is None and command.after is not None:

@@ -17,10 +17,11 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 
 @dataclass(frozen=True, slots=True)
 class RevertedPaths:
-    """Paths with hunks that were reverted after an event.
+    """Paths with hunks that the user reverted after the event that an undo or a revert moves to.
 
-    A move to that event must not restore `kept_paths` without asking: their reverted changes are older than it.
-    `restored_paths` are to be restored: the event is the one just before their hunk was reverted.
+    For `kept_paths`, the change with the reverted hunk is older than the event, so the user must be asked before such
+    a file is restored. For `restored_paths`, the event is the one just before the hunk was reverted, so these files
+    are restored.
     """
 
     kept_paths: frozenset[str] = frozenset()
@@ -28,7 +29,7 @@ class RevertedPaths:
 
 
 async def find_reverted_paths(recorder: Recorder, to_seq: int) -> RevertedPaths:
-    """Return the paths whose hunks were reverted on the current branch after it leaves the branch of `to_seq`."""
+    """Return the paths with hunks that the user reverted after `to_seq` on the current branch."""
     moves = recorder.branches.moves
     current, target = stretches(moves, recorder.state.seq), stretches(moves, to_seq)
     if not any(

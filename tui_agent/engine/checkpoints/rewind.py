@@ -75,7 +75,7 @@ def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
 def _folder_changes(
     plan: RestorePlan, restored: Sequence[str], kept: Sequence[str]
 ) -> tuple[FolderChange, ...]:
-    """Return the generated folders of a plan with the numbers of restored files and of files that are kept."""
+    """Return each generated folder of a plan with the numbers of its files that are restored and that are kept."""
     folders = {act.path: act.folder for act in plan.actions if act.folder}
     removed = _removed_paths(plan).intersection(restored)
     done, gone, left = (
@@ -88,7 +88,10 @@ def _folder_changes(
 
 
 def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str, ...]:
-    """Replace generated folders in `overwrite` (with `/` at their end) by their files in the plan, `/` by all files."""
+    """Return `overwrite` with generated folders (names that end with `/`) replaced by their files in the plan.
+
+    `/` alone stands for all files.
+    """
     folders = {path for path in overwrite if path.endswith("/")}
     files = (act.path for act in plan.actions if act.folder in folders or "/" in folders)
     return (*(path for path in overwrite if path not in folders), *files)
@@ -98,7 +101,7 @@ def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str,
 class Target:
     """The event that an undo, a redo or a revert moves to.
 
-    `checkpoint` is the commit of the files at that event, or empty.
+    `checkpoint` is the commit with the files at that event; empty if there is none.
     """
 
     to_seq: int
@@ -120,7 +123,7 @@ class Rewind:
     async def run(self, command: Revert | Undo | Redo) -> None:
         """Undo, redo or revert as the command says.
 
-        Raises `UsageError` or `CheckpointError`; the session and the files are unchanged then.
+        If that is impossible, raises `UsageError` or `CheckpointError` and changes neither session nor files.
         """
         target, previous_commit = self._target(command), self._recorder.state.commit
         if target.conversation:
@@ -144,7 +147,10 @@ class Rewind:
         await self._recorder.commit()
 
     async def revert_hunk(self, command: RevertHunk) -> None:
-        """Revert one hunk of a file. Raises `UsageError` or `CheckpointError` without having changed anything."""
+        """Revert one hunk of a file.
+
+        If that is impossible, raises `UsageError` or `CheckpointError` and changes nothing.
+        """
         store, recorder = self._checkpointing.store, self._recorder
         if store is None:
             raise UsageError(f"{command.path} cannot be reverted: {self._checkpointing.unavailable_reason}")
@@ -176,7 +182,7 @@ class Rewind:
         from_seq: int,
         hunk: RevertedHunk | None = None,
     ) -> None:
-        """Record that files were restored but the conversation was not, so that a redo to `from_seq` undoes it."""
+        """Record that files were restored while the conversation stays. A redo to `from_seq` undoes the restore."""
         recorder, generated = self._recorder, _generated_paths(plan)
         for file in restored.files:
             if file.path not in generated:
@@ -235,7 +241,10 @@ class Rewind:
     async def _plan(
         self, store: Checkpoints, source: str, to_seq: int, named: tuple[str, ...] = ()
     ) -> RestorePlan:
-        """Plan a restore to the checkpoint at `to_seq`. Hunks that the user reverted since are the user's changes."""
+        """Plan a restore to the checkpoint at `to_seq`.
+
+        Hunks that the user has reverted count as changes by the user.
+        """
         reverted = await find_reverted_paths(self._recorder, to_seq)
         plan = await store.plan_restore(source, (*named, *reverted.restored_paths))
         actions = (
@@ -349,7 +358,7 @@ class Rewind:
             recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM_HINT))
 
     def _record_checkpoint(self, previous_commit: str) -> None:
-        """Record the workspace's newest checkpoint on the new branch, because a move can leave the files unchanged.
+        """Record the workspace's newest checkpoint on the new branch. The old branch's records do not count there.
 
         `previous_commit` is the newest commit before the move; it is used if this run has not opened the store yet.
         """
@@ -368,7 +377,7 @@ def _generated_paths(plan: RestorePlan) -> set[str]:
 
 
 async def _read(store: Checkpoints, path: str) -> bytes | None:
-    """Return a file of the newest checkpoint; None if it is not there."""
+    """Return the content of a file in the newest checkpoint; None if the file is not in it."""
     try:
         return await store.read_file(store.head, path)
     except CheckpointError:

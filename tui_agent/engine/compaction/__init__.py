@@ -1,1 +1,1 @@
-"""Keeping an agent's history within its model's window."""
+"""Compaction: keeps an agent's history within its model's window."""

@@ -42,7 +42,7 @@ class CompactionBreaker:
         self._next_summary_at = 0
         """The number of the first request for which another summary is allowed."""
         self.tokens_after_summary = 0
-        """Number of tokens in the context after the newest summary."""
+        """Number of tokens in the context directly after the newest summary."""
         self.warned_model = ""
         """The model for which the user was warned that little room is left."""
 
@@ -63,7 +63,7 @@ class CompactionBreaker:
         self._requests += 1
 
     def record_summary(self, after: int, last: int, window: int) -> bool:
-        """Record a summary after which the context has `after` tokens. Return True if little room is left for work.
+        """Record a summary that reduced the context to `after` tokens. Return True if little room is left for work.
 
         `last` is the maximum number of tokens per request; `window` is the context window in tokens.
         """
@@ -111,9 +111,9 @@ def _read_compactions(
 ) -> tuple[list[int], int, int, bool]:
     """Read an agent's compactions from the log.
 
-    `message_seq` and `summary_seq` are the events of the newest user message and the newest summary. Returns the seqs
-    of the compactions after the message, the tokens that the summary left, the number of requests after the summary,
-    and True if the user was warned that little room is left.
+    `message_seq` and `summary_seq` are the events of the newest user message and the newest summary. Returns four
+    values: the seqs of the compactions after the message, the tokens in the context after the summary, the number of
+    requests after the summary, and True if the user was warned that little room is left.
     """
     compactions, tokens_after, requests, tight = list[int](), 0, 0, False
     for record in records:
@@ -154,7 +154,7 @@ class LoopDetector:
         self._calls, self._results = _StretchCounter(), _StretchCounter()
 
     def end_stretch(self, messages: Iterable[Message], is_user_message: Callable[[Message], bool]) -> bool:
-        """End a stretch that consists of these messages. Return True if the agent is in a loop.
+        """Record the messages of a finished stretch. Return True if the agent is in a loop.
 
         `messages` are the unshortened originals in order. `is_user_message` returns True for a message of the user.
         """

@@ -69,8 +69,9 @@ CHARS_PER_TOKEN: Final = 4.0
 MIN_FREED_SHARE: Final = 0.10
 """Minimum share of the context's tokens that a compaction must free if nothing else can make room."""
 MIN_OFFLOAD_SHARE: Final = 0.25
-"""Minimum share of the window that offloading must free when a summary is possible too. Freeing less is not worth
-invalidating the provider's cache.
+"""Minimum share of the window that offloading must free when a summary is possible too.
+
+Freeing less is not worth invalidating the provider's cache.
 """
 MAX_FAILURES: Final = 2
 HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
@@ -191,9 +192,9 @@ class Compactor:
         return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
-        """Return a key for the limit that the user's messages were shortened to.
+        """Return a key of the limit that the user's messages are shortened to.
 
-        The key changes only when the model changes or a provider refuses a request as too long.
+        The key changes only if the model changes or a provider refuses a request as too long.
         """
         model = self._model
         return model and (model.model, model.window, self._learnt_window.refusal_state)
@@ -323,9 +324,10 @@ class Compactor:
         return True
 
     async def _chars_to_keep(self, fixed: int, whole: float) -> int:
-        """Return how many characters of the newest messages to keep; fewer if the summary's facts need the space.
+        """Return how many characters of the newest messages stay beside the summary.
 
-        `fixed` is the number of characters in everything except messages, `whole` the number that fits in the window.
+        There are fewer if the summary's facts need the space. `fixed` is the number of characters of everything
+        except messages; `whole` is the number that fits in the window.
         """
         seqs = (message.seq for message in self._parts.recorder.messages(self._agent))
         facts = self._facts(max(seqs, default=0))
@@ -384,7 +386,10 @@ class Compactor:
     async def _ask_summary(
         self, messages: Sequence[Message], focus: str, window: int, per_char: float, room: int
     ) -> tuple[str, RequestId | None, str]:
-        """Ask the model to summarise these messages. Return the summary, the request's id, and the fault, or ""."""
+        """Ask the model to summarise these messages.
+
+        Return the summary, the request's id, and the fault (empty if none).
+        """
         prompt, tokens, model = self._parts.compaction_limits.prompt, self._parts.tokens, self._model_name
         if self._failures >= MAX_FAILURES:
             return "", None, "it failed twice in this turn"
@@ -431,7 +436,7 @@ class Compactor:
 
     def _report_nothing_older(self, packed: PackedRequest, trigger: CompactionCause) -> Literal[False]:
         if trigger == "user":
-            return self._give_up("There is nothing older than the newest messages to summarise.")
+            return self._give_up("There are no older messages to summarise.")
         self._warn_tight(packed, self._window())
         return False
 
@@ -454,21 +459,21 @@ def _is_kept_whole(message: Message) -> bool:
 
 
 class CutLength:
-    """Remembers how many characters of the user's messages were left when the messages were last shortened."""
+    """Stores how many characters of the user's messages the newest shortened request contained."""
 
     def __init__(self) -> None:
         self._chars = 0
         self._limit: object = None
 
     def record(self, chars: int, limit: object) -> None:
-        """Record that a request had `chars` characters of the user's messages. `limit` is the key of its limit."""
+        """Record that a request had `chars` characters of the user's messages. `limit` is the key from `_cut_limit`."""
         if limit != self._limit or chars < self._chars:
             self._chars, self._limit = chars, limit
 
     def limit_chars(self, room: int, limit: object) -> int:
         """Return the smaller of `room` and the recorded number of characters.
 
-        The recorded number is ignored if it was recorded under another key than `limit`.
+        A number that was recorded under another key than `limit` is ignored.
         """
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit

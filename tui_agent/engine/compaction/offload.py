@@ -25,7 +25,7 @@ LINE_CHARS: Final = 160
 
 
 class OutputOffloader:
-    """Replaces outputs of one agent's calls in the history by lines that name the artifacts with the outputs."""
+    """Replaces results of an agent's calls in the history by one line each, which names the artifact with the result."""
 
     def __init__(self, parts: EngineParts, agent: AgentId) -> None:
         self._parts = parts
@@ -43,10 +43,10 @@ class OutputOffloader:
     ) -> int:
         """Offload the oldest outputs until `needed` tokens are free. Return the number of freed tokens.
 
-        Many outputs are offloaded together, because each change invalidates the provider's cache. If less than the
-        share `least` of `window` would be freed, nothing is offloaded; with `include_newest_reads`, the newest file
-        reads may be offloaded to reach that share. `unlimited`: free as much as possible. `per_char` is tokens per
-        character.
+        Many outputs are offloaded together, because each change invalidates the provider's cache. Nothing is
+        offloaded if that would free less than the share `least` of `window`. `include_newest_reads` allows offloading
+        the newest file reads to reach that share. `unlimited` frees as much as possible. `per_char` is the number of
+        tokens per character.
         """
         limits = self._parts.compaction_limits
         newest_reads, candidates = self._candidates(round(limits.keep * window / per_char))

@@ -40,7 +40,7 @@ FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", 
 CHARS_PER_TOKEN = 4
 MAX_REPORT_LINES = 400
 MAX_NAMED_CALLS, MAX_ARGUMENT_CHARS = 5, 60
-"""If a delegate wrote no text: the number of calls listed in its report, and the characters shown of each argument."""
+"""Limits for the report of a delegate that wrote no text: the number of calls, and the characters of an argument."""
 NOT_RUN = "the subtask ended first"
 
 MakeCaller = Callable[[EngineParts, AgentId], ModelCaller]
@@ -283,7 +283,7 @@ def _last_text(history: Sequence[Message], blobs: Blobs) -> str:
 
 
 def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
-    """Return the names of the delegate's last calls, each with the start of its arguments.
+    """Return the delegate's last calls, each with the start of its first argument.
 
     The report lists them if the delegate wrote no text.
     """
@@ -307,7 +307,7 @@ LAST_ANSWER_NOTE = (
 
 
 class Brief(BaseMiddleware):
-    """Middleware of a delegate: adds the role's prompt, limits each answer, and announces the last answer."""
+    """Middleware of a delegate: adds the role's prompt, limits each answer, and announces the delegate's last answer."""
 
     name = "delegate"
 
@@ -324,7 +324,10 @@ class Brief(BaseMiddleware):
         )
 
     async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
-        """Limit the answer's length, and add `LAST_ANSWER_NOTE` to the last request. Summary requests stay unchanged."""
+        """Limit the answer's length, and add `LAST_ANSWER_NOTE` to the last request.
+
+        Requests for a summary are not changed.
+        """
         if request.purpose != "answer":
             return await call_next(request)
         request = replace(request, max_tokens=min(request.max_tokens, self._max_tokens))
@@ -339,9 +342,9 @@ class Brief(BaseMiddleware):
 
 
 class InstructionsOnly(BaseMiddleware):
-    """Wraps a middleware of the session for a delegate. Of the middleware's fragments, only instructions are passed on.
+    """Wraps a middleware of the session for a delegate and passes on only its instructions for the prompt.
 
-    The start and end of turns are not passed on, because a delegate's work is not a turn.
+    The middleware does not see starts and ends of turns, because a delegate's work is not a turn.
     """
 
     def __init__(self, inner: Middleware, *, instructions: bool) -> None:

@@ -56,7 +56,7 @@ class Instructions(api.BaseMiddleware):
         """Record changed instruction files of the system prompt, and add those of mentioned subfolders."""
         for event in _differences(turn.state, await self._files.load(turn.state.instructions)):
             turn.emit(event)
-        await self._join(MAIN_AGENT, turn.state.mentioned_paths)
+        await self._add_files(MAIN_AGENT, turn.state.mentioned_paths)
 
     async def wrap_tool(self, call: api.ToolCallPart, call_next: api.ToolNext) -> api.ToolResult:
         """Run the call, then add the instruction files of folders in which the call read or changed files."""
@@ -68,11 +68,11 @@ class Instructions(api.BaseMiddleware):
         paths += [path for path in after.written_paths if path in arguments]
         # A read-only delegate gets no instructions at all.
         if after.settings is None or after.settings.policy != "read-only-delegate":
-            await self._join(agent, [*paths, *await self._files.workspace_paths(self._touched(call))])
+            await self._add_files(agent, [*paths, *await self._files.workspace_paths(self._touched(call))])
         return result
 
-    async def _join(self, agent: AgentId, paths: Sequence[str]) -> None:
-        """Add the instruction files that apply to `paths` to the agent's conversation, unless it already has them."""
+    async def _add_files(self, agent: AgentId, paths: Sequence[str]) -> None:
+        """Add the instruction files for `paths` to the agent's conversation, except those that it already has."""
         folders = folders_of(paths)
         if not folders:
             return
@@ -90,7 +90,7 @@ class Instructions(api.BaseMiddleware):
             )
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return one fragment per instruction file, the most general first. Files in the conversation are included."""
+        """Return a fragment per instruction file, the most general first, including files added to the conversation."""
         if not state.instructions:
             return ()
         joined_at = [state.agent_instructions.joined.get(file.path) for file in state.instructions]

@@ -23,7 +23,7 @@ WINDOW_SHARE = 0.04
 """Maximum size of a repository map as a fraction of the model's window."""
 MIN_TOKENS = 100
 MAX_WAIT_S = 3.0
-"""Maximum seconds that a request waits for its repository map. The first map of 11,000 files takes slightly less."""
+"""Maximum seconds that a request waits for its repository map. The first map of 11,000 files is ready just in time."""
 LATE_REASON = f"the map was not ready after {MAX_WAIT_S:g} s; a later request includes it"
 
 
@@ -77,7 +77,10 @@ class RepoMapSection(api.BaseMiddleware):
             _record_map(rendered, query, turn.emit)
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return a fragment with the reason if there is no repository map. The map itself is in the conversation."""
+        """If there is no repository map, return a fragment that gives the reason.
+
+        The map itself is in the conversation.
+        """
         if not state.map_delay_reason or state.has_repo_map:
             return ()
         return (
@@ -85,20 +88,20 @@ class RepoMapSection(api.BaseMiddleware):
         )
 
     async def wrap_model(self, request: api.ModelRequest, call_next: api.ModelNext) -> api.ModelReply:
-        """Call the model. After an answer with tool calls, record a repository map that was late and is now ready."""
+        """Call the model. After an answer with tool calls, record the repository map if it is ready only now."""
         reply = await call_next(request)
         if request.purpose == "answer" and any(isinstance(part, api.ToolCallPart) for part in reply.parts):
             self._record_late_map()
         return reply
 
     async def wrap_tool(self, call: api.ToolCallPart, call_next: api.ToolNext) -> api.ToolResult:
-        """Run the call, then record a repository map that was late and is now ready."""
+        """Run the call, then record the repository map if it is ready only now."""
         result = await call_next(call)
         self._record_late_map()
         return result
 
     def _record_late_map(self) -> bool:
-        """Record a repository map that was late and is now ready. Return True if there was one."""
+        """Record the repository map if it is ready only now. Return True if it was recorded."""
         rendered = self._maps.take_late_map() if self._late is not None else None
         if rendered is None or self._late is None:
             return False

@@ -66,7 +66,10 @@ def _is_planning(state: SessionStateView) -> bool:
 
 
 def _is_confined(state: SessionStateView) -> bool:
-    """Return True if the sandbox limits what a command can do. Under `plan`, commands only read anyway."""
+    """Return True if the prompt must say that the sandbox limits commands.
+
+    Under `plan`, commands are read-only anyway.
+    """
     policy = state.settings.policy if state.settings is not None else None
     return bool(state.sandbox) and policy in ("ask", "accept-edits")
 
@@ -105,8 +108,8 @@ def prompt_sections(
 ) -> list[BaseMiddleware]:
     """Return the built-in sections of the system prompt in order.
 
-    A section is left out if none of its `SECTION_TOOLS` is in `tools`. `roles` are the named agents that the model can
-    delegate to. `attended`: a user can answer.
+    A section is left out if none of its `SECTION_TOOLS` is in `tools`. `roles` are the named agents that the model
+    can delegate to. `attended` is True if a user can answer questions.
     """
     plan_text = texts.get("plan_mode" if attended else "plan_headless")
     sections = [

@@ -47,7 +47,7 @@ class SkillsSection(BaseMiddleware):
 
 
 def skills_event(present: tuple[SkillRecord, ...], state: SessionStateView) -> SkillsLoaded | None:
-    """Return the event that records the skills `present`, or None if they are the recorded ones."""
+    """Return the event that records the skills `present`; None if the newest record is the same."""
     return SkillsLoaded(skills=present) if present != state.skills else None
 
 

@@ -1,1 +1,1 @@
-"""Requests to a model: messages, streaming, retries, and the agents that use them."""
+"""Requests to a model: assembling, streaming, retrying and recording them."""

@@ -55,11 +55,12 @@ MAX_REFUSALS = 5
 UNSENT = RequestId("")
 """The id of a request that is only measured, not sent."""
 MAX_COUNTED_INLINE = 20
-"""Above this number of new messages, for example on resume, their tokens are counted in a thread."""
+"""Maximum number of new messages whose tokens are counted on the event loop; more, e.g. on resume, need a thread."""
 EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
-"""Size of a request, in tokens and as a divisor of the window, from which a tokenizer counts instead of characters.
+"""Size of a request from which a tokenizer counts its tokens: in tokens, and as a divisor of the window.
 
-Loading the tokenizer takes as long as twenty tool calls, and an exact count decides nothing while there is room.
+Smaller requests are estimated from characters, because loading the tokenizer takes as long as twenty tool calls and
+far below the limit an estimate is enough.
 """
 _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
 """Key of a streamed block of an answer: (part kind, block number, tool name)."""
@@ -98,7 +99,7 @@ class ModelCaller:
         self._newest_ask = ModelQuery()
         """The agent's newest request that contains its own history."""
         self._sent: PackedRequest | None = None
-        """The request that was packed last."""
+        """The request that was assembled last."""
         self.compactor: Compactor | None = None
         """Keeps the history within the window. None in a caller that summarises."""
         if summarised_agent is not None:
@@ -110,7 +111,7 @@ class ModelCaller:
         self._used_call_ids |= {call.call_id for answer in answers for call in tool_calls(answer.parts)}
 
     async def ask(self, ask: ModelQuery) -> ModelReply:
-        """Call the model through the middlewares. Raises `ModelError` when retrying does not help.
+        """Call the model through the middlewares. Raises `ModelError` if all attempts fail.
 
         If the history is close to the window's limit, it is compacted first. It is compacted again if the provider
         refuses the request as too long.
@@ -205,7 +206,10 @@ class ModelCaller:
     def _offered_tools(
         self, ask: ModelQuery, state: SessionStateView, settings: SessionSettings
     ) -> tuple[ToolSchema, ...]:
-        """Return the tools that the model can use now. They change with skills, the policy and the first job only."""
+        """Return the tools that the model can use now.
+
+        The list changes only with skills, the policy and the first job.
+        """
         missing: set[Service] = set(self._parts.missing_services)
         if not any(not skill.fault for skill in state.skills):
             missing.add("skills")
@@ -377,7 +381,7 @@ class ModelCaller:
 
 
 class _Call:
-    """One request to the model, with all attempts to send it."""
+    """One request to the model with all its attempts."""
 
     def __init__(self, parts: EngineParts, ticker: FlushTimer, agent: AgentId, request: ModelRequest) -> None:
         self._parts = parts
@@ -429,7 +433,7 @@ class _Call:
         )
 
     def record_failure(self, fault: ModelFault, attempts: int, *, cancelled: bool = False) -> None:
-        """Record that the request ended without an answer."""
+        """Record that all attempts failed and the request has no answer."""
         self._parts.recorder.append(
             ModelFailed(
                 request_id=self.request.request_id,
@@ -480,7 +484,7 @@ def _tokens_to_count_exactly(packing: RequestInput) -> int:
 
 
 def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
-    """Return the maximum tokens of the answer, reduced if the request leaves less space in the window."""
+    """Return the maximum tokens of the answer; fewer if the request leaves less space in the window."""
     window = packing.learnt.stated_window(packing.model.window)
     limit = Room.for_window(window, 0).max_tokens
     if limit is None:

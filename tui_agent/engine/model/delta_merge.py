@@ -40,7 +40,7 @@ class DeltaMerger(Generic[KeyT]):
         self._flushed_at = clock.monotonic()
 
     def add(self, key: KeyT, text: str) -> None:
-        """Add text for a key. Emit the buffer if the interval is over, the buffer is full, or the key changes."""
+        """Add text for a key. Emit the buffered text if the interval is over, the buffer is full, or the key changes."""
         if key != self._key:
             self.finish()
             self._key = key
@@ -145,7 +145,7 @@ def _name_pattern() -> re.Pattern[str]:
 
 @cache
 def _unfinished_pattern() -> re.Pattern[str]:
-    """Return the pattern of a text after which the value of a secret, or the name of one, may follow."""
+    """Return the pattern of the last words of a text after which a secret's value or name may follow."""
     return re.compile(
         rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
         r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"

@@ -40,7 +40,7 @@ class RequestBuilder:
         self._images: dict[str, bytes] = {}
 
     def resolve_messages(self, history: Sequence[Message]) -> tuple[Message, ...]:
-        """Return the history with every long text loaded. Raises `BlobNotFound`.
+        """Return the history with every long text loaded. Raises `BlobNotFound` if a text is missing.
 
         Messages loaded by the previous call are reused.
         """
@@ -92,7 +92,10 @@ def _replace_items(message: F, name: str, old: Sequence[object], new: Sequence[o
 
 
 def resolve_part(part: ModelPart, blobs: BlobReader) -> ModelPart:
-    """Return a message part with its long texts loaded; the same object if nothing changes. Raises `BlobNotFound`."""
+    """Return a message part with its long texts loaded; the same object if it has none.
+
+    Raises `BlobNotFound` if a text is missing.
+    """
     if isinstance(part, ToolCallPart):
         arguments = blobs.resolve(part.arguments)
         return part if arguments == part.arguments else part.model_copy(update={"arguments": arguments})

@@ -15,7 +15,7 @@ RULE_TOOL = "read_file"
 
 
 def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
-    """Return the tools that an agent may call; None: all offered tools."""
+    """Return the tools that an agent may call; None means all offered tools."""
     state = parts.recorder.state
     delegate = next((delegate for delegate in state.delegates if delegate.agent == agent), None)
     limits = [delegate.tools if delegate is not None else None, state.allowed_tools]
@@ -26,7 +26,7 @@ def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
 def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
     """Return True if the policy does not deny reading `path`, a path in the environment with links resolved.
 
-    If the policy would ask about the file, it may be read, because the user allowed the whole search.
+    A file that the policy would ask about may be read, because the user allowed the whole search.
     """
     real = path if path.startswith("/") else f"{parts.env.root.rstrip('/')}/{path}"
     state, allowed = parts.recorder.state_of(agent), allowed_tools(parts, agent)
@@ -36,7 +36,7 @@ def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
 def may_connect(parts: EngineParts, agent: AgentId, tool: str, host: str) -> bool:
     """Return True if the policy does not deny connecting to `host`.
 
-    If the policy would ask about it, the call may connect, because the user allowed the host that leads there.
+    A host that the policy would ask about is allowed, because the user allowed the host that redirects to it.
     """
     state = parts.recorder.state_of(agent)
     facts = PolicyFacts(
@@ -49,7 +49,7 @@ def may_connect(parts: EngineParts, agent: AgentId, tool: str, host: str) -> boo
 
 
 def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str, real: str) -> str:
-    """Return the reason why a file may not be read, or an empty string. `real` is `path` with links resolved."""
+    """Return the reason why a file may not be read; empty if it may. `real` is `path` with links resolved."""
     decision = _decide_read(policy, state, root, path, real, None, RULE_TOOL)
     return decision.reason if decision.verdict == "deny" else ""
 

@@ -31,7 +31,7 @@ _TYPE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class InvalidArguments:
-    """The reason why a call cannot run. `message`, for the model, contains the field and the expected value."""
+    """The reason why a call cannot run. `message` tells the model the field and the expected value."""
 
     message: str
 
@@ -39,7 +39,10 @@ class InvalidArguments:
 def parse_arguments(
     name: str, model: type[BaseModel], schema: JsonMap, arguments: JsonMap
 ) -> BaseModel | InvalidArguments:
-    """Return the arguments as an instance of `model`, or the faults. `schema` is the tool's JSON schema."""
+    """Return the arguments as an instance of `model`; if they are not valid, the faults.
+
+    `schema` is the tool's JSON schema.
+    """
     properties = schema.get("properties")
     fields: JsonMap = properties if isinstance(properties, dict) else {}
     arguments = canonical_arguments(arguments, fields)
@@ -69,7 +72,7 @@ def _types(schema: JsonValue) -> frozenset[str]:
 
 
 def coerce_value(value: JsonValue, schema: JsonValue) -> JsonValue:
-    """Return a text converted to the type in its schema if its meaning is clear; otherwise the value unchanged."""
+    """Return a text converted to the type in its schema if its meaning is clear; any other value unchanged."""
     types = _types(schema)
     if not isinstance(value, str) or "string" in types or not types:
         return value
@@ -126,7 +129,7 @@ def _faults_message(name: str, error: ValidationError, fields: JsonMap) -> str:
 
 
 def path_text(location: Iterable[int | str]) -> str:
-    """Return the place of a value in the arguments, such as `edits[0].path`."""
+    """Return the path of a value within the arguments, such as `edits[0].path`."""
     path = ""
     for item in location:
         path += f"[{item}]" if isinstance(item, int) else f".{item}" if path else item
@@ -162,8 +165,10 @@ ALIASES: dict[str, str] = {
     "pattern": "glob_pattern query regex search_string",
     "todos": "items todo_list",
 }
-"""Maps our argument names to aliases used by other programs' tools. If an alias belongs to several of our names, the
-first one that the tool has is used. Aliases have the same unit and meaning as our name.
+"""Maps our argument names to aliases used by other programs' tools.
+
+If an alias belongs to several of our names, the first one that the tool has is used. Aliases have the same unit and
+meaning as our name.
 """
 IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
 """Arguments by which other programs' tools explain a call. They have no effect here and are dropped."""

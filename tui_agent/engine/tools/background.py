@@ -9,17 +9,17 @@ from tui_agent.fast_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """The background jobs and the programs of a session."""
+    """Runs and ends the background jobs and the programs of a session."""
 
     jobs: JobManager
     programs: ProgramKeeper
 
     def begin(self, group: TaskGroup) -> None:
-        """Set the task group in which they run."""
+        """Set the task group in which jobs and programs run."""
         self.jobs.begin(group)
         self.programs.begin(group)
 
     async def end_all(self) -> None:
-        """End everything, because the session ends."""
+        """End all jobs and programs, because the session ends."""
         await self.jobs.end_all("session")
         await self.programs.end_all()

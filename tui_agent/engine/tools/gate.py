@@ -135,7 +135,7 @@ class Gate:
             preview = present  # the call would no longer do what the user saw, so ask again
 
     async def decide_after_trial(self, checked: CheckedCall, tried: ExecResult) -> SandboxGrant | str:
-        """Decide about a call whose trial in the sandbox failed. Return its permissions, or the denial's reason."""
+        """Decide about a call whose trial in the sandbox failed. Return its permissions, or why it is denied."""
         verdict = await self.decide(checked, tried=tried)
         return verdict.sandbox_grant if verdict.allowed else verdict.for_model
 
@@ -228,7 +228,7 @@ class Gate:
             return ""
         choice = request.choice_for(answer.reach)
         if choice is not None and not choice.offered:
-            return f"A rule is {choice.unavailable_reason or 'not available here'}."
+            return f"This rule is {choice.unavailable_reason or 'not available here'}."
         if choice is not None and answer.rule == choice.rule:
             return ""
         return find_fault(
@@ -444,9 +444,9 @@ class Gate:
     def _allow(self, case: JudgedCall, decision: Decision, judged: dict[str, str]) -> Verdict:
         """Return the verdict that allows a call, with its commands' permissions.
 
-        Network access is allowed under `bypass` or by the decision's classes. As a protection against misjudged
-        commands, the workspace is mounted read-only under `plan`, and for commands that were allowed because they only
-        read.
+        Network access is allowed under `bypass`, or if the decision's classes include it. As a protection against
+        misjudged commands, the workspace is mounted read-only under `plan`, and for commands that were allowed
+        because they only read.
         """
         policy = self._policy_name(case.agent)
         network = NETWORK in decision.classes or policy == "bypass"
@@ -482,7 +482,7 @@ class Gate:
 
 
 def _with_arguments(case: JudgedCall, preview: Preview) -> Preview:
-    """Add the arguments to an empty preview if the call's target does not show all of them.
+    """Add the arguments to an empty preview, unless the call's target shows all of them.
 
     A call that only reads or runs something is fully described by its target and command.
     """

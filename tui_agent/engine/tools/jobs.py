@@ -124,7 +124,7 @@ class JobManager:
         return CallJobs(self, call_id, agent, granted)
 
     async def start(self, command: str, spec: ExecSpec, call_id: CallId, agent: AgentId) -> JobReport:
-        """See `ports.job.Jobs`."""
+        """Start a background job for a call; see `ports.job.Jobs`."""
         running = self._running_ids()
         if len(running) >= MAX_JOBS:
             raise ToolError(
@@ -145,14 +145,14 @@ class JobManager:
         return await self._report_after(job, FIRST_OUTPUT_WAIT_S)
 
     async def read(self, job_id: str, wait: float) -> JobReport:
-        """See `ports.job.Jobs`."""
+        """Return a job's new output, after waiting for it up to `wait` seconds; see `ports.job.Jobs`."""
         job = self._get_job(job_id)
         return await self._report_after(
             job, 0.0 if job.has_new_output or job.state else min(wait, MAX_WAIT_S)
         )
 
     async def stop(self, job_id: str, by: Literal["user", "agent"]) -> JobReport:
-        """See `ports.job.Jobs`."""
+        """Stop a job and return its last report; see `ports.job.Jobs`."""
         job = self._get_job(job_id)
         await self._cancel_jobs([job], "stopped", by)
         return job.report(self._parts.clock.monotonic())
@@ -171,7 +171,8 @@ class JobManager:
     async def follow_branch(self) -> None:
         """Make jobs and log agree after an undo, a redo or another move to an earlier event.
 
-        Stop the jobs that were started after that event, and record the end of those that run in the log but not here.
+        Stop the jobs that were started after that event. Record the end of jobs that run according to the log but
+        have already ended.
         """
         recorder = self._parts.recorder
         jobs = {(job.job_id, job.call_id): job for job in self._jobs.values()}

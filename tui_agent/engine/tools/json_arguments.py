@@ -1,6 +1,6 @@
-"""Validation of a call's arguments against a ready JSON schema, for tools that other programs describe.
+"""Validation of a call's arguments against a JSON schema, for tools that MCP servers describe.
 
-Invariant: arguments keep their names; values are converted only as `arguments` does it.
+Invariant: arguments keep their names; values are converted in the same cases as in `arguments`.
 """
 
 from functools import lru_cache
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def check_json_arguments(name: str, schema: JsonMap, arguments: JsonMap) -> JsonArguments | InvalidArguments:
-    """Return the arguments of a call if they fit the schema, or a message for the model."""
+    """Return the call's arguments if they fit the schema; otherwise a message for the model."""
     properties = schema.get("properties")
     fields: JsonMap = properties if isinstance(properties, dict) else {}
     required = schema.get("required")

@@ -45,5 +45,5 @@ class JudgedCall(CheckedCall):
         )
 
     def can_try(self, decision: Decision) -> bool:
-        """Return True if a trial in the sandbox may replace the question to the user. False if a hook asks."""
+        """Return True if a trial in the sandbox may replace the question to the user; False if a hook asks."""
         return decision.can_try_in_sandbox and self.tried is None and self.hook_verdict.decision != "ask"

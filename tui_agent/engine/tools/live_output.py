@@ -30,7 +30,7 @@ class Output:
     omitted_chars: int = 0
 
     def add(self, text: str) -> None:
-        """Add new output."""
+        """Add new output, and drop the middle if there is too much."""
         room = max(0, HEAD_CHARS - len(self.head))
         self.head += text[:room]
         self.tail += text[room:]

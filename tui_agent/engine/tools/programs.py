@@ -39,7 +39,7 @@ class _Program:
 
 
 class ProgramKeeper:
-    """All programs that the tools of a session keep running."""
+    """Starts and ends the programs that the tools of a session keep running."""
 
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
@@ -55,7 +55,7 @@ class ProgramKeeper:
         return CallPrograms(self, owner, granted)
 
     async def use(self, owner: str, name: str, spec: ExecSpec, connect: Connect[ConnectionT]) -> ConnectionT:
-        """See `ports.program.Programs`."""
+        """Return the connection to a program, which is started if it does not run; see `ports.program.Programs`."""
         permissions = (spec.allow_network, spec.read_only, spec.writable_paths)
         running = self._programs.get((owner, name))
         if running is not None and (running.permissions != permissions or running.ended.is_set()):
@@ -69,14 +69,14 @@ class ProgramKeeper:
         return connection
 
     async def end(self, owner: str, name: str) -> None:
-        """See `ports.program.Programs`."""
+        """End a program; see `ports.program.Programs`."""
         program = self._programs.get((owner, name))
         if program is not None:
             program.closing.set()
             await program.ended.wait()
 
     async def end_all(self, owners: Collection[str] | None = None) -> None:
-        """End all programs, or those of some plugins."""
+        """End all programs, or only those of the plugins in `owners`."""
         programs = [each for each in self._programs.values() if owners is None or each.owner in owners]
         for program in programs:
             program.closing.set()

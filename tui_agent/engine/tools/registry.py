@@ -47,7 +47,7 @@ class CheckedCall:
 
     @property
     def may_change_any_file(self) -> bool:
-        """True if the call runs a command or a tool of a server: the files that it changes are not known."""
+        """True if the call runs a command or an MCP tool: it may then change any file."""
         return any(isinstance(effect, RunEffect | McpCallEffect) for effect in self.effects)
 
 
@@ -106,7 +106,8 @@ class ToolRegistry:
     ) -> tuple[ToolSchema, ...]:
         """Return the schemas of the usable tools, or of those in `names` that exist, in the order of registration.
 
-        A tool is usable if none of its services is `missing` and its policy, if it has one, is `policy`.
+        A tool is usable if none of the services that it needs is in `missing`, and if it is not reserved for a policy
+        other than `policy`.
         """
         chosen = None if names is None else frozenset(names)
         return tuple(
@@ -119,7 +120,7 @@ class ToolRegistry:
         )
 
     def parse(self, name: str, arguments: JsonMap) -> BaseModel | InvalidArguments:
-        """Return a call's arguments as the tool's own model, or a message for the model."""
+        """Return a call's arguments as an instance of the tool's model; if invalid, a message for the model."""
         tool = self._tools.get(name)
         if tool is None:
             return self.unknown_tool_message(name)

@@ -59,7 +59,7 @@ class CallRunner:
         self._parts = parts
         self._delegates = delegates
         self._change_lock = anyio.Lock()
-        """The lock that a call which may change something holds while it runs. All agents share it."""
+        """A lock shared by all agents. A call that may change something holds it while it runs."""
         self._gate = gate
         self._background = background
         self._checkpointing = checkpointing
@@ -70,7 +70,7 @@ class CallRunner:
         self._reported_calls: set[CallId] = set()
         """Calls for which a storage fault was already reported."""
         self.live_outputs = LiveOutputs()
-        """The output of each call without a result: running calls, and calls stopped with their turn."""
+        """The output so far of each call without a result: running calls, and calls stopped with their turn."""
 
     def stop(self, call_id: CallId) -> bool:
         """Cancel a running call. Return False if it is not running."""
@@ -131,7 +131,10 @@ class CallRunner:
         return end
 
     async def _find_changes(self, call_id: CallId, runs: bool) -> WorkspaceChanges | None:
-        """Return the files that a call changed: anywhere for a command, only at the reported paths for a file tool."""
+        """Return the files that a call changed.
+
+        A command may change any file, a file tool only the files that it reports.
+        """
         reported = self._written_paths.pop(call_id, set())
         return await self._checkpointing.find_call_changes(None if runs else reported)
 

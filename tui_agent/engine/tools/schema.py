@@ -60,7 +60,7 @@ def sent_schema(schema: JsonMap) -> JsonMap:
 
 
 def _is_unsent(field: JsonValue) -> bool:
-    """Return True if models are not offered the argument with this schema, though a call may pass it."""
+    """Return True if this argument's schema is hidden from the model. A call may still pass the argument."""
     return isinstance(field, dict) and bool(field.get("unsent"))
 
 
@@ -110,7 +110,7 @@ def _simplify(node: JsonMap, definitions: Mapping[str, JsonValue], inside: tuple
 
 
 def _without_null(schema: JsonMap) -> JsonMap:
-    """Return the schema of `x | None = None` as the schema of plain `x`, because a model can leave out `x`."""
+    """Return the schema of `x | None = None` as that of plain `x`, because a model can leave out the argument."""
     options = schema.get("anyOf")
     if not isinstance(options, list) or schema.get("default", "") is not None:
         return schema

@@ -46,15 +46,15 @@ class TruncatingBlobs:
             return _cut_text(text)
 
     def read(self, blob_sha256: str) -> bytes:
-        """Return a blob's bytes. Raises `BlobNotFound`."""
+        """Return a blob's bytes. Raises `BlobNotFound` if the blob is missing."""
         return self._inner.read(blob_sha256)
 
     def read_text(self, text: LongText) -> str:
-        """Return the full text. Raises `BlobNotFound`."""
+        """Return the full text. Raises `BlobNotFound` if its blob is missing."""
         return self._inner.read_text(text)
 
     def resolve(self, data: JsonMap) -> JsonMap:
-        """Return JSON data with its long texts resolved. Raises `BlobNotFound`."""
+        """Return JSON data with its long texts loaded. Raises `BlobNotFound` if a text is missing."""
         return self._inner.resolve(data)
 
 
