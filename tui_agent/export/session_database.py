@@ -27,7 +27,7 @@ BATCH: Final = 200
 WAIT_S: Final = 10.0
 """Seconds to wait for another program that uses the database."""
 _PAUSE_S: Final = 0.05
-_UNKNOWN_TABLE: Final = re.compile(r"Table with name (.+) does not exist")
+_UNKNOWN_TABLE: Final = re.compile(r"Table with name (.{1,200}) does not exist")
 _LOCKED: Final = "Could not set lock"
 _SAFE: Final = {
     "enable_external_access": False,
