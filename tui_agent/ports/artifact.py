@@ -18,7 +18,10 @@ def is_artifact(path: str) -> bool:
 
 
 async def read_artifact(artifact_id: str, ctx: ToolContext) -> list[str]:
-    """Return the rows of an artifact of this session, in which secrets are redacted. Raises `ToolError`."""
+    """Return the rows of an artifact of this session, in which secrets are redacted.
+
+    Raises `ToolError` if it is missing.
+    """
     artifact = _find_artifact(artifact_id.strip(), ctx)
     try:
         text = await asyncio.to_thread(ctx.blobs.read_text, artifact.text)

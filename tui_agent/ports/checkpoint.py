@@ -12,8 +12,8 @@ from tui_agent.protocol.events.files import Author, FolderChange
 class FileDifference:
     """A path that differs from the newest checkpoint. `path` is relative to the workspace, with `/`.
 
-    `before` and `after` are the contents in bytes (for a link: its target). They are None if the file does not exist or
-    is too large to pass around; the sizes are always correct. `mode` is the current permission bits.
+    `before` and `after` are the contents in bytes (for a link: its target). They are None if the file does not exist
+    or is too large; the sizes are always correct. `mode` is the current permission bits.
     """
 
     path: str
@@ -31,17 +31,17 @@ class WorkspaceChanges:
     paths: tuple[str, ...]
     """Every changed path, sorted."""
     files: tuple[FileDifference, ...]
-    """Details of the first of the changed paths."""
+    """Details of the first few changed paths."""
     skipped: tuple[str, ...] = ()
     """Sentences about files that checkpoints leave out: too large, or over the quota."""
     contested_paths: tuple[str, ...] = ()
-    """The subset of `paths` that the user may have changed too; restoring these asks first."""
+    """The subset of `paths` that the user may have changed too; the user is asked before these are restored."""
     folders: tuple[FolderChange, ...] = ()
-    """The generated folders of the workspace with changes, if all of it was searched."""
+    """The generated folders with changed files; empty if only some paths were compared."""
 
     @property
     def own_paths(self) -> tuple[str, ...]:
-        """The changed paths outside `folders`."""
+        """The changed paths that are in none of the generated `folders`."""
         names = tuple(folder.path for folder in self.folders)
         return tuple(path for path in self.paths if not path.startswith(names)) if names else self.paths
 
@@ -50,7 +50,7 @@ class WorkspaceChanges:
 
 
 CHANGED_BY_YOU = "also changed by you"
-"""The conflict of a path that the user changed after the session."""
+"""Value of `RestoreAction.conflict` for a path that the user changed after the session did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ class RestoreAction:
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """The plan to restore a checkpoint.
+    """The plan to restore the checkpoint `source`.
 
-    Its actions bring the paths that the session changed after the checkpoint `source` back to their state in `source`,
-    and so they do with the paths that were `named`.
+    Its actions restore the paths that the session changed after `source`, and the `named` paths, which the user
+    selected.
     """
 
     source: str
@@ -88,7 +88,7 @@ class RestoreResult:
     """The result of restoring a checkpoint.
 
     It has the restored `paths`, the `kept_paths`, and the `commit` of the workspace afterwards. `files` describes the
-    first of the restored paths, with their contents before and after.
+    first few restored paths, with their contents before and after.
     """
 
     commit: str
@@ -127,8 +127,9 @@ class Checkpoints(Protocol):
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         """Continue from the commit `known`, the newest commit in the log.
 
-        If `known` is empty or lost, take a first checkpoint and return it as a baseline. With `unchanged` (the session
-        changed nothing after `known`), the baseline replaces a lost commit. May be called a second time after an error.
+        If `known` is empty or lost, take a first checkpoint and return it as a baseline. If the session changed
+        nothing after `known` (`unchanged`), the baseline is used in place of the lost `known`. May be called a second
+        time after an error.
         """
         ...
 
@@ -161,10 +162,10 @@ class Checkpoints(Protocol):
         ...
 
     async def save_version(self, path: str, content: bytes | None) -> str:
-        """Store the newest checkpoint with another content of one file (None: without it), and return its commit.
+        """Store a copy of the newest checkpoint in which one file has this content; return the copy's commit.
 
-        The newest checkpoint stays the same. A plan restores the change only if it names the path. Raises
-        `CheckpointError` if `path` is a link.
+        If `content` is None, the copy lacks the file. The copy does not become the newest checkpoint. A plan restores
+        this content only if it names the path. Raises `CheckpointError` if `path` is a link.
         """
         ...
 

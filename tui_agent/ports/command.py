@@ -39,8 +39,8 @@ class SlashCommand(Protocol):
 
 @runtime_checkable
 class ArgumentCompleter(Protocol):
-    """A slash command that can complete its arguments, if its offer says `completes`."""
+    """A slash command that can complete its arguments. Clients ask it only if its offer sets `completes`."""
 
     async def complete(self, arguments: str, state: SessionStateView) -> Sequence[str]:
-        """Return whole texts that could stand after the command's name, where `arguments` stands so far."""
+        """Return completions of `arguments`: whole texts that could replace it after the command's name."""
         ...

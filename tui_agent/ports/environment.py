@@ -110,7 +110,7 @@ class ExecResult:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return sentences of the sandbox other than `blocked`: about files that were shown as empty, and `notes`."""
+        """Return the sandbox's remarks as sentences: about files that appeared empty, then `notes`."""
         names = list_first(self.emptied_secrets, MAX_NAMED_FILES)
         unread = f"{names} may hold secrets and appeared empty to this command."
         return (unread, *self.notes) if self.emptied_secrets else self.notes
@@ -284,13 +284,14 @@ class Environment(Protocol):
 def workspace_sandbox(env: Environment) -> str:
     """Return the kind of the sandbox that keeps the promises of docs/sandbox.md, or "" if there is none.
 
-    Only that of the local environment does: a container, for example, hides no secret file of the workspace.
+    Only the local environment has such a sandbox. A container, for example, does not hide secret files of the
+    workspace.
     """
     return env.sandbox.kind if env.name == LOCAL_ENVIRONMENT else ""
 
 
 class PipedProcess(Protocol):
-    """A program that runs beside the session, with a pipe to its input and from its output and errors."""
+    """A background program whose standard input, output and errors are pipes."""
 
     async def read_output(self) -> bytes:
         """Return the next bytes of standard output; empty at its end."""
@@ -303,27 +304,30 @@ class PipedProcess(Protocol):
     async def write(self, data: bytes) -> None: ...
 
     async def end(self, grace_s: float) -> int | None:
-        """Close its input, wait `grace_s` seconds for its end, then end all its processes. Return its exit code."""
+        """Close the program's input, wait up to `grace_s` seconds for it to exit, then kill what is left of it.
+
+        Returns the exit code.
+        """
         ...
 
 
 @runtime_checkable
 class ProcessOpener(Protocol):
-    """An environment that can run programs beside the session, outside the sandbox."""
+    """An environment that can start background programs outside the sandbox."""
 
     async def open_process(self, argv: Sequence[str], env: Mapping[str, str], cwd: str = "") -> PipedProcess:
-        """Start a program in `cwd`, absolute or relative to `root`. Raises `EnvironmentFault`."""
+        """Start a program in `cwd`, absolute or relative to `root`. Raises `EnvironmentFault` if it cannot start."""
         ...
 
 
 @runtime_checkable
 class CommandOpener(Protocol):
-    """An environment in which a program can run beside the session where commands run, with the same limits."""
+    """An environment that can start background programs where commands run, with the same limits."""
 
     async def open_command(self, spec: ExecSpec) -> PipedProcess:
         """Start a program with pipes. `stdin` and the limits of time and output in `spec` have no effect.
 
-        Raises `EnvironmentFault`.
+        Raises `EnvironmentFault` if the program cannot start.
         """
         ...
 

@@ -46,7 +46,8 @@ class Log(Protocol):
     def repair_file(self) -> LogRepaired | None:
         """Write the log file a second time if it was deleted.
 
-        Return an event about the repair, which the caller records, or None if the file is intact. Raises `StoreError`.
+        Return an event about the repair, which the caller records, or None if the file is intact. Raises `StoreError`
+        if the file cannot be written.
         """
         ...
 

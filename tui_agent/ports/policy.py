@@ -56,14 +56,15 @@ class Decision:
     """The policy's decision. `choices` are the answers that the approval offers if the verdict is `ask`.
 
     - `by_profile`: only the permission profile asks, not a rule or a danger, so a hook may answer for the user.
-    - `allowed_by_exact_rule`: a rule of the user allows exactly this command line, so the command may read the secrets
-      in its arguments.
+    - `allowed_by_exact_rule`: a rule of the user allows exactly this command line, so the command may read the
+      secrets in its arguments.
     - `unnamed_secrets`: files of `PolicyFacts.secrets` that the commands would read without naming them.
     - `repository_read_only`: allowed only if the sandbox mounts the repository read-only, because the command line
       does not show everything that the command changes.
-    - `repository_conflict`: a sentence if the command line then cannot change the repository as it wants to.
-    - `private_temp_paths`: paths at which the command was assumed to find only files of sandboxed commands; it
-      must not see any others.
+    - `repository_conflict`: the reason, as a sentence, why the command line would fail if the repository is
+      read-only; empty if it would not.
+    - `private_temp_paths`: paths at which the command was assumed to find only files of sandboxed commands; it must
+      not see any others.
     - `nobody_to_ask`: denied only because there is no user to ask.
     - `can_try_in_sandbox`: asked only because the policy cannot analyse the command, so it may run as a trial in a
       sandbox.

@@ -20,9 +20,10 @@ class Programs(Protocol):
     ) -> ConnectionT:
         """Return the connection to the program `name`; start the program if it does not run.
 
-            It runs where commands run, with the permissions of this call. `connect` gets the program's pipes and yields the connection. It may run tasks; it is closed when the program ends: by
-        `end`, when the plugin changes, or with the session. If a later call has other permissions, the program is ended and started again. Raises what `connect`
-            raises, and `EnvironmentFault` if the program cannot be started.
+        The program runs where commands run, with the permissions of this call; for a later call with other
+        permissions it is restarted. `connect` gets the program's pipes and yields the connection, which may run
+        tasks. The connection is closed when the program ends: by `end`, when the plugin changes, or with the session.
+        Raises any error of `connect`, and `EnvironmentFault` if the program cannot be started.
         """
         ...
 

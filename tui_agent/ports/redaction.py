@@ -32,7 +32,7 @@ class RedactionOptions:
 
     @classmethod
     def from_json(cls, text: str) -> "RedactionOptions":
-        """Return the settings that `to_json` wrote."""
+        """Return the settings from the JSON that `to_json` returned."""
         return cls(**json.loads(text))
 
     @property

@@ -29,7 +29,7 @@ class MapRequest:
     """A request for a repository map.
 
     `pinned` files come first, `hidden` files are left out, and `recent` files were used lately. If `brief` is True,
-    ten files are named, and the number of other files by folder.
+    the map names ten files and only counts the others, by folder.
     """
 
     query: str | None = None

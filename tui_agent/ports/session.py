@@ -37,7 +37,7 @@ class Session(Protocol):
         ...
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:
-        """Return texts that could stand after a slash command's name, where `arguments` stands so far."""
+        """Return completions of a slash command's `arguments`: whole texts that could replace them."""
         ...
 
     async def aclose(self) -> None:
@@ -98,7 +98,10 @@ class AppSession(Session, Protocol):
         ...
 
     async def wait_until_readable(self) -> LockedNote | None:
-        """Wait until the log can be read; None if the session cannot be opened."""
+        """Wait until the log can be read, and return the end of the log.
+
+        Return None if the session cannot be opened.
+        """
         ...
 
     async def read_newest(self, count: int) -> Sequence[Record]:

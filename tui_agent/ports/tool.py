@@ -40,12 +40,13 @@ class ToolSpec:
 
     `verb` labels the tool's row on screen (at most 9 letters). `timeout` limits one call, in seconds (None: the tool
     limits itself). `parallel_safe` calls of one answer may run at the same time if their `parallel_group` is equal.
-    The model is not offered the tool while one of the services in `needs` is missing, or under another policy than
-    `policy` (None: any). `started_jobs` is missing until the session's first background job.
+    The model is not offered the tool while one of the services in `needs` is missing, or if the session's policy is
+    not `policy` (None: any). The service `started_jobs` is missing until the session's first background job.
 
-    `parameters` is a ready JSON schema of type object for tools that are described elsewhere (None: that of `args`).
-    Then `args` is `JsonArguments`, with the values that fit the schema. A tool that is not `listed` can be called, but
-    the model is not told of it. `may_ask`: `ask` is given to it if there is a user, and it works without.
+    `parameters` is a ready JSON schema of type object, for tools that are described elsewhere (None: use the schema
+    of `args`). If it is set, `args` is `JsonArguments`, whose values fit the schema. A tool that is not `listed` can
+    be called, but the model is not told of it. With `may_ask`, the tool gets `ask` if there is a user, and works
+    without it.
     """
 
     name: str

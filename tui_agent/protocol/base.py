@@ -32,7 +32,7 @@ def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
     """Reduce the memory used by `model` and by the models in `parts`, in place, and return `model`.
 
     Afterwards all models of a class share one set of assigned field names (all of them) and one key table for their
-    values. Unshared, each of these takes as much memory as a small model itself.
+    values. Otherwise each set and each table takes as much memory as a small model.
     """
     models: list[FrozenModel] = [model, *parts]
     for item in models:

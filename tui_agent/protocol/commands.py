@@ -45,7 +45,7 @@ class SubmitPrompt(CommandBase):
 
 
 class Delegate(CommandBase):
-    """Start a turn in which the named agent `agent` works on the task in its own context."""
+    """Start a turn in which the agent named `agent` works on the task in its own context."""
 
     kind: Literal["delegate"] = "delegate"
     agent: str
@@ -212,7 +212,7 @@ class Compact(CommandBase):
 
 
 class RestoreContext(CommandBase):
-    """Return messages to the context that a compaction replaced by a summary.
+    """Put messages back into the context that a compaction replaced by a summary.
 
     `seqs` selects single messages. `compaction` is the seq of the newest `context.compacted` event and selects all
     messages that this compaction removed.
@@ -266,8 +266,8 @@ class Rename(CommandBase):
 class Revert(CommandBase):
     """Return to the state after event `to_seq`: the conversation, the files, or both.
 
-    Files that someone else changed later are not touched, except those in `overwrite`. A path there that ends with `/`
-    stands for the files of a generated folder, and `/` for all files.
+    Files that someone else changed later are not touched, except those in `overwrite`. In `overwrite`, a path that
+    ends with `/` means all files of this generated folder, and `/` alone means all files.
     """
 
     kind: Literal["revert"] = "revert"
@@ -321,9 +321,9 @@ class RunCommand(CommandBase):
 
 
 class ReloadPlugins(CommandBase):
-    """Load the plugins again whose files have changed. They are used from the next iteration on.
+    """Reload the plugins whose files have changed. They are used from the next iteration on.
 
-    `automatic`: files changed, and the user did not ask, so nothing is said if no plugin has changed.
+    `automatic` means that the user did not ask for it: nothing is reported if no plugin has changed.
     """
 
     kind: Literal["reload_plugins"] = "reload_plugins"
@@ -331,7 +331,10 @@ class ReloadPlugins(CommandBase):
 
 
 class RecordResult(CommandBase):
-    """Record a result, or a simulated user's message. Only clients `eval` and `sim` may do this; `headless` only the end."""
+    """Record a result, or a simulated user's message.
+
+    Only the clients `eval` and `sim` may do this; `headless` may record only the end of the session.
+    """
 
     kind: Literal["record_result"] = "record_result"
     result: (

@@ -16,8 +16,8 @@ class Envelope(FrozenModel):
     """One event as the log stores it: a payload with its number, time and origin.
 
     On disk, an event is one JSON line with these fields in this order, followed by `crc`. `seq` counts from 0 without
-    gaps. `time` is seconds since the epoch (UTC). `parent` is the seq of the previous event on the branch, of whichever
-    agent (None for the first). `cause` is the command that led to the event, if any.
+    gaps. `time` is seconds since the epoch (UTC). `parent` is the seq of the previous event on the branch, of any
+    agent (None for the first event). `cause` is the command that led to the event, if any.
     """
 
     v: int

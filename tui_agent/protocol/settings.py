@@ -78,7 +78,7 @@ class Budgets(FrozenModel):
 
 
 class BudgetUse(FrozenModel):
-    """The part of a session's `Budgets` that is used up. What a revert took back stays used."""
+    """The part of a session's `Budgets` that is used up. A revert does not reduce it."""
 
     parts: int = 0
     iterations: int = 0

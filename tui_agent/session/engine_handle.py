@@ -1,6 +1,7 @@
-"""Connection to the engine of a session: a process that was started here, or a server that has one.
+"""Connection to the engine of a session: to a process that it starts, or to a server that runs the engine.
 
-Invariant: imports only the standard library, the options and the errors, because it runs before the first screen is drawn.
+Invariant: imports only the standard library, the options and the errors, because it runs before the first screen is
+drawn.
 """
 
 import contextlib
@@ -21,13 +22,13 @@ SEND_TIMEOUT_S = 30.0
 
 
 class EngineLink(Protocol):
-    """A connection to an engine. `output` has its lines; a pipe or a socket."""
+    """A connection to an engine. The engine's lines are read from `output`, a pipe or a socket."""
 
     @property
     def output(self) -> IO[bytes]: ...
 
     def release(self) -> None:
-        """Start the engine if it was held."""
+        """Start the engine if `connect_engine` was called with `hold`."""
         ...
 
     def send(self, line: bytes) -> bool:
@@ -39,14 +40,14 @@ class EngineLink(Protocol):
         ...
 
     def close(self, seconds: float) -> int | None:
-        """Close the connection, and end an engine that was started for it. Blocking."""
+        """Close the connection, and end the engine process if the connection started it. Blocking."""
         ...
 
 
 def connect_engine(options: SessionOptions, *, hold: bool = False) -> EngineLink:
     """Start an engine process or, with `options.engine_socket`, connect to the server that has the session's engine.
 
-    With `hold`, `release` starts the process. Raises `TuiAgentError` if the server is gone.
+    With `hold`, the process starts only when `release` is called. Raises `TuiAgentError` if the server is gone.
     """
     if options.engine_socket is not None:
         return SocketLink.connect(options.engine_socket, options)
@@ -54,7 +55,7 @@ def connect_engine(options: SessionOptions, *, hold: bool = False) -> EngineLink
 
 
 class SocketLink:
-    """A connection to a server that has the session's engine. Closing it leaves the engine running."""
+    """A connection to a server that runs the session's engine. Closing it leaves the engine running."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
@@ -77,7 +78,7 @@ class SocketLink:
         return link
 
     def release(self) -> None:
-        """Do nothing: the options were sent at once."""
+        """Do nothing: `connect` has already sent the options."""
 
     def send(self, line: bytes) -> bool:
         """Write one line to the server. Return False if the server has exited."""
@@ -88,7 +89,7 @@ class SocketLink:
         return True
 
     def stderr_tail(self) -> str:
-        """Return nothing: the server has the engine's standard error."""
+        """Return "", because only the server can read the engine's standard error."""
         return ""
 
     def close(self, seconds: float) -> None:
@@ -101,7 +102,10 @@ class EngineHandle:
     """An engine process: its pipes, and the end of its standard error."""
 
     def __init__(self, first_line: bytes, launch: "Callable[[IO[bytes]], subprocess.Popen[bytes]]") -> None:
-        """`release` calls `launch` with the file for standard error, and sends the process the first line."""
+        """Prepare an engine, which `release` starts.
+
+        `launch` gets the file for standard error and starts the process; `first_line` is the first line sent to it.
+        """
         self._first_line = first_line
         self._launch = launch
         self._child: subprocess.Popen[bytes] | None = None
@@ -109,7 +113,7 @@ class EngineHandle:
 
     @classmethod
     def start(cls, options: SessionOptions, *, hold: bool = False) -> "EngineHandle":
-        """Start the process and send it the options, without waiting. With `hold`, `release` does so."""
+        """Start the process and send it the options, without waiting. With `hold`, leave this to `release`."""
         handle = cls(_first_line(options), _launch)
         if not hold:
             handle.release()
@@ -117,7 +121,7 @@ class EngineHandle:
 
     @property
     def child(self) -> "subprocess.Popen[bytes]":
-        """The process. It is started if it was held."""
+        """The process; starts it if it does not run yet."""
         self.release()
         assert self._child is not None
         return self._child
@@ -129,7 +133,7 @@ class EngineHandle:
         return self.child.stdout
 
     def release(self) -> None:
-        """Start the process and send it the options. Does nothing if it was started."""
+        """Start the process and send it the options. Does nothing if it was started before."""
         if self._child is None:
             self._child = self._launch(self._errors)
             self.send(self._first_line)

@@ -20,9 +20,9 @@ from tui_agent.store.redaction.user_rules import configured_redactor
 
 
 def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> RedactionOptions:
-    """Return the settings for redaction: the values of all known keys, and the user's table `[redaction]`.
+    """Return the settings for redaction: the values of all known API keys, and the user's table `[redaction]`.
 
-    Known keys are those in `keys`, including the variables that the model profiles in `config` name.
+    The values come from `keys`; the model profiles in `config` and the user's options name further variables.
     """
     named = {profile.api_key_env for profile in config.models.values()} | dict(options.typed_keys).keys()
     table, config_file = config.redaction, str(config.paths.user_config)

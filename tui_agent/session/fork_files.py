@@ -74,7 +74,8 @@ def _begins_with_baseline(marks: Iterable[Record]) -> bool:
 async def write_files(files: FilesAtEvent, dest: Path) -> None:
     """Write the files into an empty or new folder. A new folder is removed again on failure.
 
-    Files that checkpoints leave out (ignored and very large ones) are not written. Raises `CheckpointError`.
+    Files that checkpoints leave out (ignored and very large ones) are not written. Raises `CheckpointError` if the
+    files cannot be read or written.
     """
     existed = await to_thread.run_sync(dest.exists)
     try:

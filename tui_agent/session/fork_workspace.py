@@ -36,7 +36,9 @@ from tui_agent.workspace.checkpoints.store_state import MAIN_REF
 STORE_NAME = "checkpoints.git"
 MAX_LOST_NAMED = 8
 MAX_BORROW_DEPTH = 3
-"""Maximum length of a chain of forks that borrow objects. Git follows five alternates; the user's repository needs one.
+"""Maximum length of a chain of forks that borrow objects.
+
+Git follows at most five alternates, one of which is the user's repository.
 """
 MAX_FILE_BYTES = Limits().file_bytes
 
@@ -52,7 +54,7 @@ def load_state(folder: Path, at_seq: int | None = None) -> SessionStateView:
 def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
     """Give a fork access to its parent's checkpoints, up to the one at the fork's last event.
 
-    Does nothing if there are no checkpoints. Raises `OSError`.
+    Does nothing if there are no checkpoints. Raises `OSError` if a file cannot be copied.
     """
     objects, store = parent_folder / STORE_NAME / "objects", child_folder / STORE_NAME
     commit = load_state(child_folder).commit
@@ -70,7 +72,10 @@ def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 
 
 def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
-    """Give a fork its own copies of the objects that it borrows from `parent_folder`. Raises `OSError`."""
+    """Give a fork its own copies of the objects that it borrows from `parent_folder`.
+
+    Raises `OSError` if one cannot be copied.
+    """
     if _alternates_line(parent_folder) in _borrowed_paths(child_folder):
         _copy_objects(parent_folder, child_folder)
 
@@ -172,8 +177,9 @@ async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[s
 async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> Path:
     """Create a work tree of the user's repository at `dest` with the files of the checkpoint `commit`.
 
-    Return the folder in the work tree that corresponds to `workspace`. Files of HEAD that are not in the checkpoint are
-    removed, unless they are too large for checkpoints. Raises `UsageError` if git refuses, and `CheckpointError`.
+    Return the folder in the work tree that corresponds to `workspace`. Files of HEAD that are not in the checkpoint
+    are removed, unless they are too large for checkpoints. Raises `UsageError` if git refuses, and `CheckpointError`
+    if the checkpoint cannot be read.
     """
     top = (await run_user_git(workspace, "rev-parse", "--show-toplevel")).strip()
     await run_user_git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")

@@ -44,7 +44,7 @@ LIMITS: dict[str, TrajectoryEnd] = {
     "time_limit": "timeout",
     "interrupted": "interrupted",
 }
-"""Ends of a turn that the agent did not choose, and how they end a trajectory."""
+"""Maps the reason of a turn's end that the agent did not choose to the end of the trajectory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Outcome:
 
     @property
     def trajectory_end(self) -> TrajectoryEnd:
-        """The end of the trajectory if nothing checks the result."""
+        """The end of the trajectory to record if no test or verifier checks the result."""
         return "finished" if self.reason == "finished" else LIMITS.get(self.reason, "agent_error")
 
 

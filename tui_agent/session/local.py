@@ -90,7 +90,7 @@ class LocalSession:
         return await to_thread.run_sync(self._log.blobs.read, blob_sha256)
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:
-        """Return texts that could stand after a slash command's name."""
+        """Return completions of a slash command's arguments."""
         return await self._engine.slash_commands.complete(command, arguments)
 
     async def serve(self) -> None:

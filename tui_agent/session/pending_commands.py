@@ -41,7 +41,7 @@ class PendingCommand:
 
 
 class SettledCommand(PendingCommand):
-    """A command that changes more than one thing. `done` is set when the agent is idle after it."""
+    """A command after which the agent works for a while. `done` is set when the agent is idle again."""
 
     def take(self, event: Envelope) -> None:
         """Process an event of the session in order."""
@@ -61,7 +61,7 @@ class RunningPrompt(PendingCommand):
     """
 
     def __init__(self, command_id: CommandId, *, is_begun: bool = False) -> None:
-        """`is_begun`: the turn runs already, and the command answers what it waits for."""
+        """`is_begun` means that the turn already runs, and waits for the answer that the command gives."""
         super().__init__(command_id)
         self.detail = ""
         self._queue_id: RequestId | None = None

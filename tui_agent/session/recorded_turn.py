@@ -100,7 +100,7 @@ class RecordedResults:
             self._changed = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
-        """Return the recorded effects of the call of this tool with these arguments, or None."""
+        """Return the recorded effects of a call of this tool with these arguments; None if no call is recorded."""
         for call in self._called:
             if call.name == spec.name and call.call_id in self._effects:
                 parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)
@@ -218,7 +218,10 @@ def _refuse() -> NoReturn:
 
 
 class RecordedTurn:
-    """The model and the repository map of a rerun: return recorded answers and maps. `name` is used in messages."""
+    """The model and the repository map of a rerun: return recorded answers and maps.
+
+    `name` names the turn in error messages.
+    """
 
     def __init__(self, name: str, blobs: BlobReader) -> None:
         self._name = name

@@ -124,7 +124,7 @@ MAX_SEEN_RECORDS = 2_000
 
 
 class RemoteSession:
-    """A session whose engine is another process, for one event loop. Only `serve` sends and receives.
+    """A session whose engine runs in another process; used by one event loop. Only `serve` sends and receives.
 
     `named` is the session's folder if the options name one; its log can be read before the engine has locked it.
     """
@@ -249,7 +249,7 @@ class RemoteSession:
         return await to_thread.run_sync(open_blobs(Path(opened.folder)).read, blob_sha256)
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:
-        """Ask the engine for texts that could stand after a slash command's name."""
+        """Ask the engine for completions of a slash command's arguments."""
         if self.is_closed:
             return ()
         request = CompletionRequest(next(self._request_ids), command, arguments)

@@ -51,9 +51,9 @@ _FORKED_CALL = "The session was forked while this call ran, so its result is unk
 
 
 class UnfinishedHistory:
-    """The end of a history: the records since the last turn or user command ended.
+    """The newest part of a history: the records since the last turn or user command ended.
 
-    A crash can leave only this part's work open, so the rest of a long history need not be kept in memory.
+    Only work in these records can be open after a crash, so earlier records need not be kept in memory.
     """
 
     def __init__(self, *, has_earlier_history: bool = False) -> None:
@@ -226,7 +226,7 @@ class StartingFold:
 
     @classmethod
     def load(cls, log: SessionLog) -> "StartingFold":
-        """Load the history of a log that was just opened. Raises `OSError`."""
+        """Load the history of a log that was just opened. Raises `OSError` if the log cannot be read."""
         cached = load_fold(log.folder, FORMAT)
         if cached is not None and (standing := load_snapshot(cached[1])) is not None:
             history = read_records_after(log.folder, cached[0], (log.folder / EVENTS_FILE).stat().st_size)

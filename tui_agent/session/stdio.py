@@ -25,7 +25,7 @@ def claim_stdio() -> tuple[int, int]:
 async def open_streams(
     input_fd: int, output_fd: int, *, limit: int
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return streams over two pipes. A line that is read may have up to `limit` bytes."""
+    """Return a reader and a writer of two pipes. A line that is read may have up to `limit` bytes."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=limit)
     await loop.connect_read_pipe(

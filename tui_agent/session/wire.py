@@ -68,7 +68,7 @@ class CompletionRequest:
 
 @dataclass(frozen=True, slots=True)
 class CompletionsNote:
-    """Note to the app with the texts that could stand after a slash command's name."""
+    """Note to the app with completions of a slash command's arguments."""
 
     id: int
     texts: Sequence[str]
@@ -87,7 +87,7 @@ def request_line(request: Request) -> bytes:
 
 
 def read_request(line: bytes) -> Request | None:
-    """Return the command or request in a line, or None if the line has none that is known."""
+    """Return the command or request that a line contains, or None if it contains no known one."""
     try:
         data = json.loads(line)
         if "complete" in data:

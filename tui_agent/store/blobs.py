@@ -57,7 +57,7 @@ class BlobStore:
         self._guard = Lock()
 
     def put_bytes(self, data: bytes) -> str:
-        """Store bytes unchanged and return their digest. Raises `StoreFull`."""
+        """Store bytes unchanged and return their digest. Raises `StoreFull` if the disk is full or failing."""
         digest = hashlib.sha256(data).hexdigest()
         if digest in self._known:
             return digest
@@ -69,7 +69,7 @@ class BlobStore:
         return digest
 
     def put_file(self, data: bytes) -> StoredFile:
-        """Store a file's content with its secrets removed. Raises `StoreFull`."""
+        """Store a file's content with its secrets removed. Raises `StoreFull` if the disk is full or failing."""
         redacted = data if self._redactor is None else self._redactor.redact_content(data)
         blob = self.put_bytes(redacted)
         return StoredFile(blob, blob if redacted is data else hashlib.sha256(data).hexdigest())
@@ -155,7 +155,7 @@ class BlobStore:
             self._unsynced = {digest for digest in self._unsynced if (self._folder / digest).exists()}
 
     def sync(self) -> None:
-        """Bring every blob stored since the last call to stable storage. Raises `StoreError`.
+        """Bring every blob stored since the last call to stable storage. Raises `StoreError` if that fails.
 
         After a failed sync, the content is written to a new file; the same file is not synced again.
         """

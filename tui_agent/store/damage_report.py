@@ -28,7 +28,7 @@ Check = Callable[[Path], list[str]]
 
 
 def verify_session(folder: Path, *others: Check) -> list[str]:
-    """Return the problems of a session; empty if there are none. `others` check the files beside the log."""
+    """Return the problems of a session; empty if there are none. `others` are checks of the session's other files."""
     try:
         fault = load_lineage(folder).fault
         problems = [] if fault is None else [fault.message]
@@ -130,7 +130,7 @@ def referenced_blobs(line: bytes, record: Record) -> set[str]:
 def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
     """Return one sentence for each problem of a session; `records` are the session's readable records.
 
-    Raises `OSError`.
+    Raises `OSError` if the log cannot be read.
     """
     history = load_lineage(folder)
     problems: list[str] = []

@@ -38,7 +38,7 @@ class DecisionRecord:
 
 
 def find_decisions(folder: Path) -> Iterator[DecisionRecord]:
-    """Yield the permission decisions in the log of a session. Raises `OSError`."""
+    """Yield the permission decisions in the log of a session. Raises `OSError` if the log cannot be read."""
     tools: dict[bytes, bytes] = {}
     workspace, sandboxed, granted = "", False, dict[str, None]()
     for piece in read_chunks(folder):

@@ -69,9 +69,9 @@ _ADVICE = {
     errno.EACCES: "Check its permissions",
     errno.EPERM: "Check its permissions",
     errno.EROFS: "Remount its disk as writable; it is read-only",
-    errno.ENOTDIR: "Move the file that is in the place of a folder",
-    errno.EEXIST: "Move the file that is in the place of a folder",
-    errno.EISDIR: "Move the folder that is in the place of a file",
+    errno.ENOTDIR: "Rename the file that has the name of a folder on this path",
+    errno.EEXIST: "Rename the file that has the name of a folder on this path",
+    errno.EISDIR: "Rename the folder that has the name of this file",
     errno.ENOENT: "Create its folder",
     errno.ELOOP: "Fix its symbolic links: they form a loop",
     errno.ENAMETOOLONG: "Use a shorter name",
@@ -109,7 +109,10 @@ def make_folder(path: Path) -> None:
 
 
 def write_all(ops: FileOps, fd: int, data: bytes) -> None:
-    """Write all of `data`, continuing after short writes. Raises `OSError`, also for a write of no bytes."""
+    """Write all of `data`, continuing after short writes.
+
+    Raises `OSError`, also if the file accepts no more bytes.
+    """
     view = memoryview(data)
     while view:
         written = ops.write(fd, bytes(view))

@@ -56,7 +56,7 @@ def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
 def write_fork(folder: Path, forked: SessionForked, at: float, shrinker: Shrinker, ops: FileOps) -> None:
     """Write the first event to the log of a new fork; the caller holds the lock of `folder`.
 
-    Raises `OSError`, `StoreFull`.
+    Raises `OSError` or `StoreFull` if that fails.
     """
     sync_path(ops, folder.parent / forked.parent_session / EVENTS_FILE)
     raw = shrinker.prepare(forked, _MAX_PAYLOAD_BYTES)

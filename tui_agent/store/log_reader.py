@@ -185,9 +185,9 @@ def _iterate(
 def _intersect(
     inherited: Sequence[Stretch] | None, branch: Sequence[Stretch] | None
 ) -> tuple[Stretch, ...] | None:
-    """Return the ranges of event numbers that are in both arguments (None: all events).
+    """Return the ranges of event numbers that lie both in `inherited` and in `branch` (None: all events).
 
-    The branch contains all inherited ranges, and may continue after them.
+    `branch` contains all ranges of `inherited`, and may continue after them.
     """
     if branch is None or inherited is None:
         return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))
@@ -236,7 +236,7 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
 
 
 def read_end(folder: Path, count: int) -> list[Record]:
-    """Return the last records, so many that `count` of them are not lifecycle events; at most the last MiB.
+    """Return the last records: enough to include `count` that are not lifecycle events, but at most the last MiB.
 
     The newest messages are therefore included, even if the session was often opened and closed afterwards.
     """

@@ -36,11 +36,13 @@ class OpenedLog:
 
 
 def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> OpenedLog:
-    """Open a session's log for writing; the caller holds its lock. Raises `SessionNotFound`, `StoreError`.
+    """Open a session's log for writing; the caller holds its lock.
+
+    Raises `StoreError` if it cannot be opened, `SessionNotFound` if there is none.
 
     A log written by another version raises `SessionVersionError` and stays unchanged. `repair` of the result is an
-    event about repaired lines that the caller must record; every opening returns it until it is in the log. Lines that
-    `known` covers are not checked a second time.
+    event about repaired lines that the caller must record; every opening returns it until it is in the log. `known`
+    is the result of an earlier check, whose lines are not checked a second time.
     """
     path = folder / EVENTS_FILE
     try:

@@ -43,7 +43,7 @@ _TEXT_LIMITS = (MAX_INLINE_TEXT_BYTES, 2_048, 512, 128)
 """Byte limits for texts inside an event, tried in this order until the line is short enough."""
 _CUT_NOTE_BYTES = 80
 _HARMLESS = re.compile(rb'"path":|\\"path\\":|"tokenizer":|"first_token_ms":|"policy":"bypass"')
-"""Text of most events that contains a keyword of a redaction rule and cannot be part of a secret."""
+"""Matches text that is in most events and contains a keyword of a redaction rule, but never belongs to a secret."""
 
 
 class Shrinker:

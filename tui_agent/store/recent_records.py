@@ -20,7 +20,7 @@ class RecentRecords:
     def __init__(self) -> None:
         self._records: list[Record] = []
         self._older = self._new_bytes = 0
-        """Number of records that are dropped next, and bytes of the newer records."""
+        """Number of records that the next drop removes, and bytes of the records added after these."""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -31,7 +31,7 @@ class RecentRecords:
         self._new_bytes += size
 
     def drop_older(self) -> None:
-        """Drop the older records if the newer ones have reached a limit."""
+        """Drop the records that were there at the last drop, if those added since then have reached a limit."""
         if len(self._records) - self._older >= MAX_RECORDS or self._new_bytes >= MAX_BYTES:
             del self._records[: self._older]
             self._older, self._new_bytes = len(self._records), 0
@@ -47,7 +47,7 @@ class RecentRecords:
         return index < len(self._records) and self._records[index].seq == seq
 
     def records_after(self, seq: int, limit: int | None = None) -> Sequence[Record]:
-        """Return the records in memory with a greater `seq`, at most `limit`."""
+        """Return the first `limit` records in memory (None: all) whose number is greater than `seq`."""
         start = self._find_index(seq)
         return self._records[start : None if limit is None else start + limit]
 

@@ -36,7 +36,7 @@ _BATCH = 100
 
 
 def _ignore_stale() -> None:
-    """Ignore that the index is not up to date; the default of `on_stale`."""
+    """Do nothing; the default of `on_stale`, which is called if the index is not up to date."""
 
 
 class SessionIndex:
@@ -47,7 +47,10 @@ class SessionIndex:
 
     @contextmanager
     def _open(self, *, wait_ms: int = BUSY_MS) -> Iterator[sqlite3.Connection]:
-        """Open the index. Recreate one that is damaged or of another version. Raises `sqlite3.Error`, `OSError`."""
+        """Open the index. Recreate one that is damaged or of another version.
+
+        Raises `sqlite3.Error` or `OSError` if neither works.
+        """
         try:
             db = self._connect(wait_ms)
         except sqlite3.OperationalError:

@@ -127,7 +127,7 @@ class SessionLog:
         self.repair: LogRepaired | None = None
         self._fd, self._end, self._last_seq, self._lines = -1, 0, -1, 0
         self.place: LinePosition | None = None
-        """The end of the newest event in the file; None until this process has written an event."""
+        """The position after the newest event in the file; None until this process has written an event."""
         if not lazy:
             self._open_file()
         self.previous_last_seq = self._last_seq
@@ -267,7 +267,7 @@ class SessionLog:
     async def commit(self) -> None:
         """Wait until everything appended so far is on stable storage, blobs first.
 
-        Calls made during a sync share the next sync. Raises `StoreError`.
+        Calls made during a sync share the next sync. Raises `StoreError` if syncing fails.
         """
         target = self._end
         while self._synced < target:
@@ -337,7 +337,7 @@ class SessionLog:
         return self._recent.has(seq)
 
     def next_after(self, seq: int, limit: int) -> Sequence[Record]:
-        """Return the next records with a greater `seq`, at most `limit`."""
+        """Return the first `limit` records whose number is greater than `seq`."""
         if self._needs_file(seq):
             return read_records(self.folder, seq, limit, size=self._end)
         return self._recent.records_after(seq, limit)

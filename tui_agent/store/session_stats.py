@@ -34,7 +34,10 @@ from tui_agent.store.log_line import decode_line, decode_payload, is_intact
 from tui_agent.store.log_scan import read_seq, split_lines
 
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
-"""State of a session's newest turn. `open`: the log has no end of it; `waiting`: the user must answer; "": unknown."""
+"""State of a session's newest turn.
+
+`open`: the log does not have its end; `waiting`: the user must answer; "": unknown.
+"""
 
 MAX_BYTES: Final = 8 * 1024 * 1024
 """Maximum bytes that are counted for a list; the rest of a longer log is counted when the index is updated."""
@@ -143,9 +146,9 @@ def _read_workspace(line: bytes, blobs: BlobStore) -> str:
 
 
 def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
-    """Return the cost in a line with an answer of a model, or None.
+    """Return the cost in a line with an answer of a model, or None if the line has no cost.
 
-    The last field of that name is the right one, because the model's text comes before.
+    The last `"cost_usd"` in the line is used, because an earlier one may be in the model's text.
     """
     position = line.rfind(b'"cost_usd":')
     match = _COST.match(line, position) if position >= 0 else None
@@ -160,8 +163,9 @@ def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
 def read_outcome(data: bytes, blobs: BlobStore, *, is_complete: bool) -> tuple[Outcome, int | None]:
     """Return the state of a session's newest turn, computed from the last lines of its log.
 
-    The second value is the `seq` to which the last of these lines moved the session, or None. The state is empty if
-    these lines do not determine it. `is_complete` is True if `data` is the whole log. Undone turns are ignored.
+    The second value is the event to which these lines moved the session, or None if they did not move it. The state
+    is empty if these lines do not determine it. `is_complete` is True if `data` is the whole log. Undone turns are
+    ignored.
     """
     later, branch_end = _LaterLines(), None
     for _, line in reversed(list(split_lines(data))):

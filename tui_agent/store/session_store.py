@@ -75,8 +75,8 @@ class SessionStore:
     def create(self, session_id: str, *, lazy: bool = False) -> SessionLog:
         """Create a new session and lock it. With `lazy`, do this at the first recorded message (see `SessionLog`).
 
-        Raises `StoreError` if the session exists, `StoreFull` and `StoreUnusable`. With `lazy`, it raises only if no
-        session can be created in `root`; other errors are raised by the log's `append`.
+        Raises `StoreError` if the session exists, `StoreFull` or `StoreUnusable` if it cannot be stored. With `lazy`,
+        it raises only if no session can be created in `root`; other errors are raised by the log's `append`.
         """
         folder = self.folder(session_id)
         if lazy:
@@ -111,7 +111,7 @@ class SessionStore:
     def open(self, session_id: str, wait_s: float = 2.0) -> SessionLog:
         """Lock and open an existing session. Blocks up to `wait_s` seconds if another process is about to release it.
 
-        Raises `SessionNotFound`, `SessionLocked`, `StoreError`.
+        Raises `SessionNotFound`, `SessionLocked`, or `StoreError` if the log cannot be opened.
         """
         folder = self.folder(session_id)
         self._require_session(folder)

@@ -199,7 +199,10 @@ class ContextRestored(Payload):
 
 
 class ContextPinned(Payload):
-    """Messages were pinned: every later compaction keeps those with these seqs verbatim. `pinned` False ends that."""
+    """The messages `seqs` were pinned: every later compaction keeps them verbatim.
+
+    If `pinned` is False, they were unpinned.
+    """
 
     kind: Literal["context.pinned"] = "context.pinned"
     seqs: tuple[int, ...]

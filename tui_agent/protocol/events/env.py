@@ -27,7 +27,10 @@ class EnvStarted(Payload):
 
     @property
     def workspace_sandbox(self) -> str:
-        """The sandbox, if it keeps the promises of docs/sandbox.md; only the local environment's does."""
+        """The sandbox's name if it keeps the promises of docs/sandbox.md, else empty.
+
+        Only the local environment's sandbox does.
+        """
         return self.sandbox if self.environment == LOCAL_ENVIRONMENT else ""
 
 

@@ -64,10 +64,11 @@ class FileChanged(Payload):
 
 
 class FolderChange(FrozenModel):
-    """The changed files of a folder of generated files, such as `.venv/`: their number, not their names.
+    """The changed files in one folder of generated files, such as `.venv/`, as numbers without names.
 
     `total` is the number of files in the folder that checkpoints contain. `removed` counts those of `files` that a
-    restore removed. `conflicts` counts further files that someone else also changed and that therefore stay as they are.
+    restore removed. `conflicts` counts further files that someone else also changed and that therefore stay as they
+    are.
     """
 
     path: str
@@ -145,8 +146,8 @@ class CheckpointRestored(Payload):
     """Files were restored from the checkpoint `source`; `commit` is the workspace afterwards.
 
     `commit` differs from `source` if some files were not restored: those in `skipped_paths` (also changed by someone
-    else) and files that the session never changed. `removed_count` counts those of the restored paths whose file is gone
-    now, `unlisted_skipped_count` the skipped paths that are not listed.
+    else) and files that the session never changed. `removed_count` counts the restored paths that no longer have a
+    file, `unlisted_skipped_count` the skipped paths that are not listed.
     """
 
     kind: Literal["checkpoint.restored"] = "checkpoint.restored"
@@ -167,5 +168,5 @@ class CheckpointRestored(Payload):
 
     @property
     def kept_folders(self) -> tuple[tuple[str, int], ...]:
-        """The generated folders in which files were kept because someone else changed them, with their number."""
+        """Pairs of a generated folder and the number of files kept in it because someone else changed them."""
         return tuple((folder.path, folder.conflicts) for folder in self.folders if folder.conflicts)

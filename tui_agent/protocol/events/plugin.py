@@ -8,28 +8,33 @@ from tui_agent.protocol.base import FrozenModel, JsonMap
 from tui_agent.protocol.events.base import Payload
 
 MCP_OWNER = "mcp:"
-"""What the `plugin` of an MCP server's events begins with, before the server's name."""
+"""Prefix of the field `plugin` in events of an MCP server; the server's name follows."""
 
 
 SettingKind: TypeAlias = Literal["switch", "choice", "number", "text", "table", "key"]
-"""How a setting is edited. A `table` is edited in the file; a `key` is a secret, which no file of settings has."""
+"""How a setting is edited.
+
+A `table` is edited in the file; a `key` is a secret such as an API key, which is never in a settings file.
+"""
 
 
 class SettingInfo(FrozenModel):
-    """A setting of a plugin, or the name of a key that it uses."""
+    """A setting of a plugin, or a secret (such as an API key) that the plugin uses."""
 
     name: str
     help: str = ""
     kind: SettingKind
     choices: tuple[str, ...] = ()
     default: JsonValue = None
-    """The value if the user sets none; of a key, True if it has a value."""
+    """The value if the user sets none. For a `key`: True if the key has a value."""
 
 
 class PluginLoaded(Payload):
-    """A plugin was loaded from `source`, or an MCP server is ready (plugin `mcp:NAME`, source `mcp`); `contributions` names what it registered, such as `tool:read_file`.
+    """A plugin was loaded from `source`, or an MCP server is ready (plugin `mcp:NAME`, source `mcp`); `contributions`
+    names what it registered, such as `tool:read_file`.
 
-    `settings` are those in its table `[plugins.NAME]` of config.toml, and its keys. `while_running`: its files are new or changed, and the session was running already.
+    `settings` are those in its table `[plugins.NAME]` of config.toml, and its keys. `while_running` means that the
+    plugin was loaded during the session because its files are new or changed.
     """
 
     kind: Literal["plugin.loaded"] = "plugin.loaded"

@@ -89,7 +89,7 @@ class PermissionRequested(Payload):
     rerun: Rerun = ""
 
     def choice_for(self, reach: Reach) -> PermissionChoice | None:
-        """Return the choice with this reach, or None.
+        """Return the choice with this reach, or None if there is none.
 
         For `everywhere`, this is the choice `always`, whose rule may be saved for every workspace.
         """

@@ -92,12 +92,13 @@ class RevertedHunk(FrozenModel):
 class SessionHeadMoved(Payload):
     """The session moved to an earlier event: the branch continues from `to_seq`. Later events stay in the log.
 
-    The envelope's `parent` of this event is `to_seq` itself. `from_seq` is the previous end of the branch, so that the
-    move can be undone. `parts`, `turn`, `iteration` and `agents` (delegates started) are the session's counts so far,
-    so that no number is used twice; `used` stays used. `files` is True if the workspace is restored too (`checkpoint.restored` follows).
-    With the reasons `hunk` and `files`, only files changed: `to_seq` is the event just before, and `from_seq` the event
-    before the changes. `hunk` is the reverted hunk. `redone` is the reason of the move that a redo undoes, and
-    `restored_turns` the number of turns that it brings back.
+    The envelope's `parent` of this event is `to_seq` itself. `from_seq` is the previous end of the branch, so that
+    the move can be undone. `parts`, `turn`, `iteration` and `agents` (delegates started) are the session's counts so
+    far, so that no number is used twice. `used` is the used part of the budgets, which the move does not give back.
+    `files` is True if the workspace is restored too (`checkpoint.restored` follows). With the reasons `hunk` and
+    `files`, only files changed: `to_seq` is the event just before, and `from_seq` the event before the changes.
+    `hunk` is the reverted hunk. `redone` is the reason of the move that a redo undoes, and `restored_turns` the
+    number of turns that it brings back.
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"

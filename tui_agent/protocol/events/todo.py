@@ -1,4 +1,4 @@
-"""Events of the task list: a tree of items, by their `parent`, with five states."""
+"""Events of the task list: a tree of items, each linked to its `parent` and in one of five states."""
 
 from typing import Literal, TypeAlias
 

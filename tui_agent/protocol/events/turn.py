@@ -141,7 +141,7 @@ class IterationStarted(Payload):
 
 
 class IterationFinished(Payload):
-    """An iteration ended. `action` is the kind of result of the agent's step."""
+    """An iteration ended. `action` is the kind of action that `Agent.step` returned."""
 
     kind: Literal["iteration.finished"] = "iteration.finished"
     iteration: int

@@ -1,6 +1,6 @@
 """The check of values assigned to a secret's name: `password = …`, `"token": …`, `PASS=…`.
 
-Invariant: a name, type, version, expression or message as the value is not a secret. A plain word is one only in
+Invariant: a name, type, version, expression or message as the value is not a secret. A plain word is a secret only in
 configuration.
 """
 
@@ -20,7 +20,7 @@ from tui_agent.store.redaction.values import (
 
 
 def is_assigned(candidate: Candidate) -> bool:
-    """Return True if the value assigned to a secret's name is the secret."""
+    """Return True if the value assigned to a name such as `password` is the secret itself."""
     value, name, before = candidate.value, candidate.name, candidate.nearest(12)
     if _is_other_name(candidate, before, name):
         return False

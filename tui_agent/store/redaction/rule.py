@@ -18,9 +18,9 @@ from tui_agent.store.redaction.fragments import expand, rules_table
 from tui_agent.store.redaction.shapes import has_shape
 
 MAX_PATTERN = 4_000
-"""Limit for the number of characters of a pattern, before fragments are expanded."""
+"""Maximum number of characters of a pattern, before fragments are expanded."""
 MAX_SKIPPED = 200
-"""Limit for the characters of a rejected value that is searched again, because it may contain another secret."""
+"""Maximum number of characters of a rejected value that is searched for another secret inside it."""
 Keyword = Annotated[str, StringConstraints(pattern=r"^\^?[^A-Z^]{1,40}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
 OPTIONS = re2.Options()

@@ -33,7 +33,7 @@ _REASONS = {
 
 
 class UserRule(Rule):
-    """A redaction rule of the user, which must prove itself: RE2 accepts its pattern, and there is an example."""
+    """A redaction rule of the user. RE2 must accept its pattern, and it must have an example."""
 
     examples: Annotated[tuple[Text, ...], Field(min_length=1, max_length=50)]
 

@@ -38,7 +38,7 @@ def looks_random(value: str, least: int = 16) -> bool:
 
 
 def looks_issued(value: str) -> bool:
-    """Return True unless a key without its prefix (`sk-…`) is a single word or repeats a few characters."""
+    """Return False if a key, given without its prefix (`sk-…`), is a single word or repeats a few characters."""
     rest = value[4:]
     return (
         (has_digit(rest) or (any(c.islower() for c in rest) and any(c.isupper() for c in rest)))

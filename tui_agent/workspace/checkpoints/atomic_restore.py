@@ -1,7 +1,7 @@
 """Moves files into place, all of them or none.
 
 New content is first written to a staging folder in the workspace. A journal in this folder lists the moves, and old
-content is moved into it. So every move can be undone, even after the program was killed.
+content is moved into the folder too. So every move can be undone, even after the program was killed.
 """
 
 import contextlib
@@ -174,7 +174,7 @@ class StagingFolder:
             self._operations.rename(source, source_fd, target, target_fd)
 
     def undo(self) -> tuple[str, ...]:
-        """Undo the moves, except at paths that someone else has changed since then, and return these paths.
+        """Undo the moves, except at paths that someone else has changed since then; return the excepted paths.
 
         The old content of the returned paths is saved in `saved_folder`. Does nothing if nothing was moved. Raises
         `OSError`.

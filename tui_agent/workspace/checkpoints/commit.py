@@ -22,7 +22,10 @@ from tui_agent.workspace.checkpoints.unsaved_files import format_commit_lines, f
 
 MAX_MESSAGE_CHARS = 4_000
 REVERTED = "reverted"
-"""The author of commits in which the user reverted a hunk. They make a path neither the session's nor the user's."""
+"""The author of commits in which the user reverted a hunk.
+
+The paths in them count neither as the session's changes nor as the user's.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,9 @@ async def _add(
 
 
 async def commit_version(shadow: CheckpointStore, path: str, content: bytes | None) -> str:
-    """Commit the newest checkpoint with another content of one file (None: without it), without moving the head."""
+    """Commit a copy of the newest checkpoint in which one file has this content (None: no file); the head does not
+    move.
+    """
     entry, modes = await _newest_version(shadow, path)
     if entry.git_mode == LINK:
         raise CheckpointError(f"{path} is a link.", hint="Nothing was changed.")

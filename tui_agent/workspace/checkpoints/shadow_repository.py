@@ -116,7 +116,8 @@ class GitCheckpoints:
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         """Continue from the checkpoint `known`. If `known` is empty or lost, take a baseline and return it.
 
-        `unchanged`: the session has changed nothing after `known`, so the baseline replaces the lost `known`.
+        If the session has changed nothing after `known` (`unchanged`), the baseline is used in place of the lost
+        `known`.
         """
         if self._unavailable:
             return None
