@@ -1,5 +1,5 @@
 """Folds: pure functions that build a state by applying the events of a log one after the other.
 
-Invariant: no I/O, no clock, no Textual. Folding a log again gives the same views; `apply` is amortised O(1); a view is
-frozen plain data.
+Invariant: no I/O, no clock, no Textual. Folding the same log again gives the same views; `apply` takes amortised
+constant time; a view is frozen plain data.
 """

@@ -51,12 +51,12 @@ class ActionBase(Described):
     exception: str = ""
 
     def to_dict(self) -> JsonMap:
-        """Return the action as plain JSON: `action`, `message`, `args`."""
+        """Return the action as plain JSON with the keys `action`, `message` and `args`."""
         args = self.model_dump(mode="json", exclude={"action"}, exclude_defaults=True)
         return {"action": self.action, "message": self.message, "args": args}
 
     def to_memory(self) -> JsonMap:
-        """Return the JSON for a model: `action`, `args` and, if it failed, `exception`.
+        """Return the action as JSON for a model, with the keys `action`, `args` and, if it failed, `exception`.
 
         Long texts are shortened to their previews.
         """
@@ -201,14 +201,14 @@ class ObservationBase(Described):
     content: LongText = ""
 
     def to_dict(self) -> JsonMap:
-        """Return the observation as plain JSON: `observation`, `message`, `content`, `extras`."""
+        """Return the observation as plain JSON with the keys `observation`, `message`, `content` and `extras`."""
         plain = self.model_dump(mode="json", exclude_defaults=True)
         content = plain.pop("content", "")
         kind = plain.pop("observation", self.observation)
         return {"observation": kind, "message": self.message, "content": content, "extras": plain}
 
     def to_memory(self) -> JsonMap:
-        """Return the JSON for a model: without `message`, and long content as its preview."""
+        """Return the observation as JSON for a model: without `message`, and with a preview of long content."""
         plain = self.to_dict()
         del plain["message"]
         return {**plain, "content": text_preview(self.content)}
@@ -252,7 +252,10 @@ class FileWriteOutput(ObservationBase):
 
 
 class Error(ObservationBase):
-    """A failure: the action failed, was invalid, was denied or was stopped. `content` is the original text."""
+    """The result of an action that failed, was invalid, was denied or was stopped.
+
+    `content` is the original error text.
+    """
 
     observation: Literal["error"] = "error"
     tool: str = ""
@@ -311,7 +314,7 @@ def _flatten(data: JsonMap, nested: str, *names: str) -> JsonMap:
 class HistoryEntry:
     """An action or an observation, as recorded by the event `seq`.
 
-    For an observation, `action_seq` is the number of the event that recorded the action that it answers.
+    For an observation, `action_seq` is the number of the event that recorded its action.
     """
 
     seq: int
@@ -353,7 +356,7 @@ def build_tool_calls(
 ) -> tuple[ToolCallPart, ...]:
     """Return the calls that carry out actions, without ids, which the engine adds. `todo` is the current todo list.
 
-    Messages, and actions that end the task, are not calls and are left out.
+    Messages and actions that end the task are left out, because they are not calls.
     """
     calls: list[tuple[str, JsonMap]] = []
     items = list(todo)

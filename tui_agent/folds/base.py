@@ -17,7 +17,7 @@ ViewT = TypeVar("ViewT", covariant=True)
 
 
 class Projection(Protocol[ViewT]):
-    """A fold: a state that is built from events, one at a time, and shown as a view."""
+    """A fold: a state that is built from events, one event at a time, and shown as a view."""
 
     def apply(self, ev: Envelope) -> bool:
         """Apply one event; return True if the view changed."""
@@ -63,7 +63,7 @@ _immutable_classes: dict[type, bool] = {}
 
 
 def copy_state(value: T, copies: Copies | None = None) -> T:
-    """Return a copy of a fold, or of part of a fold; objects already in `copies` are not copied again."""
+    """Return a copy of a fold, or of part of a fold. Objects already in `copies` are not copied again."""
     value_class = type(value)
     if _is_immutable(value_class):
         return value

@@ -84,7 +84,7 @@ class ReplayCursor:
     def _apply_head_move(self, previous: Views, record: Envelope, to_seq: int) -> Views:
         """Return the views after `record`, which moves the head to `to_seq`.
 
-        They are the views at `to_seq`, but with the branches of the whole log.
+        These are the views at `to_seq`, except that `branches` covers the whole log.
         """
         views = self._views_after(self.index_of(to_seq) + 1)
         views.branches = previous.branches

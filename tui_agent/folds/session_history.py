@@ -1,6 +1,6 @@
-"""The history of a simulation: who said and did what, and what each viewer sees of it.
+"""The history of a simulation: the words and actions of user and agent, as each viewer sees them.
 
-Invariant: a user's thoughts and commands, and what these print, never reach the agent; an empty message reaches nobody.
+Invariant: a user's thoughts, commands and their output never reach the agent; empty messages reach nobody.
 """
 
 from typing import Literal, NamedTuple
@@ -36,7 +36,7 @@ class SessionHistory:
         self.messages.append(message)
 
     def get(self, viewer: Viewer) -> list[SeenMessage]:
-        """Return what the viewer sees. A viewer's own messages have the role `assistant`."""
+        """Return the messages as a viewer sees them. The viewer's own messages have the role `assistant`."""
         seen = []
         for message in self.messages:
             text = seen_text(message, viewer) if viewer in message.visible_to else ""
@@ -46,7 +46,7 @@ class SessionHistory:
 
 
 def seen_text(message: SimulationMessage, viewer: Viewer) -> str:
-    """Return the message as the viewer sees it; empty if there is nothing to see."""
+    """Return the message's text as the viewer sees it; empty if the viewer sees none of it."""
     reasoning, action, response = (
         text_preview(text).strip() for text in (message.reasoning, message.action, message.response)
     )
@@ -59,7 +59,7 @@ def seen_text(message: SimulationMessage, viewer: Viewer) -> str:
 
 
 def _own_answer(message: SimulationMessage, reasoning: str, action: str, response: str) -> str:
-    """Return a user's earlier answer in the form in which the user must answer."""
+    """Return a user's earlier answer in the format that answers of simulated users have."""
     if action:
         response = f"```bash\n{action}\n```"
     elif "agent" in message.visible_to:

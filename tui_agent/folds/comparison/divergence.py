@@ -1,7 +1,7 @@
 """Comparison of two recordings of the same turns, event by event.
 
-Invariant: pure. Ids, times, digests and machine-dependent values, which differ from run to run, are ignored. So are
-checkpoints and streamed pieces (deltas, progress), since the complete events are compared.
+Invariant: pure. Ids, times, digests and machine-dependent values, which differ from run to run, are ignored.
+Checkpoints and streamed pieces (deltas, progress) are ignored too; the complete events are compared.
 """
 
 from collections.abc import Iterable, Sequence
@@ -136,7 +136,7 @@ def first_difference(recorded: Iterable[Envelope], replayed: Iterable[Envelope])
 
 
 def count_compared(events: Iterable[Envelope]) -> int:
-    """Return the number of events that a comparison of a turn covers."""
+    """Return the number of events that a comparison of a turn looks at."""
     return sum(map(_is_compared, events))
 
 

@@ -1,6 +1,7 @@
-"""Comparison of two branches: their fork point, the figures of each after it, and the files that differ at the end.
+"""Comparison of two branches: their fork point, their figures after it, and the files that differ at the end.
 
-Invariant: pure except for the contents read through each branch's `text`; a branch has no differences from itself.
+Invariant: pure except that contents are read through each branch's `text`; a branch compared with itself has no
+differences.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,8 +38,8 @@ class LastSharedEvent:
 class FileDifference:
     """A file that differs between the ends of two branches.
 
-    `left` and `right` are the hunks of each branch since the fork point. If a branch has no hunks, its note has the
-    reason, or is empty because the branch did not change the file.
+    `left` and `right` are the hunks of each branch since the fork point. If a branch has no hunks, its note gives the
+    reason; the note is empty if the branch did not change the file.
     """
 
     path: str
@@ -85,7 +86,7 @@ def compare(left: Branch, right: Branch) -> Comparison:
 
 
 def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
-    """Return both sides with a suffix added to their names, because the names are equal."""
+    """Return both sides with a suffix added to their names. Used if the names are equal."""
     suffixes = (left.session, right.session)
     if left.session == right.session:
         suffixes = (f"to {left.last_seq}", f"to {right.last_seq}")
@@ -112,7 +113,7 @@ def _count_shared(left: Sequence[Record], right: Sequence[Record]) -> int:
 
 
 def _is_same_record(left: Record, right: Record) -> bool:
-    """Return True if two records are copies of one: a fork's copies keep the session, seq and time."""
+    """Return True if both are the same record. A fork copies records with their session, seq and time."""
     if isinstance(left, Envelope) and isinstance(right, Envelope):
         same_position = (left.session, left.seq, left.time) == (right.session, right.seq, right.time)
         return same_position and left.payload == right.payload

@@ -1,7 +1,7 @@
 """One side of a comparison of branches: the figures of a branch since the fork point, and their timeline.
 
-Invariant: pure except for the texts read through `Branch.text`. All figures count from the fork point on. Times count
-only while the agent works. The last beat (event on the timeline) has the figures of the whole side.
+Invariant: pure except for the texts read through `Branch.text`. All figures begin at the fork point. Times include
+only the time in which the agent works. The last beat (event on the timeline) has the figures of the whole side.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -172,7 +172,7 @@ def _time_events(
 
 
 def _stops_work(payload: Payload) -> bool:
-    """Return True if no agent can have worked just before this event, even if no end of a turn is recorded."""
+    """Return True if this event proves that no agent was working before it, even if no end of a turn is recorded."""
     return isinstance(payload, RunStarted | RunResumed | RunFinished | SessionForked | SessionHeadMoved)
 
 

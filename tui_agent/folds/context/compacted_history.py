@@ -27,9 +27,9 @@ from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPar
 MAX_FULL_MESSAGES = 400
 """Number of messages that are stored in full after a summary has replaced them."""
 FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
-"""Numbers of older messages of the user that are stored, from the start and from the end. The first have the task."""
+"""Numbers of the user's older messages that are stored: the first ones, which contain the task, and the newest ones."""
 RETAINED_TOOLS: Final = ("present_plan", "run_tests")
-"""Tools whose newest call is always stored; for `present_plan`, the newest approved call."""
+"""Tools whose newest call is always stored; for `present_plan`, the newest call that the user approved."""
 QUOTED_CHARS: Final = 4_000
 """Maximum characters of a call's arguments when a restored call is quoted."""
 FIRST_LINE_CHARS: Final = 120
@@ -119,7 +119,7 @@ class RemovedMessages:
         if layer is self.layers[-1]:
             return False
         messages = [*thin_layer.messages, *layer.messages]
-        kept_seqs = {*self.pinned, *_standing_seqs(messages)}
+        kept_seqs = {*self.pinned, *_retained_seqs(messages)}
         remaining = [
             message for message in messages if self.is_user_text(message) or message.seq in kept_seqs
         ]
@@ -186,7 +186,7 @@ class RemovedMessages:
     def undo(
         self, history: Sequence[Message], compaction: int, open_calls: Collection[CallId]
     ) -> list[Message]:
-        """Return the history with all messages restored that the newest compaction removed.
+        """Return the history with all messages that the newest compaction removed.
 
         The history is unchanged if `compaction` is not the newest compaction.
         """
@@ -216,8 +216,8 @@ def _first_line(message: ToolMessage) -> str:
     return text.strip().partition("\n")[0][:FIRST_LINE_CHARS]
 
 
-def _standing_seqs(messages: Sequence[Message]) -> set[int]:
-    """Return the events of the newest calls of `RETAINED_TOOLS` and of their results."""
+def _retained_seqs(messages: Sequence[Message]) -> set[int]:
+    """Return the seqs of the newest calls of `RETAINED_TOOLS` and of their results."""
     results = {message.call_id: message for message in messages if isinstance(message, ToolMessage)}
     newest: dict[str, tuple[int, int]] = {}
     for message in messages:

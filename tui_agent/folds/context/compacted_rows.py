@@ -1,4 +1,4 @@
-"""Rows of the screen that lists a history's removed messages: each message, its turn, its form in the context."""
+"""Rows of the screen that lists a history's removed messages: each message with its turn and its form in the context."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -49,7 +49,7 @@ class AgentInstructions:
 
 
 def instruction_heading(path: str, scope: InstructionScope) -> str:
-    """Return the heading for the text of an instruction file. It says over which files the text takes precedence."""
+    """Return the heading for the text of an instruction file. It says for which files the text has precedence."""
     if scope == "user":
         return "# Instructions of the user, for every project"
     if scope == "project":

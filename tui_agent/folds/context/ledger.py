@@ -1,7 +1,7 @@
 """The content of the context by message, tool and file, and the requests that sent this content.
 
-Invariant: every message is counted once, when a request first contains it. The count is an estimate, scaled by the
-ratio of the newest request.
+Invariant: every message is counted once, when a request first contains it. Its tokens are estimated, then scaled like
+the total of the newest request.
 """
 
 from collections.abc import Iterable, Mapping
@@ -120,7 +120,7 @@ _CACHE_MISS = "nothing in the provider's cache"
 """The reason for a cache miss if the request starts like the last one. The cache entry has probably expired."""
 _PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
 _EXPECTED_CACHE_SHARE = 0.8
-"""Minimum share of the tokens in common with the previous request that a cache hit serves."""
+"""Minimum share of the unchanged tokens that the provider reads from its cache at a cache hit."""
 _CACHE_BLOCK_TOKENS = 1_024
 """Tokens that may be missing even on a cache hit, because caches store whole blocks of this size."""
 
@@ -137,7 +137,7 @@ class Ledger:
         self._calls: dict[CallId, _Source] = {}
         self._present: dict[int, tuple[_Source, int]] = {}
         self._removed: dict[int, tuple[_Source, int]] = {}
-        """Messages of the context that the newest summary replaces."""
+        """Messages that the newest summary has replaced."""
         self._ratio = 1.0
         self._requests: dict[RequestId, LedgerRequest] = {}
         self._previous: ContextPacked | None = None

@@ -28,10 +28,10 @@ MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_fact
 """Maximum number of items in each block that grows. The oldest items are dropped."""
 MAX_CHANGED_FILES: Final = 200
 MAX_FILE_STATES: Final = 7
-"""Number of newest states of a changed file that are kept beside its first one."""
+"""Number of newest states of a changed file that are stored, in addition to its first state."""
 DIGEST_CHARS: Final = 12
 FileState: TypeAlias = tuple[str, int, int]
-"""The beginning of the digest of a file's content, and the lines that the agent had added and removed by then."""
+"""A state of a file: the beginning of its digest, and the lines that the agent had added and removed by then."""
 _PLACES_SUFFIX = re.compile(r" \[([^\[\]]*)\]$")
 _CHANGED_SUFFIX = " was changed since"
 _NOTE_START = re.compile(r"; (?=\S)")
@@ -66,8 +66,8 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
     """Return the memory after a file changed.
 
-    The agent's own changes are added, until someone restores an earlier content. Facts that depend on the file are
-    marked as outdated.
+    Line counts are sums of the agent's own changes; if a file gets an earlier content again, its later changes no
+    longer count. Facts that depend on the file are marked as outdated.
     """
     updated: JsonMap = {**memory}
     path, summary = change.path, memory.get("patch_summary")
@@ -126,7 +126,7 @@ def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
 
 
 def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
-    """Return the `most` newest items. Facts that are marked as outdated are dropped first."""
+    """Return the newest `most` items; None means all. Facts that are marked as outdated are dropped first."""
     if most is None or len(items) <= most:
         return items
     outdated = [item for item in items if strip_change_note(item) != item][: len(items) - most]
@@ -134,7 +134,7 @@ def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
 
 
 def _depends_on(fact: str, path: str) -> bool:
-    """Return True if an unmarked fact depends on a file."""
+    """Return True if a fact depends on this file and is not yet marked as outdated."""
     if strip_change_note(fact) != fact:
         return False
     places = _PLACES_SUFFIX.search(fact)
@@ -157,7 +157,10 @@ def _file_states(value: JsonValue) -> list[FileState]:
 
 
 def _add_state(states: Sequence[FileState], change: FileChanged) -> Sequence[FileState]:
-    """Return the states of a file after a change. A content that the file had before takes it back to that state."""
+    """Return the states of a file after a change.
+
+    If its content is an earlier one again, all later states are dropped.
+    """
     digest = (change.disk_sha256_after or "")[:DIGEST_CHARS]
     if len(states) == 1:
         states = [((change.disk_sha256_before or "")[:DIGEST_CHARS], 0, 0)]

@@ -166,7 +166,7 @@ class MeterState:
     previous_tokens: int = 0
     window_inferred: bool = False
     stable: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Characters and tokens of the stable sections in the first request with their present text that was counted."""
+    """The characters and tokens of each stable section, from the first counted request with its present text."""
 
 
 class ContextMeter:
@@ -275,7 +275,7 @@ class ContextMeter:
             state.sections = _fit_sections(state.sections, used, state.stable)
 
     def _keep_stable_sections(self) -> None:
-        """Fix the token count of each stable section with new text: later counts of whole requests do not change it."""
+        """Fix the token count of each stable section with new text. Counts of later requests do not change it."""
         state, packed = self._state, self._state.manifest
         sections = packed.sections if packed is not None else ()
         names = {SECTION_LABELS[section.name]: section.chars for section in sections}
@@ -391,7 +391,7 @@ def _subtract_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[Met
 def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
     """Return the level for a fraction of the window.
 
-    To avoid flicker, the level falls to `below` only under a lower limit.
+    To avoid flicker, the level returns to `below` only at `WARN_OFF_FRACTION`, a lower limit than that of `near`.
     """
     if fraction >= CRITICAL_FRACTION:
         return "compaction"

@@ -96,9 +96,9 @@ class History:
         return True
 
     def note_continuation(self) -> bool:
-        """Replace the note about an interruption by one that the agent continues, or that a crash interrupted the turn.
+        """Update the note about an interruption: the agent now continues or, if calls are open, the program crashed.
 
-        If calls are still open, the program crashed. Returns False if the newest message is no such note.
+        Return False if the newest message is not a note about an interruption.
         """
         messages = self.late if self.open_calls else self.messages
         index = next(
@@ -112,7 +112,7 @@ class History:
         return True
 
     def restore(self, seqs: Collection[int], compaction: int | None, seq: int) -> None:
-        """Restore the messages of events `seqs` or, if `compaction` is given, all messages that it removed."""
+        """Restore the messages of events `seqs`; if `compaction` is given, all messages that it removed."""
         if compaction is not None:
             self.messages = self.removed.undo(self.messages, compaction, self.open_calls)
             return
@@ -149,7 +149,7 @@ class ModelMessages:
         return changed
 
     def view(self) -> tuple[Message, ...]:
-        """Return the history from its beginning (or the newest summary) to the messages that wait to be sent."""
+        """Return the history from its beginning (or the newest summary) up to the messages that wait to be sent."""
         if self._view is None:
             self._view = (*self.history.messages, *self.history.late)
         return self._view
@@ -241,7 +241,7 @@ def _on_hook_ran(history: History, ev: Envelope, payload: HookRan) -> None:
 def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
     """Yield notes for the model about the effect of a hook.
 
-    The reason of a refusal is not among them, because it is in the call's own result.
+    The reason for a refusal is left out, because it is in the call's own result.
     """
     event_name = payload.event.replace("_", " ")
     if payload.arguments_changed:
@@ -339,7 +339,10 @@ def _on_model_failed(history: History, ev: Envelope, payload: ModelFailed) -> bo
 
 
 def _is_job_note(message: Message, job: str) -> bool:
-    """Return True if the message is the note on a job's end. `job` is the start of the job's id (empty: any job)."""
+    """Return True if the message is the note on the end of a job.
+
+    `job` is the start of the job's id; if it is empty, the note may be about any job.
+    """
     first = message.content[0] if isinstance(message, UserMessage) and message.content else None
     text = first.text if isinstance(first, TextContent) else ""
     return isinstance(text, str) and text.startswith(_JOB + job)

@@ -149,7 +149,7 @@ class TurnSummaries:
         return True
 
     def view(self) -> TurnSummariesView:
-        """Return every turn so far, including a message that was never answered."""
+        """Return the summaries of all turns so far, with one for a message that was never answered."""
         turns = [turn.summary() for turn in self._turns]
         if self._waiting:
             number = turns[-1].turn + 1 if turns else 1
@@ -243,7 +243,7 @@ def _format_line(name: str, items: Sequence[str], most: int) -> str:
 
 
 def _join_items(items: Sequence[str], most: int, separator: str) -> str:
-    """Join as many items as fit in `most` characters, the first one cut if needed, and count the rest."""
+    """Join as many items as fit in `most` characters and count the others. The first item is cut if needed."""
     shown = [clip_line(items[0], most)]
     for item in items[1:]:
         if sum(len(text) + len(separator) for text in shown) + len(item) > most:

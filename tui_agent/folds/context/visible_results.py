@@ -1,6 +1,6 @@
 """Tool results that models still see in full, and the main agent's summaries that replaced others.
 
-Invariant: follows the log's current branch: results that a revert removed are not visible, and summarised results
+Invariant: follows the log's current branch: results on an abandoned branch are not visible, and summarised results
 are visible again once the summary is undone.
 """
 
@@ -98,7 +98,7 @@ class VisibleResults:
 
     @property
     def summary_chars(self) -> int:
-        """Length of the main agent's newest valid summary."""
+        """Length of the main agent's newest valid summary in characters."""
         return self._visible.summaries[-1][1] if self._visible.summaries else 0
 
     def apply(self, ev: Envelope) -> bool:

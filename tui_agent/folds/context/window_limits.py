@@ -51,7 +51,7 @@ class InferredWindow:
 
     @property
     def last_resort(self) -> int:
-        """Maximum tokens for a request whose user messages need the space: slightly more than was accepted."""
+        """Maximum tokens of a request if the user's messages do not fit otherwise: slightly more than was accepted."""
         gap = self.refused - self.accepted
         is_small_gap = gap <= self.accepted * _MIN_GAP
         return max(self.tokens, self.accepted + gap // 4) if self.tokens and not is_small_gap else self.tokens

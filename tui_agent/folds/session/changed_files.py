@@ -133,7 +133,7 @@ class FilesChanged:
         )
 
     def _discount_revert(self, path: str) -> None:
-        """Remove a reverted hunk from its file's counts, and also the revert, the file's newest change."""
+        """Remove a reverted hunk and its revert, which is the file's newest change, from the file's line counts."""
         change, file = self._newest_change, self._files.get(path)
         if file is not None and change is not None and (change.path, change.author) == (path, "human"):
             count = change.added + change.removed

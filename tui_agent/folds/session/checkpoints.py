@@ -17,7 +17,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 @dataclass(frozen=True, slots=True)
 class PathChange:
-    """A change to one path since the previous checkpoint. The fields are those of `ChangedFile`."""
+    """A change to one path since the previous checkpoint. Fields with the names of `ChangedFile` mean the same."""
 
     path: str
     author: Author

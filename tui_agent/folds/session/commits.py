@@ -16,8 +16,9 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 class Commits:
     """Collects the seq and the commit of each `checkpoint.taken` and `checkpoint.restored`, oldest first.
 
-    What the user changed between two turns is found only when the later turn is about to change something. Such a
-    checkpoint counts from the event before that turn (`as_of_seq`), so that an undo restores it.
+    The user's changes between two turns are found only when the later turn is about to change something. The
+    checkpoint of these changes has the seq of the event before that turn (`as_of_seq`), so that an undo of the turn
+    keeps them.
     """
 
     seqs: list[int] = field(default_factory=list)
@@ -41,8 +42,8 @@ class Commits:
     def commit_on(self, branch: Sequence[Stretch]) -> str:
         """Return the newest commit on a branch, which may end at any event.
 
-        If the branch has none, return the session's first commit, which has the files before the session's first
-        change; empty if there is no commit.
+        If the branch has no commit, return the session's first one, which has the files before the session's first
+        change. Return an empty string if there are no commits at all.
         """
         for stretch in reversed(branch):
             index = bisect_right(self.seqs, stretch.last) - 1

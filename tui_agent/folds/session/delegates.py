@@ -34,7 +34,7 @@ class DelegateState:
     max_iterations: int | None
     start_seq: int
     number: int = 0
-    """The number of its subtask in the session, from 1."""
+    """The number of the delegate's subtask in the session, from 1."""
     iteration: int = 0
     local_iteration: int = 0
     input_tokens: int = 0

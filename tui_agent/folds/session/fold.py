@@ -45,9 +45,9 @@ from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 _VALUE_LISTS = ("queue", "open_calls", "delegates", "permissions", "jobs", "questions")
-"""Fields of `Draft` that are dicts whose values are lists in the view."""
+"""Fields of `Draft` that are dicts; the view has a list of their values."""
 _KEY_LISTS = ("open_requests", "granted_rules", "explored_paths", "written_paths")
-"""Fields of `Draft` that are dicts whose keys are lists in the view."""
+"""Fields of `Draft` that are dicts; the view has a list of their keys."""
 _DICTS = ("read_files", "artifacts", "extra", "uncheckpointed")
 _PLAIN_FIELDS = tuple(
     field.name

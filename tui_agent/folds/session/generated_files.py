@@ -1,6 +1,6 @@
 """The changed files of generated folders, such as `.venv/`, summed over several checkpoints.
 
-Invariant: a folder's sum never exceeds its number of files, so most files that changed twice are counted once.
+Invariant: a folder's sum never exceeds its number of files. Thus most files that changed twice are counted once.
 """
 
 from collections.abc import Iterable, Sequence

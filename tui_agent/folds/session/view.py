@@ -41,7 +41,9 @@ STUCK_AFTER = 3
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
-    """Return a short digest of a call and its result, which is equal for a call that only repeats another one.
+    """Return a short digest of a call and its result.
+
+    If a call repeats another one with the same result, both digests are equal.
 
     Only the first part of the content is used, because notes may follow it. A blob is represented by its SHA-256.
     """
@@ -126,7 +128,7 @@ class SessionStateView:
     client: str = ""
     """The kind of client that controls the newest run."""
     allowed_tools: tuple[str, ...] | None = None
-    """The only tools that agents may call; None: all."""
+    """The only tools that agents may call; None means all tools."""
     without: tuple[str, ...] = ()
     """What the session runs without, such as `tool:grep`."""
     settings: SessionSettings | None = None
@@ -138,7 +140,7 @@ class SessionStateView:
     root_task: str = ""
     subtask: str = ""
     subtask_id: int = 0
-    """The number of the delegate whose task `subtask` is; 0 for the main agent's own work."""
+    """The number of the delegate whose task is `subtask`; 0 for the main agent's own work."""
     turn: int = 0
     turn_running: bool = False
     turn_started_at: float | None = None

@@ -62,7 +62,10 @@ class IgnoreFile:
         return self._by_name + self._by_path * (path.count("/") + 1)
 
     def verdict(self, path: str, folder: bool) -> bool | None:
-        """Return True if `path` (relative to the ignore file's folder) is ignored, None if no line matches."""
+        """Return True if the last matching line ignores `path`, False if it does not, and None if no line matches.
+
+        `path` is relative to the folder of the ignore file.
+        """
         names = path.split("/")
         for line in self._lines:
             if line.folders_only and not folder:

@@ -53,7 +53,10 @@ def compile_path_pattern(pattern: str) -> Callable[[str], bool]:
 
 
 def compile_parts(pattern: str, *, escapes: bool = False) -> tuple[NamePattern, ...]:
-    """Return one pattern per name of a path pattern. With `escapes`, a backslash makes the next character literal."""
+    """Return the pattern of each name in a path pattern.
+
+    With `escapes`, a backslash makes the next character literal.
+    """
     parts: list[NamePattern] = []
     for name in pattern.split("/"):
         if len(name) > 1 and not name.strip("*"):
@@ -87,7 +90,7 @@ def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
 
 
 def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
-    """Return the reachable positions with those added that follow a `**`, because `**` may match no folder at all."""
+    """Return the reachable positions and those after a `**` at one of them, because `**` may match no folder at all."""
     positions = set(reachable)
     for index in reachable:
         position = index

@@ -40,7 +40,10 @@ def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
 
 
 def revert_hunk(text: str, hunk: str) -> str | None:
-    """Return `text` with one hunk reverted; None if the hunk's lines are not in it, or in several other places."""
+    """Return `text` with one hunk reverted.
+
+    Return None if the hunk's lines are missing, or if they have moved and occur more than once.
+    """
     old, new = hunk_sides(hunk)
     lines, at = split_lines(text), first_line(hunk) - 1
     if not new:

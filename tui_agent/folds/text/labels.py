@@ -169,7 +169,7 @@ def mention_result(mention: Mention, size: str, tokens: str) -> str:
 
 
 def describe_saved_rule(decided: PermissionDecided) -> str:
-    """Return a sentence on the rule that the user's answer saved, and where it applies; empty if none was saved."""
+    """Return a sentence on the rule that the user's answer saved and where it applies; empty if no rule was saved."""
     if decided.decision != "allow" or decided.reach not in ("always", "everywhere"):
         return ""
     verdict, _, rest = decided.rule.partition(" ")

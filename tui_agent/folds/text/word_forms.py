@@ -50,7 +50,7 @@ STOP_WORDS = frozenset(
 
 
 def stem(word: str) -> str:
-    """Return a lower-case word without the most common English endings."""
+    """Return a lower-case word without its ending, if that is one of the most common English endings."""
     if len(word) > 3 and word.endswith("s"):
         if word.endswith("ies") and len(word) > 4:
             word = word[:-3] + "y"

@@ -1,6 +1,7 @@
 """The trace, built from events that open and close spans (turns, iterations, model calls, tool calls).
 
-Invariant: `apply` costs O(depth); unchanged spans are the same objects in the next view.
+Invariant: `apply` takes time in proportion to the depth of the tree; unchanged spans are the same objects in the next
+view.
 """
 
 from tui_agent.folds.dispatch import Handlers
@@ -65,7 +66,7 @@ class Trace:
         self.tools: dict[CallId, Node] = {}
         self.subtasks: dict[AgentId, Node] = {}
         self.unstarted_calls: dict[CallId, Node] = {}
-        """Calls that had not started when their turn ended, for a turn that continues with them."""
+        """Calls that had not started when their turn ended. The turn that continues the work runs them."""
         self.sent_tokens: dict[RequestId, int] = {}
         """The number of tokens sent by each open request, as counted before sending."""
         self.last_at = 0.0

@@ -77,7 +77,7 @@ class SpanTree:
         self._longest = 0.0
         self._has_costs = False
         self.crash_time: float | None = None
-        """End of a crashed run: the latest end of the spans that are being closed; None without a crash."""
+        """The time of a crash, which is the latest end of the spans that it left open; None without a crash."""
 
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
         """Add a running span and return its node."""

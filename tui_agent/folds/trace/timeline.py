@@ -74,7 +74,7 @@ class Timeline:
         return stops[index] if index >= 0 else 0
 
     def activity(self, columns: int, levels: int) -> list[int]:
-        """Return the activity in each of `columns` equal spans of time: 0 without events, else 1 to `levels`."""
+        """Return the activity in each of `columns` equal spans of time: 0 without events, otherwise 1 to `levels`."""
         counts = [0] * columns
         for seconds in self.clock:
             counts[self.column(seconds, columns)] += 1
@@ -83,7 +83,7 @@ class Timeline:
         return [0 if not count else max(1, round(levels * (count / most) ** 0.5)) for count in counts]
 
     def column(self, seconds: float, columns: int) -> int:
-        """Return the column of a time if the timeline is drawn with `columns` columns."""
+        """Return the index of the column that shows a time, if the timeline is drawn with `columns` columns."""
         share = seconds / self.length if self.length else 0.0
         return min(columns - 1, max(0, int(share * (columns - 1) + 0.5)))
 

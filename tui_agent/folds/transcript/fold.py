@@ -28,7 +28,7 @@ class Transcript:
         self._draft = Draft(keep)
 
     def apply(self, ev: Envelope) -> bool:
-        """Apply one event; return True if an entry changed. O(1), even for a piece of a long answer."""
+        """Apply one event; return True if an entry changed. Takes constant time, even for a piece of a long answer."""
         draft = self._draft
         revision_before = draft.revision
         _ALL_HANDLERS.apply(draft, ev)

@@ -145,7 +145,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
 
 
 def _add_kept_work(draft: Draft) -> bool:
-    """Add to the notice of a failure what is kept of the turn's work, and what the user can do next.
+    """Add two lines to the notice of a failure: which work of the turn is kept, and what the user can do next.
 
     Return False if there is no notice.
     """
@@ -265,9 +265,9 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None
 
 
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
-    """Remove the announcement of the next try from the notice about retries.
+    """Remove the last line of the notice about retries, which announces the next try.
 
-    If a try answered, a new line of the notice says which one.
+    If a try was answered, a new last line says which one.
     """
     index, tries = draft.retries.pop(request, None), draft.attempts.pop(request, 0)
     entry = None if index is None else draft.entries[index]
@@ -310,7 +310,7 @@ def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | 
 
 
 def _note_too_long(draft: Draft, ev: Envelope) -> None:
-    """Add or update the notice that a request of the turn was too long, and is shortened and sent again.
+    """Add or update the notice that a request of the turn was too long, and that it is shortened and sent again.
 
     The turn has not failed.
     """

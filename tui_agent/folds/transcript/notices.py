@@ -349,7 +349,7 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
 
 
 def _list_names(names: Sequence[str], *, is_complete: bool) -> str:
-    """Return the first names, with `…` if there are more; `is_complete` is False if `names` lacks some."""
+    """Return the first names, then `…` if there are more. `is_complete` is False if `names` does not contain all."""
     listed = ", ".join(names[:MAX_FILES_NAMED])
     return listed if is_complete and len(names) <= MAX_FILES_NAMED else f"{listed}, …"
 

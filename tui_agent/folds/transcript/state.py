@@ -64,11 +64,13 @@ class Draft:
         self.attempts: dict[RequestId, int] = {}
         self.model = ""
         self.reduction_notice: tuple[int, int] | None = None
-        """The notice on outputs shortened since this turn's newest summary: (its index, number of outputs)."""
+        """The notice on outputs shortened since this turn's newest summary, as (its index, number of outputs)."""
         self.overflow_notice: tuple[int, int] | None = None
-        """The notice on this turn's requests that were too long for the provider: (its index, number of requests)."""
+        """The notice on this turn's requests that were too long for the provider, as (its index, number of requests).
+        """
         self.missing_map_notice: tuple[int, str] | None = None
-        """The notice on requests sent without the repository map: (its index, its text); None if there is a map."""
+        """The notice on requests sent without the repository map, as (its index, its text); None once there is a map.
+        """
         self._announced_cuts: set[str] = set()
         self.failure: int | None = None
         """The index of the notice on the model's failure in this turn."""
@@ -87,10 +89,13 @@ class Draft:
         self.kept_names: frozenset[str] = frozenset()
         """The files and generated folders that the newest restore kept."""
         self.price: tuple[str, float | None] = ("", None)
-        """(The model's name, the price of its input if known)."""
+        """The model's name, and its input price if known."""
         self.cost_limit: float | None = None
         self.unknown_notices: dict[bool, tuple[int, int]] = {}
-        """The notices on unknown events: (index, number of events). Key: True for events of another log version."""
+        """The notices on unknown events, as (index, number of events).
+
+        The key is True for events of another log version.
+        """
         self.last_event_time = 0.0
         self.turn_started_at = 0.0
         self.crash_time: float | None = None

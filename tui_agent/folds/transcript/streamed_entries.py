@@ -1,6 +1,6 @@
 """A list of transcript entries to whose texts streamed pieces can be appended.
 
-Invariant: adding a piece of text costs O(1); an entry's text is joined only when it is read.
+Invariant: adding a piece of text takes constant time; an entry's text is joined only when it is read.
 """
 
 from collections.abc import Sequence
