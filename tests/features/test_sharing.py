@@ -204,7 +204,7 @@ def test_the_files_after_a_part_come_from_the_session_or_from_the_bundle(
             found.append(b.read_text() if b.exists() else None)
     assert found == [None, "one\n", "one\ntwo\n"] * 2
     status, _, err = call("eval", "graph", "latest", "--part", "3")
-    assert (status, "--part and --checkout-dest belong together" in err) == (2, True)
+    assert (status, "--part and --checkout-dest must be given together" in err) == (2, True)
 
 
 @pytest.mark.parametrize("form", ["markdown", "html", "jsonl", "bundle", "archive"])

@@ -1,4 +1,4 @@
-"""Comparisons of arms, of runs, and of a run with a stored baseline: paired by case and repetition. Pure.
+"""Comparisons of arms, of runs, and of a run with a stored baseline, paired by case and repetition. No I/O.
 
 Invariant: a comparison that is not significant never claims that there is no difference.
 """
@@ -20,7 +20,7 @@ from tui_agent.evals.statistics import (
 from tui_agent.protocol.unicode_text import format_count
 
 Verdicts: TypeAlias = Mapping[tuple[str, int], bool]
-"""True if passed, by case and repetition."""
+"""True for a passed cell, by case and repetition."""
 
 
 class _Stored(BaseModel):
@@ -28,10 +28,10 @@ class _Stored(BaseModel):
 
 
 class Comparison(_Stored):
-    """The paired comparison of two arms.
+    """The paired comparison of two arms; a pair is two cells of the same case and repetition.
 
     A pair is discordant if only one of its two cells passed. `p_adjusted` is the p-value adjusted for `adjusted_for`
-    comparisons: those with enough discordant pairs to be significant at all.
+    comparisons; only comparisons with enough discordant pairs to be significant count.
     """
 
     first: str
@@ -46,7 +46,7 @@ class Comparison(_Stored):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def sentence(self) -> str:
-        """The result in words."""
+        """The result as a sentence for the report."""
         title = f"{self.first} and {self.second}"
         discordant = self.only_first + self.only_second
         if not self.pairs:
@@ -69,7 +69,7 @@ class Comparison(_Stored):
 
 
 class BaselineCell(_Stored):
-    """The verdict of one cell."""
+    """The verdict of one cell of a baseline."""
 
     case: str
     arm: str
@@ -85,7 +85,7 @@ class Baseline(_Stored):
 
 
 class ChangedCase(_Stored):
-    """A case whose verdict differs from the baseline's. `before` and `now` are passed cells, such as `3/3`."""
+    """A case whose verdict differs from the baseline's. `before` and `now` are counts of passed cells, such as `3/3`."""
 
     case: str
     arm: str
@@ -94,10 +94,10 @@ class ChangedCase(_Stored):
 
 
 class BaselineResult(_Stored):
-    """A run compared with a baseline.
+    """The result of comparing a run with a baseline.
 
-    `regressions` are cases of which all cells passed in the baseline but not all pass now; `fixed` are those where it is
-    the other way round; `not_compared` are cases of the baseline without a counted cell in the run.
+    In `regressions`, all cells of a case passed in the baseline but not all in the run; in `fixed`, all passed in the
+    run but not all in the baseline. `not_compared` has the baseline's cases without a counted cell in the run.
     """
 
     regressions: tuple[ChangedCase, ...]
@@ -107,9 +107,10 @@ class BaselineResult(_Stored):
 
 
 def compare_arms(runs: Sequence[RunResults]) -> tuple[Comparison, ...]:
-    """Compare the arms of each run with its first arm; then, for each two runs, their arms of the same name.
+    """Compare each run's other arms with its first arm; then, for each pair of runs, the arms of the same name.
 
-    Two runs with one arm each are compared even if the arms have different names."""
+    Two runs with one arm each are compared even if the arms have different names.
+    """
     pairs = [(run.arms[0], arm) for run in runs for arm in run.arms[1:]]
     for first, second in combinations(runs, 2):
         pairs += _matching_arms(first, second)
@@ -170,9 +171,9 @@ def make_baseline(run: RunResults) -> Baseline:
 
 
 def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult:
-    """Compare a run with a baseline, each arm with the one of the same name; if both have one arm only, these two.
+    """Compare each arm of a run with the baseline's arm of the same name, or the only arms if both have just one.
 
-    Raises `ConfigError` if they have no case in common.
+    Raises `ConfigError` if the two have no case in common.
     """
     before: dict[str, dict[tuple[str, int], bool]] = {}
     for cell in baseline.cells:

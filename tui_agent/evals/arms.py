@@ -14,8 +14,8 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
     "no_context_compaction": ("context:compaction",),
     "no_policy_retry": ("policy:retry",),
 }
-"""The arms of `eval ablate`, each with what it leaves out. All run in the context mode `memory`, which sends the
-working memory.
+"""The arms of `eval ablate`, each with the features that it turns off. All run in the context mode `memory`, which
+sends the working memory.
 """
 
 
@@ -25,7 +25,7 @@ def single_arm(model: str, effort: Effort | None) -> Arm:
 
 
 def matrix_arms(profiles: Sequence[str], efforts: Sequence[Effort]) -> tuple[Arm, ...]:
-    """Return an arm for each profile and effort."""
+    """Return an arm for each pair of a profile and an effort."""
     levels: Sequence[Effort | None] = efforts or (None,)
     arms = [
         Arm(name=_arm_name(name, level), model=name, effort=level) for name in profiles for level in levels
@@ -34,7 +34,7 @@ def matrix_arms(profiles: Sequence[str], efforts: Sequence[Effort]) -> tuple[Arm
 
 
 def ablation_arms(model: str, effort: Effort | None, without: Sequence[str]) -> tuple[Arm, ...]:
-    """Return the arms of an ablation: the usual ones, or `full` and one for each name in `without`."""
+    """Return the arms of an ablation: the default arms, or `full` and one arm for each name in `without`."""
     chosen = {"full": (), **{f"no_{name}": (name,) for name in without}} if without else ABLATIONS
     return _require_unique(
         [
@@ -57,5 +57,5 @@ def _require_unique(arms: Sequence[Arm]) -> tuple[Arm, ...]:
     names = [arm.name for arm in arms]
     double = next((name for name in names if names.count(name) > 1), "")
     if double:
-        raise UsageError(f"Two arms are named {double!r}.", hint="Name each profile once.")
+        raise UsageError(f"Two arms have the name {double!r}.", hint="Name each profile once.")
     return tuple(arms)

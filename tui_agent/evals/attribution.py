@@ -1,4 +1,4 @@
-"""Attribution of a failed case to its cause, from the session's events and the results of its checks. Pure.
+"""Attribution of a failed case to its cause, from the session's events and the results of its checks. No I/O.
 
 Invariant: a failure of the provider is never attributed to the agent.
 """
@@ -18,12 +18,12 @@ from tui_agent.protocol.parts import tool_calls
 from tui_agent.session.headless_turn import LIMITS, Outcome
 
 _AGENT_FAULTS = frozenset(("model_error", "error", "stuck", "rejected"))
-"""Ends of a turn after which a case is not passed, whatever its tests say."""
+"""Ends of a turn that make a case fail even if its tests pass."""
 
 
 @dataclass(slots=True)
 class Conduct:
-    """Results of the main agent's calls, and the newest fault of its model."""
+    """Collects the results of the main agent's calls, and the newest fault of its model, from a session's events."""
 
     model_fault: str = ""
     statuses: dict[CallId, str] = field(default_factory=dict)
@@ -59,7 +59,8 @@ class Conduct:
         return {call: self.statuses.get(call, "") for call in calls}
 
     def broken_oracle_action(self, case: Case) -> str:
-        """Return the first action of the case's oracle that ended differently than its script says; empty if none.
+        """Describe the first action of the case's oracle that ended differently than its script says; return an empty
+        text if none did.
 
         A call must succeed, unless the script's next answer expects a result with `ok: false`.
         """
@@ -98,10 +99,11 @@ def judge(
     oracle_fault: str | None = None,
     verifier_result: str = "the verifier failed",
 ) -> Verdict:
-    """Return the verdict.
+    """Return the verdict on a case that has ended.
 
-    `check_fault` is the category and the reason if a check gave no result. `oracle_fault` is what an oracle did wrong;
-    None if a model acted. `verifier_result` describes a reward that is too low.
+    `tests` and `verifier` are True if they passed, None if the case has none. `check_fault` has the category and the
+    reason if a check gave no result. `oracle_fault` says what the oracle did wrong; None if a model acted.
+    `verifier_result` describes a reward that is too low.
     """
     instability = outcome.reason == "model_error" and conduct.model_fault in TRANSIENT
     if instability:
@@ -130,7 +132,7 @@ def judge(
 
 
 def _cause(conduct: Conduct) -> tuple[str, str]:
-    """Return the category of a wrong result, and the end of a sentence that explains it, by the agent's last calls."""
+    """Return the category of a failure and the end of a sentence that explains it, judging by the agent's last calls."""
     statuses = conduct.last_statuses
     ends = set(statuses.values())
     if ends == {"denied"}:

@@ -1,6 +1,6 @@
-"""Cases and suites of evaluations: their format, and reading them from TOML or JSON.
+"""Cases and suites of evaluations: their format, and functions that read them from TOML or JSON.
 
-Invariant: a broken case is rejected with its file, the field and the reason.
+Invariant: the error for a broken case names its file, the field and the reason.
 """
 
 import json
@@ -39,11 +39,11 @@ class _Entry(BaseModel):
 
 
 class VerifierSpec(_Entry):
-    """A verifier: a shell command, or the name of one that a plugin registered.
+    """A verifier: a shell command, or the name of a verifier that a plugin registered.
 
-    The command runs in a copy of the workspace after the agent, with `EVAL_LOG` (the session's events), `EVAL_FIXTURE`
-    (the files at the start) and `EVAL_REWARD` (a file to which it may write a number). Without that file, exit status 0
-    is the reward 1, any other the reward 0.
+    After the agent has ended, the command runs in a copy of the workspace with these variables: `EVAL_LOG` (the
+    session's events), `EVAL_FIXTURE` (the files at the start) and `EVAL_REWARD` (a file to which the command may write
+    a number). Without that file, exit status 0 gives the reward 1, any other status the reward 0.
     """
 
     command: str = ""
@@ -58,10 +58,10 @@ class VerifierSpec(_Entry):
 
 
 class Expected(_Entry):
-    """Assertions about the state after the agent: the content of files, and tools of which a call must have succeeded.
+    """Assertions about the content of files and about succeeded tools, checked after the agent has ended.
 
-    `files` has for each path of the workspace a file in the case's folder with the same content, or an empty text if
-    there must be no such file.
+    `files` maps a path in the workspace to the file in the case's folder that must have the same content, or to an
+    empty text if the path must not exist. At least one call of each tool in `tools` must have succeeded.
     """
 
     files: dict[RelativePath, str] = Field(default_factory=dict)
@@ -72,9 +72,10 @@ class Case(_Entry):
     """One task: the agent gets `prompt` in a new copy of the fixture; then the tests and the verifier run.
 
     The fixture is the folder `fixture` (a path relative to the case's file) with `files` added. `test_files` are added
-    only after the agent has ended. `oracle` are the answers of a model that solves the case; `oracle_plugin` instead
-    names a plugin's function that solves it, and `recording` the folder of a frozen session whose answers are replayed.
-    Each of `follow_ups` is sent when the turn before it has ended; an empty one goes on without a message.
+    only after the agent has ended. `oracle` has the answers of a model that solves the case. Two fields can replace it:
+    `oracle_plugin` names a plugin's function that solves the case, `recording` the folder of a frozen session whose
+    answers are replayed. Each of `follow_ups` is sent when the turn before it has ended; an empty text lets the agent
+    continue without a message.
     """
 
     id: Name = ""
@@ -101,12 +102,12 @@ class Case(_Entry):
     folder: Path = Field(Path(), exclude=True)
     """The folder of the case's file; set when the file is read."""
     harbor: "HarborTask | None" = None
-    """Set for a task folder of Harbor or Terminal-Bench."""
+    """How the container of a Harbor or Terminal-Bench task is built; None for other cases."""
 
     @model_validator(mode="before")
     @classmethod
     def _map_iteration_budget(cls, given: Any) -> Any:
-        """Accept `step_budget`, a usual name for a limit of iterations."""
+        """Accept `step_budget` as another name for the limit of iterations."""
         if isinstance(given, dict) and "step_budget" in given:
             given = dict(given)
             budgets = {"max_iterations": given.pop("step_budget"), **given.get("budgets", {})}
@@ -122,7 +123,7 @@ class Case(_Entry):
         return self
 
     def with_time_limit(self, seconds: float) -> "Case":
-        """Return the case with this time limit of its tests, and of its verifier."""
+        """Return the case with this time limit, in seconds, for its tests and its verifier."""
         verifier = self.verifier
         if verifier is not None:
             verifier = verifier.model_copy(update={"timeout_seconds": seconds})
@@ -130,19 +131,19 @@ class Case(_Entry):
 
     @property
     def has_oracle(self) -> bool:
-        """True if the case says how it is solved."""
+        """True if the case has answers, a plugin's function or a recording that solves it."""
         return bool(self.oracle or self.oracle_plugin or self.recording)
 
     @property
     def test_commands(self) -> tuple[str, ...]:
-        """The test command for each test path."""
+        """The test command with each test path filled in; the plain command if there are no paths."""
         if not self.test_paths:
             return (self.test_command,) if self.test_command else ()
         return tuple(self.test_command.replace("{path}", shlex.quote(path)) for path in self.test_paths)
 
     @property
     def fixture_folder(self) -> Path | None:
-        """The folder that is copied for each run; None if there are only `files`."""
+        """The folder that is copied for each run; None if the case has only `files`."""
         return self.folder / self.fixture if self.fixture else None
 
 
@@ -154,11 +155,11 @@ class HarborTask(_Entry):
     """Pairs of a path in `environment/` and its place, relative to the working directory."""
     tests: str = "tests"
     skipped: tuple[str, ...] = ()
-    """Lines of the Dockerfile that the local environment does not carry out."""
+    """Lines of the Dockerfile that have no effect in the local environment."""
 
 
 class Suite(_Entry):
-    """A named list of cases. `extends` is another suite, whose cases come first: a path relative to this file, or a name."""
+    """A named list of cases. `extends` is the name or the relative path of another suite, whose cases come first."""
 
     name: Name = ""
     description: str = ""
@@ -168,7 +169,9 @@ class Suite(_Entry):
 
 
 def parse_case(tree: object, path: Path, place: Place = ()) -> Case:
-    """Return the case from plain data. Raises `ConfigError` naming the file, the field and the reason."""
+    """Return the case in `tree`, the plain data of a file. Raises `ConfigError` naming the file, the field and the
+    reason.
+    """
     try:
         case = Case.model_validate(tree)
     except ValidationError as error:
@@ -183,7 +186,7 @@ def parse_case(tree: object, path: Path, place: Place = ()) -> Case:
 
 
 def parse_suite(tree: object, path: Path) -> Suite:
-    """Return a suite whose cases are in its own file. Raises `ConfigError`."""
+    """Return a suite whose cases are in its own file. Raises `ConfigError` if the data is not valid."""
     tree = {"cases": tree} if isinstance(tree, list) else tree
     if not isinstance(tree, dict):
         raise ConfigError(f"{path} is neither a suite nor a list of cases.", hint=FORMAT_HINT)

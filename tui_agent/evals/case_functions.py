@@ -1,6 +1,7 @@
 """Functions of plugins that a case names: its oracle and its verifier.
 
-Invariant: they are loaded before the agent starts, so that it cannot change them; one that hangs or fails is named.
+Invariant: the functions are loaded before the agent starts, so the agent cannot change them; the error of one that
+hangs or fails names it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -23,7 +24,7 @@ from tui_agent.wiring.startup_context import StartupContext
 
 MAX_FAULT_CHARS = 300
 BLOCKED_S = 2.0
-"""Seconds after its time limit at which a function that does not yield is left alone in its thread."""
+"""Seconds after the time limit at which a function that blocks its thread is abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class CaseFunctions:
 
 
 def load_case_functions(base: StartupContext, case: Case) -> CaseFunctions:
-    """Return the functions that the case names. Raises `ConfigError` if no plugin has one."""
+    """Return the functions that the case names. Raises `ConfigError` if no plugin has a function of that name."""
     verifier = case.verifier.plugin if case.verifier is not None else ""
     if not (verifier or case.oracle_plugin):
         return CaseFunctions()
@@ -56,7 +57,9 @@ def load_case_functions(base: StartupContext, case: Case) -> CaseFunctions:
 async def run_plugin_verifier(
     spec: VerifierSpec, function: Verifier, workspace: Path, session: Path
 ) -> VerifierFinished:
-    """Call a plugin's verifier with a copy of the workspace and the events of the session in the folder `session`."""
+    """Call a plugin's verifier with a copy of the workspace and the session's events; `session` is the session's
+    folder.
+    """
     answer: object = None
 
     async def verify() -> None:
@@ -73,14 +76,16 @@ async def run_plugin_verifier(
 
 
 async def run_plugin_oracle(case: Case, function: Oracle, workspace: Path) -> str:
-    """Let a plugin's oracle solve the case in the workspace; return why it could not, or an empty text."""
+    """Let a plugin's oracle solve the case in the workspace; return what went wrong, or an empty text."""
     return await _call(
         f"the oracle {case.oracle_plugin}", partial(function, workspace), case.test_timeout_seconds
     )
 
 
 async def _call(name: str, function: Callable[[], Awaitable[object]], timeout: float) -> str:
-    """Call a plugin's function; return what went wrong. A thread makes the time limit hold if the function blocks."""
+    """Call a plugin's function in a thread, so that the time limit holds even if it blocks. Return what went wrong, or
+    an empty text.
+    """
     fault = f"{name} was stopped after {timeout:g} s"
 
     async def call() -> str:

@@ -1,4 +1,4 @@
-"""Writes the file of a case in TOML, with comments for the person who edits it."""
+"""The writer of a case's TOML file, with comments for the person who edits it."""
 
 from collections.abc import Mapping
 
@@ -7,12 +7,12 @@ import tomlkit
 from tui_agent.fast_dataclass import dataclass
 
 BUDGET_FACTOR = 2
-"""Proposed budgets, as a multiple of what the session used."""
+"""The proposed budgets are what the session used, times this factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseDraft:
-    """The content of a case that was made from a session. `parts` and `iterations` are what the session used."""
+    """The content of a case that was made from a session. `parts` and `iterations` count what the session used."""
 
     session: str
     messages: tuple[str, ...]

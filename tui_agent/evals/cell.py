@@ -41,16 +41,16 @@ from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context
 
 DEFAULT_SECONDS = 7_200.0
-"""Time limit of a case that has none."""
+"""Time limit, in seconds, of a case that sets none."""
 MAX_TEST_OUTPUT_CHARS = 20_000
 NOT_IN_RESULT = ("kinds", "events", "final_answer")
-"""Metrics that a result leaves out; the session has them."""
+"""Metrics that are not in a result, because the session has them."""
 
 
 async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellResult:
     """Run a case once, and return its result without storing it.
 
-    Raises `ConfigError` if the case cannot run at all, such as one whose tests pass before the agent acts.
+    Raises `ConfigError` if the case cannot run at all, for example because its tests pass before the agent acts.
     """
     started = time.monotonic()
     arm = next(arm for arm in plan.arms if arm.name == cell.arm)
@@ -100,7 +100,7 @@ class _Trial:
         self._commits: CommitChecks | None = None
         self._winner: CheckedCommit | None = None
         self._checked_count = 0
-        """Number of checkpoints at the end of the turn before."""
+        """Number of checkpoints at the end of the previous turn."""
         self._results = CheckResults()
         self._verdict = Verdict(False)
         self._outcome: Outcome | None = None
@@ -129,13 +129,13 @@ class _Trial:
         )
 
     async def require_failing_tests(self) -> None:
-        """Raise `ConfigError` if the case's tests pass in the untouched fixture. In a frozen session they may."""
+        """Raise `ConfigError` if the tests pass in the unchanged fixture. Only a frozen session's tests may."""
         if not self._case.test_command or self._case.recording:
             return
         tests = await self.checker.run_tests(self._workspace)
         if all(test.exit_code == 0 for test in tests):
             raise ConfigError(
-                f"{self._case.id}: its tests pass before the agent acts, so they say nothing.",
+                f"{self._case.id}: its tests pass before the agent acts, so they prove nothing.",
                 hint="Correct the case's fixture or its test_command.",
             )
 
@@ -214,7 +214,7 @@ class _Trial:
                 self._commits.apply(record)
 
     async def _end_turn(self, session: Session, outcome: Outcome) -> TurnStart | None:
-        """Return the next message, or None after the last turn, which is evaluated."""
+        """Return the message of the next turn; after the last turn, check the files, judge the case and return None."""
         self._outcome, self._is_working = outcome, False
         more = self._next_follow_up(outcome) if self._winner is None else None
         if more is None:
@@ -235,7 +235,7 @@ class _Trial:
         return rest[0] or ContinueTurn()
 
     async def _check(self, session: Session) -> CheckResults:
-        """Check the winner's files, or else the workspace."""
+        """Return the winning checkpoint's results, or else check the workspace."""
         if self._commits is not None:
             self._winner = await self._commits.wait()
         if self._winner is not None and self._winner.results is not None:
@@ -244,7 +244,7 @@ class _Trial:
         return await self.checker.check(self._workspace, session_folder, self._conduct.used_tools)
 
     def _feedback(self, session: Session, outcome: Outcome, results: CheckResults) -> str | None:
-        """Record results and return them as the next message; None if the agent should not go on."""
+        """Record the results and return them as a message to the agent, or None if it should not continue."""
         commits, limit = self._commits, self._limits.get("max_turns")
         if commits is None or results.passed or results.fault or outcome.reason not in ("finished", "denied"):
             return None

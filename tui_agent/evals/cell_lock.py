@@ -1,6 +1,6 @@
-"""The lock that the processes of a run's cells share, so that a resumed run waits for those of a killed run.
+"""The lock that a run's cell processes share, so that a resumed run waits until those of the killed run have ended.
 
-Invariant: the lock is a `flock`, which the kernel releases when a process ends, whatever ends it.
+Invariant: the lock is a `flock`, so the kernel releases it however a process ends.
 """
 
 import fcntl
@@ -13,14 +13,18 @@ _FILE = "cells.lock"
 
 
 def share_cell_lock(run: RunFolder) -> int:
-    """Hold the lock with the run's other cells until the returned descriptor is closed or this process ends."""
+    """Take the lock together with the run's other cells; closing the returned descriptor, or the end of this process,
+    releases it.
+    """
     descriptor = _open(run)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     return descriptor
 
 
 def wait_for_cells(run: RunFolder, report: Callable[[], None]) -> None:
-    """Block until no process of a cell works in the run's folder. `report` is called before waiting."""
+    """Block until no cell process works in the run's folder. `report` is called first if there is something to wait
+    for.
+    """
     descriptor = _open(run)
     try:
         try:

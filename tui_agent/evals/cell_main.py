@@ -1,6 +1,6 @@
 """The process of one cell: `python -m tui_agent.evals.cell_main RUN_FOLDER CELL_JSON PARENT_PID`.
 
-Invariant: the result is stored before the process ends with status 0; nothing is written if the parent died before.
+Invariant: the result is stored before the process ends with status 0; nothing is written if the parent died first.
 """
 
 import os
@@ -22,11 +22,11 @@ from tui_agent.evals.suites import load_suite
 
 PARENT_CHECK_INTERVAL_S = 0.5
 GRACE_PERIOD_S = 5.0
-"""Seconds that a session has to close after the run's process was killed."""
+"""Seconds for a session to close after the run's process was killed."""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the cell and return the process's exit status."""
+    """Run the cell that the process's arguments name; return the exit status."""
     run, cell, parent = RunFolder(Path(argv[0])), Cell.model_validate_json(argv[1]), int(argv[2])
     # The run may have been started with SIGINT ignored, as a shell starts a background job.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process once the run's process is gone, so that nothing writes into a run that is resumed."""
+    """End this process when the run's process is gone, so that a resumed run has its folder for itself."""
     pause = threading.Event()
     while os.getppid() == parent:
         pause.wait(PARENT_CHECK_INTERVAL_S)

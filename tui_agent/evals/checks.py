@@ -1,6 +1,6 @@
 """Tests and verifiers of a case, run on a copy of the workspace after the agent has ended.
 
-Invariant: whatever hangs is stopped with all its processes at its time limit, and named.
+Invariant: a command that reaches its time limit is stopped with all its processes, and the result says so.
 """
 
 import json
@@ -34,7 +34,9 @@ _FAILED = re.compile(r"(?<!\d)(\d{1,9}) failed|(?:failures|errors)=(\d{1,9})")
 
 
 def count_tests(output: str) -> tuple[int, int]:
-    """Return how many tests passed and failed, from the output of pytest or unittest; -1 for both if unknown."""
+    """Return the numbers of tests that passed and failed, from the output of pytest or unittest; -1 for both if
+    unknown.
+    """
     matches = list(_PASSED.finditer(output))
     failed = sum(int(match[1] or match[2]) for match in _FAILED.finditer(output))
     if not matches:
@@ -44,7 +46,7 @@ def count_tests(output: str) -> tuple[int, int]:
 
 
 async def run_tests(case: Case, env: LocalEnvironment) -> tuple[TestFinished, ...]:
-    """Run the case's test command in the environment's folder, once for each of its test paths."""
+    """Run the case's test command in the environment's folder, once for each test path of the case."""
     return tuple([await _run_test(command, case, env) for command in case.test_commands])
 
 
@@ -118,7 +120,10 @@ async def run_verifier(case: Case, checked: Checked, env: LocalEnvironment) -> V
 
 
 def read_reward(folder: Path) -> tuple[float, str]:
-    """Return the reward in `reward.json` (its `reward`, or else its lowest number) or `reward.txt`, and a fault."""
+    """Return the reward and an empty text, or 0 and why the reward cannot be used.
+
+    The reward is `reward` in `reward.json`, or else its lowest number; without that file, the number in `reward.txt`.
+    """
     file = folder / "reward.json"
     if file.is_file():
         try:
@@ -168,7 +173,7 @@ async def _run(
 
 
 def _describe(result: ExecResult, timeout: float) -> str:
-    """Return why the command gave no result; empty if it exited."""
+    """Return why the command gave no result; empty if it ended by itself."""
     if result.outcome == "exited":
         return ""
     if result.outcome == "timeout":

@@ -1,6 +1,6 @@
-"""Checks of the checkpoints that an agent makes, side by side while it works (`--evaluate commits`).
+"""Checks of an agent's checkpoints that run while it works (`--evaluate commits`).
 
-Invariant: the winner is the earliest checkpoint that passes everything; it stays the winner whatever comes later.
+Invariant: the winner is the earliest checkpoint that passes all checks; no later checkpoint changes that.
 """
 
 import shutil
@@ -31,14 +31,15 @@ class CheckedCommit:
 
 
 Check = Callable[[Path, str], Awaitable[CheckResults]]
-"""Checks a folder; the text is a name for the folder of its copies."""
+"""Checks the folder at a path; the second argument names the folder for its copies."""
 Report = Callable[[CheckedCommit], None]
 
 
 class CommitChecks:
     """Checks each checkpoint of the session in the folder `session`, in tasks of `group`.
 
-    `report` is called with each checkpoint that was checked, `on_winner` once, with the first one that passed.
+    `report` is called with each checked checkpoint; `on_winner` is called once, with the first checkpoint that is found
+    to pass.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class CommitChecks:
 
     @property
     def winner(self) -> CheckedCommit | None:
-        """The earliest checkpoint that passed everything; None if none has passed, or an earlier one is not checked."""
+        """The earliest checkpoint that passed all checks; None if none has, or if an earlier one is still being
+        checked.
+        """
         for commit in self._commits:
             if commit.results is None:
                 return None
@@ -66,7 +69,7 @@ class CommitChecks:
         return None
 
     def apply(self, event: Envelope) -> None:
-        """Queue the checkpoint of a part that changed files."""
+        """If the event is a new checkpoint of the agent's work, queue its check."""
         match event.payload:
             case CheckpointTaken(commit=commit, part=part, author=author) if part >= 0 and author != "human":
                 if self._has_winner or any(known.commit == commit for known in self._commits):
@@ -79,7 +82,7 @@ class CommitChecks:
         return any(commit.results is not None and commit.results.passed for commit in self._commits)
 
     async def wait(self) -> CheckedCommit | None:
-        """Wait until all queued checkpoints are checked; return the winner, if there is one."""
+        """Wait until all queued checkpoints are checked; return the winner, or None if there is none."""
         while any(commit.results is None for commit in self._commits):
             await self._changed.wait()
         return self.winner

@@ -1,4 +1,4 @@
-"""A command that runs a task's tests at the paths of its container, by means of bubblewrap."""
+"""Commands that run a task's tests with bubblewrap, at the same paths as in the task's container."""
 
 import shlex
 import shutil
@@ -13,8 +13,8 @@ OWN_PLACES = ("/dev", "/proc", "/tmp", "/tests", "/logs")
 def container_command(workspace: Path, tests: Path, logs: Path, work_dir: str) -> str:
     """Return the shell command that runs `bash /tests/test.sh` in `work_dir`.
 
-    The folders `workspace`, `tests` and `logs` are seen as `work_dir`, `/tests` and `/logs`; the rest of the machine is
-    read-only. Raises `ConfigError` if bubblewrap is not installed.
+    The command sees the folders `workspace`, `tests` and `logs` as `work_dir`, `/tests` and `/logs`; all other files
+    are read-only. Raises `ConfigError` if bubblewrap is not installed.
     """
     if shutil.which("bwrap") is None:
         raise ConfigError(

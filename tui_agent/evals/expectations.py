@@ -1,4 +1,4 @@
-"""The assertions of a case about files and tools, which a frozen session proposes."""
+"""The check of a case's `expected`: assertions about files and tools, such as those that `eval freeze` proposes."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,11 +8,14 @@ from tui_agent.evals.case import FORMAT_HINT, Case
 from tui_agent.protocol.events.eval import VerifierFinished
 
 EXPECTED = "expected"
-"""The name of these assertions in the place of a verifier."""
+"""The verifier's name in results of these assertions."""
 
 
 def check_expected(case: Case, workspace: Path, used_tools: Mapping[str, int]) -> VerifierFinished:
-    """Compare the workspace and the tools that succeeded with the case's `expected`. Raises `ConfigError`."""
+    """Compare the workspace and the tools that succeeded with the case's `expected`.
+
+    Raises `ConfigError` if a file of the case cannot be read.
+    """
     assert case.expected is not None
     missed = [f"no call of {tool} succeeded" for tool in case.expected.tools if not used_tools.get(tool)]
     for path, name in case.expected.files.items():

@@ -1,6 +1,6 @@
-"""Makes a case from a session: its files at the start, its messages, the recorded answers, and proposed assertions.
+"""Conversion of a session to a case: its files at the start, its messages, its answers, and proposed assertions.
 
-Invariant: the session is only read. What cannot be replayed is named in a note; the case ends before such a turn.
+Invariant: the session is only read. The case ends before the first turn that cannot be replayed, and a note says why.
 """
 
 from collections.abc import Sequence
@@ -49,12 +49,12 @@ RECORDING = "recording"
 FIXTURE = "fixture"
 EXPECTED = "expected"
 _REPLAYED = frozenset(("ok", "failed", "denied", "invalid"))
-"""Ends of calls that a replay can repeat."""
+"""Results of a call that a replay can reproduce."""
 
 
 @dataclass(slots=True)
 class FrozenCase:
-    """A case that was made from a session. `notes` are sentences about what it lacks."""
+    """A case that was made from a session. `notes` are sentences about what the case leaves out."""
 
     folder: Path
     turns: int = 0
@@ -63,7 +63,7 @@ class FrozenCase:
 
 
 async def freeze_session(session: Path, dest: Path) -> FrozenCase:
-    """Write a case of the session in the folder `session` to the new or empty folder `dest`.
+    """Write a case made from the session in the folder `session` to `dest`, a new or empty folder.
 
     Raises `UsageError` if nothing can be replayed, and `CheckpointError` if there are no checkpoints.
     """
@@ -96,10 +96,11 @@ class _Freezer:
         self._answers: list[ModelResponded] = []
         self._events: list[Envelope] = []
         self._edits: dict[int, dict[str, str]] = {}
-        """For each turn, the commit with each file that the user changed before it."""
+        """For each turn, the files that the user changed before it, each with the commit that has it."""
         self._removed: dict[int, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
-        """The part after which each file was changed last, as a commit."""
+        """For each path that calls changed, the file of the case with its final content; empty if the path was deleted.
+        """
 
     @property
     def _payloads(self) -> list[Payload]:
@@ -150,7 +151,7 @@ class _Freezer:
         self.case.notes.append(f"Your message during turn {number} is not sent again.")
 
     def _close_turn(self, turn: Turn) -> None:
-        """Let the replayed turn end where the recorded one did, even if it was stopped or reached a limit."""
+        """Make the replayed turn end where the recorded turn did, even if that one was stopped or reached a limit."""
         last = self._answers[-1]
         open_calls = {
             call.call_id
@@ -204,7 +205,7 @@ class _Freezer:
                     _write_bytes(self._dest / RECORDING / EDITS_FOLDER / str(turn) / path, content)
 
     async def write_expected(self) -> None:
-        """Write the files that calls changed, as they were in the end."""
+        """Write the final content of the files that calls changed."""
         commits = [payload.commit for payload in self._payloads if isinstance(payload, CheckpointTaken)]
         changed = {
             payload.path
@@ -218,7 +219,7 @@ class _Freezer:
                 _write_bytes(self._dest / EXPECTED / path, content)
 
     async def _read_file(self, commit: str, path: str) -> bytes | None:
-        """Return a file's content in a checkpoint, or None if it has no such file."""
+        """Return a file's content in a checkpoint, or None if the checkpoint does not have the file."""
         for store in find_checkpoint_stores(self._session):
             shadow = open_store(store)
             try:
@@ -274,7 +275,7 @@ class _Freezer:
 
 
 def _stop_reason(turn: Turn) -> str:
-    """Return why a turn cannot be replayed; empty if it can."""
+    """Return the reason why a turn cannot be replayed; empty if it can."""
     message = turn.message
     if message is None:
         return ""
@@ -286,7 +287,7 @@ def _stop_reason(turn: Turn) -> str:
 
 
 def _last_passed_tests(payloads: Sequence[Payload]) -> str:
-    """Return the last test command that passed in the workspace's own folder, or an empty text."""
+    """Return the last test command that passed in the workspace's top folder, or an empty text."""
     passed = (
         payload.command
         for payload in reversed(payloads)

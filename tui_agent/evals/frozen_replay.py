@@ -1,6 +1,6 @@
-"""The user's part of a frozen session while it is replayed, and the comparison of its calls with the recorded ones.
+"""Replay of the user's actions in a frozen session, and comparison of its calls with the recorded calls.
 
-Invariant: the first recorded call that ends differently is named with its event; the replay goes on after it.
+Invariant: the first recorded call that ends differently is reported with its event; the replay continues after it.
 """
 
 import shutil
@@ -19,13 +19,13 @@ from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.parts import TextContent
 
 COMPARED_VERBS = frozenset(("read", "list", "find", "search", "edit", "write"))
-"""Verbs of tools whose results for the model are the same for the same files."""
+"""Verbs of tools whose results depend only on the files, so that they can be compared."""
 MAX_VALUE_CHARS = 120
 MAX_COMPARED_CHARS = 1_000
 
 
 class CallEnds:
-    """The ends of the calls of a session, by call id."""
+    """Collects how the calls of a session ended, by call id."""
 
     def __init__(self, workspace: str, turn: int = 1) -> None:
         self.turn = turn
@@ -64,7 +64,7 @@ class CallEnds:
 
 
 class FrozenReplay:
-    """Replays the user's part of a case's recording in a session. Raises `ConfigError` if it cannot be read."""
+    """Repeats the user's recorded actions in a session. Raises `ConfigError` if the case's recording cannot be read."""
 
     def __init__(self, case: Case, workspace: Path) -> None:
         self.events = load_recorded_events(case)
@@ -74,7 +74,7 @@ class FrozenReplay:
         self._ends = CallEnds(str(workspace))
 
     def apply(self, event: Envelope, session: Session) -> None:
-        """Take note of an event, and answer it as the user did."""
+        """Record an event; if it asks the user something, answer as the user did."""
         self._ends.apply(event)
         match event.payload:
             case PermissionRequested(request_id=request_id, call_id=call_id):
@@ -94,7 +94,7 @@ class FrozenReplay:
                 session.submit(AnswerQuestion(question_id=question_id, answer=answer, choice=choice))
 
     def begin_turn(self, turn: int) -> None:
-        """Change the workspace as the user did before this turn. Raises `OSError`."""
+        """Change the workspace as the user did before this turn. Raises `OSError` if a file cannot be changed."""
         self._ends.turn = turn
         edits = self._edits / str(turn)
         if edits.is_dir():
@@ -103,7 +103,7 @@ class FrozenReplay:
             (self._workspace / path).unlink(missing_ok=True)
 
     def find_divergence(self) -> str:
-        """Return the first recorded call that ended differently, with its event; empty if there is none."""
+        """Describe the first recorded call that ended differently; return an empty text if there is none."""
         for recorded in self.events.calls:
             replayed = self._ends.calls.get(recorded.call_id)
             difference = _describe_difference(recorded, replayed)

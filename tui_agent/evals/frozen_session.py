@@ -1,7 +1,7 @@
-"""The recording of a frozen session: the answers of the model, the user's part, and the end of each call.
+"""The recording of a frozen session: the model's answers, the user's actions, and the result of each call.
 
-Invariant: a recording that cannot be read is named with its file and the reason. `WORKSPACE` stands for the path of the
-workspace, so that a recording can be replayed in any folder.
+Invariant: the error for a recording that cannot be read names the file and the reason. A recording has `WORKSPACE` in
+place of the workspace's path, so it can be replayed in any folder.
 """
 
 import json
@@ -42,9 +42,10 @@ class RecordedReply(_Stored):
 
 
 class RecordedCall(_Stored):
-    """The end of a call. `seq` is its event in the session; `files` has the SHA-256 of each changed file, or None.
+    """The result of a call.
 
-    `content` is the result for the model; None if it may differ each time.
+    `seq` is the number of its last event in the session; `files` maps each changed file to its SHA-256, or to None if
+    it was deleted. `content` is the result for the model; None if it may differ each time.
     """
 
     seq: int
@@ -59,9 +60,10 @@ class RecordedCall(_Stored):
 
 
 class RecordedEvents(_Stored):
-    """The user's part in a session, and the ends of its calls. `removed` are files that the user removed before a turn.
+    """The user's actions in a session, and the results of its calls.
 
-    `edits/N` has the files that the user changed before turn N (counted from 1).
+    `removed` maps a turn to the files that the user deleted before it. The folder `edits/N` of the recording has the
+    files that the user changed before turn N (counted from 1).
     """
 
     session: str
@@ -73,7 +75,9 @@ class RecordedEvents(_Stored):
 
 
 def load_recorded_events(case: Case) -> RecordedEvents:
-    """Return the user's part and the ends of the calls in a case's recording. Raises `ConfigError`."""
+    """Return the user's actions and the results of calls in a case's recording. Raises `ConfigError` if it cannot be
+    read.
+    """
     file = case.folder / case.recording / EVENTS_FILE
     try:
         return RecordedEvents.model_validate_json(file.read_bytes())
@@ -85,7 +89,10 @@ def load_recorded_events(case: Case) -> RecordedEvents:
 
 
 def write_answers(case: Case, workspace: Path, target: Path) -> None:
-    """Write the recorded answers with the path of this workspace to the file `target`. Raises `ConfigError`."""
+    """Write the recorded answers to the file `target`, with the path of this workspace in place of `WORKSPACE`.
+
+    Raises `ConfigError` if the recording cannot be read.
+    """
     file = case.folder / case.recording / ANSWERS_FILE
     try:
         text = file.read_text("utf-8")
@@ -95,5 +102,5 @@ def write_answers(case: Case, workspace: Path, target: Path) -> None:
 
 
 def escape_path(path: Path) -> str:
-    """Return a path as it stands inside a JSON string."""
+    """Return a path with the escapes of a JSON string, without the quotes."""
     return json.dumps(str(path), ensure_ascii=False)[1:-1]

@@ -1,6 +1,7 @@
 """The oracle of a case: known-good answers of a script or a frozen session, or a plugin's function.
 
-Invariant: an oracle acts through the real tools and the real policy; what ends differently than it says is a fault.
+Invariant: an oracle's answers go through the real tools and the real policy; a call that ends differently than expected
+is a fault.
 """
 
 import json
@@ -19,7 +20,10 @@ from tui_agent.protocol.envelope import Envelope
 
 
 class CaseOracle:
-    """The oracle of `case` in one cell. Raises `ConfigError` if the case has none, or if it cannot be read."""
+    """The oracle of a case in one cell, whose folder is `folder`.
+
+    Raises `ConfigError` if the case has no oracle, or if the oracle cannot be read.
+    """
 
     def __init__(self, case: Case, folder: Path) -> None:
         if not case.has_oracle:
@@ -31,7 +35,7 @@ class CaseOracle:
 
     @property
     def is_attended(self) -> bool:
-        """True if it answers permission requests and questions, as the user of a frozen session did."""
+        """True if the oracle answers permission requests and questions, as the user of a frozen session did."""
         return self._replay is not None and self._replay.events.attended
 
     def write_model(self) -> str:
@@ -49,21 +53,21 @@ class CaseOracle:
         return f"scripted:{path}"
 
     async def solve(self, function: Oracle | None) -> None:
-        """Let the plugin's function solve the case, if the case names one."""
+        """Let `function`, the oracle of a plugin, solve the case; do nothing if it is None."""
         if function is not None:
             self._fault = await run_plugin_oracle(self._case, function, self._workspace)
 
     def apply(self, event: Envelope, session: Session) -> None:
-        """Take note of an event of the session, and answer it if it asks the user."""
+        """Record an event of a replayed session; if it asks the user something, answer it."""
         if self._replay is not None:
             self._replay.apply(event, session)
 
     def begin_turn(self, turn: int) -> None:
-        """Change the workspace as the user did before this turn of a frozen session. Raises `OSError`."""
+        """Change the workspace as the user of a frozen session did before this turn. Raises `OSError` if that fails."""
         if self._replay is not None:
             self._replay.begin_turn(turn)
 
     def find_fault(self, conduct: Conduct) -> str:
-        """Return what ended differently than the oracle says; empty if nothing did."""
+        """Return a description of what the oracle did wrong; empty if nothing."""
         divergence = self._replay.find_divergence() if self._replay is not None else ""
         return self._fault or divergence or conduct.broken_oracle_action(self._case)

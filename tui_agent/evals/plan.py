@@ -1,6 +1,6 @@
 """The plan of an evaluation run: its arms and cells, stored in the run's folder so that it can be resumed.
 
-Invariant: a cell is done exactly if its `result.json` exists; it is written in one piece, after everything else.
+Invariant: a cell is done if and only if its `result.json` exists, which is written atomically after everything else.
 """
 
 import os
@@ -19,12 +19,12 @@ PLAN_FILE = "run.json"
 RESULT_FILE = "result.json"
 LOCK_FILE = "lock"
 RUNS_FOLDER = Path("eval-runs")
-"""The default place of runs, in the current folder."""
+"""The default folder of runs, relative to the current folder."""
 ORACLE = "oracle"
 """The name of the model that gives each case's own known-good answers."""
 
 CheckProgram: TypeAlias = Literal["pytest", "ruff", "mypy", "bandit"]
-"""A program whose findings in the changed files are counted."""
+"""A static checker whose findings in the changed files are counted."""
 
 
 class _Stored(BaseModel):
@@ -50,12 +50,12 @@ class Cell(_Stored):
 
     @property
     def name(self) -> str:
-        """The cell's path below `cells`."""
+        """The cell's name, which is its path in the folder `cells`."""
         return f"{self.case}/{self.arm}-{self.repetition}"
 
 
 class Plan(_Stored):
-    """Everything that a run needs besides its suite's files. Paths are absolute."""
+    """All settings of a run, to which only the suite's files must be added to run it. Paths are absolute."""
 
     suite: str
     suite_name: str
@@ -68,15 +68,15 @@ class Plan(_Stored):
     policy: PolicyName | None = None
     test_timeout_seconds: float | None = None
     test_paths: tuple[str, ...] = ()
-    """Those of the cases' test paths that are checked; empty for all."""
+    """The test paths to check; empty to check all test paths of the cases."""
     environment: str | None = None
-    """The environment of the agent's commands; None for the configured one."""
+    """The name of the environment in which the agent's commands run; None for the configured one."""
     plugin_dirs: tuple[Path, ...] = ()
     evaluate: Literal["end", "commits"] = "end"
     """When a cell's checks run: after the agent, or also on each checkpoint and after each turn."""
     static_checks: tuple[CheckProgram, ...] = ()
     max_attempts: int = 3
-    """Maximum number of times that a cell runs if the provider fails temporarily or the cell's process dies."""
+    """Maximum number of attempts for a cell whose provider fails temporarily or whose process dies."""
 
     def cells(self) -> Iterator[Cell]:
         """Yield all cells, those of one case together."""
@@ -87,7 +87,9 @@ class Plan(_Stored):
 
 
 class Findings(_Stored):
-    """The number of findings of a program in the files that the agent changed; `before` is None if it is unknown."""
+    """The number of findings of a program in the files that the agent changed; `before` is None if the program gave
+    none at the start.
+    """
 
     before: int | None = None
     after: int
@@ -96,8 +98,8 @@ class Findings(_Stored):
 class CellResult(_Stored):
     """The result of one cell.
 
-    `success`, `test_output`, `returncode` and `verify` have the meaning that Harbor's tools give them. `session` can be
-    opened with the commands in `open_with`. `metrics` are the fields of `folds.trace.metrics.MetricsView`.
+    `success`, `test_output`, `returncode` and `verify` have the meaning that Harbor's tools give them. `open_with` has
+    the commands that open the session. `metrics` are the fields of `folds.trace.metrics.MetricsView`.
     """
 
     case: str
@@ -129,7 +131,7 @@ class CellResult(_Stored):
     """The first checkpoint that passed everything, if checkpoints were evaluated."""
     winner_part: int | None = None
     static_checks: dict[str, Findings] = Field(default_factory=dict)
-    """By program, without those that are not installed."""
+    """Findings by program; programs that are not installed are missing."""
     metrics: dict[str, Any] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -154,7 +156,7 @@ class RunFolder:
         return self.data / "trajectories" / session
 
     def load_plan(self) -> Plan:
-        """Return the stored plan. Raises `ConfigError`."""
+        """Return the stored plan. Raises `ConfigError` if it is missing or cannot be read."""
         file = self.path / PLAN_FILE
         try:
             return Plan.model_validate_json(file.read_bytes())
@@ -171,15 +173,15 @@ class RunFolder:
             if self.load_plan() != plan:
                 raise ConfigError(
                     f"{self.path} holds another evaluation run.",
-                    hint="Choose another --out, or resume that run: tui-agent eval run --resume DIR",
+                    hint="Choose another folder with --out, or resume that run: tui-agent eval run --resume DIR",
                 )
             return
         write_file(self.path / PLAN_FILE, plan.model_dump_json(indent=1))
 
     def open_commands(self, session: str, moved_to: Path | None = None) -> tuple[str, str]:
-        """Return the shell commands that resume a cell's session, and that replay it.
+        """Return two shell commands: one resumes a cell's session, the other replays it.
 
-        `moved_to` is the workspace if it is not where the agent worked.
+        `moved_to` is the workspace's path if it has been moved since the agent worked in it.
         """
         data = shlex.quote(str(self.data))
         folder = f" -C {shlex.quote(str(moved_to))}" if moved_to is not None else ""
@@ -189,11 +191,14 @@ class RunFolder:
         )
 
     def result_file(self, cell: Cell) -> Path:
-        """Return the file with a cell's result."""
+        """Return the path of the file with a cell's result."""
         return self.cell_folder(cell) / RESULT_FILE
 
     def read_result(self, cell: Cell) -> CellResult | None:
-        """Return a cell's result, or None if the cell is not done. Raises `OSError`, `ValidationError`."""
+        """Return a cell's result, or None if the cell is not done.
+
+        Raises `OSError` or `ValidationError` if the result is damaged.
+        """
         try:
             return CellResult.model_validate_json(self.result_file(cell).read_bytes())
         except FileNotFoundError:
@@ -211,12 +216,12 @@ class RunFolder:
         return [cell for cell in plan.cells() if self.load_result(cell) is None]
 
     def save_result(self, cell: Cell, result: CellResult) -> None:
-        """Store a cell's result. Raises `StoreUnusable` if it cannot be written."""
+        """Store a cell's result. Raises `StoreUnusable` if the file cannot be written."""
         write_file(self.result_file(cell), result.model_dump_json(indent=1))
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file in one piece. Raises `StoreUnusable` if the disk is full or the folder cannot be written."""
+    """Write a file atomically. Raises `StoreUnusable` if the disk is full or the folder cannot be written."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

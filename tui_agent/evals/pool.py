@@ -1,6 +1,6 @@
-"""Runs the cells of a plan in a bounded number of child processes, and restarts cells whose process died.
+"""A pool of child processes that run the cells of a plan, and restart cells whose process died.
 
-Invariant: a child stores its own result; whatever kills a child or this process, the cells that are done stay done.
+Invariant: a child stores its own result; finished cells stay finished even if a child or this process is killed.
 """
 
 import os
@@ -21,17 +21,17 @@ LOG_FILE = "log.txt"
 FIRST_PAUSE_S = 2.0
 """Seconds before a cell is retried after a failure of the provider; doubled for each further retry."""
 GRACE_PERIOD_S = 10.0
-"""Seconds that a child may take to close its session when the run is stopped."""
+"""Seconds for a child to close its session when the run is stopped."""
 FAULT_STATUS = 2
-"""Exit status of a child whose case cannot run at all; its last line says why."""
+"""Exit status of a child whose case cannot run at all; the last line of its messages gives the reason."""
 MAX_ATTEMPT_CHARS = 500
 MIN_FREE_BYTES = 16_384
-"""Free space below which a child can store neither a result nor a message."""
+"""Free disk space, in bytes, below which a child may fail to store its result or a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellFault:
-    """A cell that gave no result, with the reason."""
+    """A cell without a result, and the reason."""
 
     cell: Cell
     reason: str
@@ -52,9 +52,8 @@ async def run_pool(
     run_attempt: RunAttempt,
     first_pause_s: float = FIRST_PAUSE_S,
 ) -> None:
-    """Run the cells, at most `jobs` at a time. Cancel to stop all children.
-
-    Raises `StoreUnusable` if a result cannot be stored.
+    """Run the cells, at most `jobs` at a time; if this task is cancelled, stop all children. Raises `StoreUnusable` if
+    a result cannot be stored.
     """
     limiter = anyio.CapacityLimiter(jobs)
 
@@ -88,7 +87,7 @@ async def _run_with_attempts(
 
 
 async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
-    """Run one attempt in a process of its own; return its exit status and the last line of its messages."""
+    """Run one attempt of a cell in a child process; return its exit status and the last line of its messages."""
     log = run.path / "logs" / f"{cell.case}-{cell.arm}-{cell.repetition}.txt"
     log.parent.mkdir(parents=True, exist_ok=True)
     arguments = (str(run.path), cell.model_dump_json(), str(os.getpid()))

@@ -1,4 +1,4 @@
-"""Checks before the first cell of a run: all arms have a usable model, and a case has an oracle if it is to play it.
+"""Checks before the first cell of a run: all arms have a usable model, and the cases have the oracle that a run needs.
 
 Invariant: nothing is written and nothing is sent.
 """
@@ -15,13 +15,13 @@ from tui_agent.wiring.settings import build_settings
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 MAX_NAMED_CASES = 5
-"""Maximum number of cases without an oracle that the error names."""
+"""Maximum number of cases that the error about missing oracles names."""
 
 
 def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> None:
-    """Raise `ConfigError` if a cell that is not done yet has no usable model, no oracle, or a wrong name of a part.
+    """Raise `ConfigError` if an unfinished cell has no usable model, has no oracle, or turns off an unknown feature.
 
-    The models of cells that run on other machines are not checked: those machines have their own configuration.
+    The models of cells that run on other machines are not checked, because those machines have their own configuration.
     """
     cells = run.unfinished_cells(plan)
     wanted = {cell.arm for cell in cells}

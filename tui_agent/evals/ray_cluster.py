@@ -1,6 +1,6 @@
-"""Runs the cells of a plan on a Ray cluster: a worker runs a cell as the local pool does, and sends its files back.
+"""The runner of a plan's cells on a Ray cluster: a worker runs a cell like the local pool, and sends its files back.
 
-Invariant: a cell's folder appears in the run in one piece, after its session; a lost worker leaves nothing there.
+Invariant: a cell's folder appears in the run complete, after its session; a lost worker leaves nothing there.
 """
 
 import io
@@ -27,17 +27,18 @@ from tui_agent.export.optional_package import load_package
 
 CASE_FILE = ".case-of-cell.json"
 LOST_STATUS = -1
-"""Status of an attempt whose worker was lost, which is tried again."""
+"""Exit status of an attempt whose worker was lost; the cell is tried again."""
 MOVED_FOLDERS = ("logs", "data/trajectories", "data/sessions")
-"""Folders of a worker's run whose entries become entries of the run, beside the cell's own folder."""
+"""Folders of a worker whose entries are moved into the run's folders of the same name."""
 
 
 @contextmanager
 def open_cluster(address: str | None, plan: Plan) -> Iterator[RunAttempt]:
     """Connect to a Ray cluster, and yield the function that runs an attempt of a cell there.
 
-    `address` is the cluster's HOST:PORT. None is the cluster in RAY_ADDRESS or on this machine; if there is none, one
-    is started here. Raises `UsageError` if Ray is not installed, `ConfigError` if the cluster cannot be reached.
+    `address` is the cluster's HOST:PORT. None means the cluster in RAY_ADDRESS or on this machine; if there is none,
+    Ray starts one on this machine. Raises `UsageError` if Ray is not installed, `ConfigError` if the cluster cannot be
+    reached.
     """
     os.environ.setdefault(
         "RAY_DEDUP_LOGS_SKIP_REGEX", "."
@@ -97,7 +98,9 @@ class _Cluster:
 
 
 def _run_on_worker(plan_json: str, cell_json: str, case_file: str, files: bytes) -> tuple[int, str, bytes]:
-    """Run one attempt of a cell in a temporary folder; return exit status, reason and the packed files."""
+    """Run one attempt of a cell in a temporary folder; return the exit status, the reason of a failure, and the packed
+    files.
+    """
     cell = Cell.model_validate_json(cell_json)
     with TemporaryDirectory(prefix="tui-agent-cell-", ignore_cleanup_errors=True) as folder:
         suite, run = Path(folder, "suite"), RunFolder(Path(folder, "run"))
@@ -110,7 +113,7 @@ def _run_on_worker(plan_json: str, cell_json: str, case_file: str, files: bytes)
 
 
 def _store(run: RunFolder, cell: Cell, files: bytes) -> None:
-    """Move a worker's files into the run, the cell's folder last. Raises `OSError`, `TarError`."""
+    """Unpack a worker's files into the run, the cell's folder last. Raises `OSError` or `TarError` if that fails."""
     with TemporaryDirectory(prefix=".incoming-", dir=run.path) as folder:
         incoming = RunFolder(Path(folder))
         _unpack(files, incoming.path)
@@ -134,7 +137,7 @@ def _moved_entries(run: Path) -> Iterator[Path]:
 
 
 def _pack_case(case: Case) -> tuple[str, bytes]:
-    """Pack a case with the files that it names; return the path of its own file in the archive, and the archive."""
+    """Pack a case and the files that it names; return the path of the case's file in the archive, and the archive."""
     names = [case.fixture, case.recording]
     names += case.expected.files.values() if case.expected is not None else ()
     names += (case.harbor.tests,) if case.harbor is not None else ()

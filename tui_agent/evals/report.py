@@ -1,7 +1,8 @@
-"""The report of one or more evaluation runs: pass rates, figures, failures and comparisons. It is also the JSON output.
+"""The report of one or more evaluation runs: pass rates, figures, failures and comparisons. Its fields are the JSON
+output.
 
 Invariant: all figures of sessions come from the metrics fold, as stored in `result.json`; cells in which the model's
-provider failed are counted separately and are part of no rate, figure or comparison.
+provider failed are only counted, and no rate, figure or comparison includes them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -64,10 +65,10 @@ class Rate(_Part):
 
 
 class Group(_Part):
-    """The pass rates of one arm, in one category or in all (`category` is empty).
+    """The pass rates of one arm in one category, or in all categories if `category` is empty.
 
-    `provider_failures` are not in the rates. `missing` counts cells without a result. `tests` and `verifier` count only
-    cells that have them.
+    `provider_failures` counts cells that are in no rate, `missing` cells without a result. The rates `tests` and
+    `verifier` count only the cells that ran tests or a verifier.
     """
 
     arm: str
@@ -82,7 +83,7 @@ class Group(_Part):
 
 
 class FigureValue(_Part):
-    """A figure of one arm over all cells in which it was measured; `total` is None if a sum has no meaning."""
+    """The value of a figure for one arm, over the `cells` that measured it; `total` is None if a sum has no meaning."""
 
     cells: int
     median: float | None = None
@@ -90,7 +91,7 @@ class FigureValue(_Part):
 
 
 class Figure(_Part):
-    """A figure of sessions, by arm."""
+    """A figure of the sessions, with its value for each arm."""
 
     name: str
     label: str
@@ -98,7 +99,7 @@ class Figure(_Part):
 
 
 class StaticCheck(_Part):
-    """The findings of a program in all cells of an arm in which it ran before and after the agent."""
+    """The number of findings of a program, summed over an arm's cells in which it ran both before and after the agent."""
 
     program: str
     arm: str
@@ -123,7 +124,7 @@ class CellSummary(_Part):
 
 
 class RunSource(_Part):
-    """A run in the report. `missing` names its cells without a result."""
+    """A run in the report. `missing` has the names of its cells without a result."""
 
     path: str
     suite: str
@@ -147,14 +148,15 @@ class Report(_Part):
 
     @property
     def failures(self) -> tuple[CellSummary, ...]:
-        """The cells that were not passed."""
+        """The cells that did not pass."""
         return tuple(cell for cell in self.cells if not cell.passed)
 
 
 def build_report(runs: Sequence[RunResults], baseline: Baseline | None = None) -> Report:
-    """Return the report of runs. A baseline is compared with the first run.
+    """Return the report of runs. If a baseline is given, the first run is compared with it.
 
-    Raises `ConfigError` if the baseline and the run have no case in common."""
+    Raises `ConfigError` if the baseline and the run have no case in common.
+    """
     arms = [arm for run in runs for arm in run.arms]
     return Report(
         runs=tuple(

@@ -1,4 +1,4 @@
-"""A report as Markdown and as an HTML page with plots.
+"""Conversion of a report to Markdown and to an HTML page with plots.
 
 Invariant: every text is escaped; the page needs no network and runs no script.
 """

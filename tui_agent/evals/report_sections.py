@@ -1,4 +1,4 @@
-"""A report as sections with text and one table each, which the terminal, Markdown and HTML show alike. Pure."""
+"""The sections of a report, each with text and one table; terminal, Markdown and HTML show the same ones. No I/O."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -92,7 +92,7 @@ def _verdicts(report: Report) -> Section:
         )
         for group in report.groups
     ]
-    sentence = "agent: it ended its turn itself; patch: it changed a file. In parentheses: the 95 % interval."
+    sentence = "agent: ended its turn itself; patch: changed a file. In parentheses: the 95 % interval."
     head = ("category", "arm", "agent", "patch", "tests", "verifier")
     return Section("Agent, patch, tests and verifier", (sentence,), head, tuple(rows))
 
@@ -130,7 +130,7 @@ def _baseline(report: Report) -> Iterator[Section]:
     ]
     if result.not_compared:
         names = list_first(result.not_compared, MAX_NAMES)
-        sentences.append(f"Not compared, because none of their cells counts in this run: {names}.")
+        sentences.append(f"Not compared, because this run has no counted cell of them: {names}.")
     rows = [(change.case, change.arm, change.before, change.now, kind) for kind, change in changes]
     yield Section("Baseline", tuple(sentences), ("case", "arm", "baseline", "now", ""), tuple(rows))
     yield _differences(result.comparisons, "Difference from the baseline")
@@ -218,5 +218,5 @@ def _problems(report: Report) -> Section:
 
 
 def describe_group(group: Group) -> str:
-    """Return the name of a group in a plot: its arm, or its category and arm."""
+    """Return the label of a group in a plot: `ARM`, or `CATEGORY: ARM`."""
     return f"{group.category}: {group.arm}" if group.category else group.arm

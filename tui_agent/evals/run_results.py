@@ -1,6 +1,6 @@
 """The stored results of a whole run, by arm.
 
-Invariant: a result that cannot be read is named with its file and the reason; it is never counted.
+Invariant: a result that cannot be read is never counted, but listed with its file and the reason.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,16 +29,20 @@ class DamagedResult(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ArmResults:
-    """The results of one arm of a run. `label` is the arm's name in a report, which may cover several runs."""
+    """The results of one arm of a run. `label` is the arm's name in reports, which is unique among all runs of a
+    report.
+    """
 
     name: str
     label: str
     results: tuple[CellResult, ...]
     missing: int = 0
-    """Number of the arm's cells without a result."""
+    """Number of cells of the arm without a result."""
 
     def verdicts(self) -> dict[tuple[str, int], bool]:
-        """Return which cells passed, by case and repetition, without those in which the model's provider failed."""
+        """Return True or False for each cell (case and repetition) that passed or failed, except cells in which the
+        provider failed.
+        """
         return {
             (result.case, result.repetition): result.passed
             for result in self.results
@@ -48,7 +52,7 @@ class ArmResults:
 
 @dataclass(frozen=True, slots=True)
 class RunResults:
-    """The results of a run. `missing` names the cells without a result, the damaged ones included."""
+    """The results of a run. `missing` has the names of the cells without a readable result."""
 
     path: Path
     suite: str
@@ -59,7 +63,7 @@ class RunResults:
 
 
 def read_metrics(result: CellResult) -> MetricsView:
-    """Return the figures of a cell's session. Raises `ValidationError`."""
+    """Return the figures of a cell's session. Raises `ValidationError` if they are damaged."""
     return _METRICS.validate_python(result.metrics)
 
 
@@ -102,14 +106,14 @@ def load_run(run: RunFolder) -> RunResults:
 
 
 def load_runs(folders: Iterable[Path]) -> tuple[RunResults, ...]:
-    """Return the results of several runs. Arms of the same name get the names of their runs as prefixes.
+    """Return the results of several runs; arms of the same name are labelled with the names of their runs as prefixes.
 
-    Raises `ConfigError`.
+    Raises `ConfigError` if a run has no readable result, or is given twice.
     """
     runs = [load_run(RunFolder(folder)) for folder in folders]
     paths = [run.path for run in runs]
     if len(set(paths)) < len(paths):
-        raise ConfigError("A run is named twice.", hint="Name each run once.")
+        raise ConfigError("The same run is given twice.", hint="Name each run once.")
     return tuple(_label_arms(run, runs) for run in runs)
 
 

@@ -1,6 +1,6 @@
-"""Static checks of a cell: what linters and tests find before and after the agent, by program.
+"""Static checks of a cell: the number of findings of each linter and of pytest, before and after the agent.
 
-Invariant: programs run on copies with the hidden tests; one that is not installed, or gives no findings, is left out.
+Invariant: programs run on copies with the hidden tests; a program that is not installed or fails is left out.
 """
 
 import os
@@ -32,17 +32,18 @@ COMMANDS: Final[dict[CheckProgram, tuple[tuple[str, ...], re.Pattern[str]]]] = {
     ),
     "bandit": (("bandit", "--quiet", "--format", "json"), re.compile(r'^ *+"test_id": ', re.MULTILINE)),
 }
-"""For each program its command, and a pattern that matches once for each of its findings."""
+"""The command of each program, and a pattern that matches each finding once in its output."""
 EXPECTED_CODES: Final = {"pytest": (0, 1, 2, 5)}
-"""Exit codes of programs that ran; (0, 1) for the others. 5: pytest found no tests."""
+"""Exit codes of a program that ran; (0, 1) if it is not listed. 5: pytest found no tests."""
 
 
 async def run_static_checks(
     programs: Sequence[CheckProgram], case: Case, checker: Checker, folder: Path
 ) -> tuple[dict[str, Findings], tuple[str, ...]]:
-    """Return the findings of each program in the changed Python files, and notes about programs that gave none.
+    """Return the number of findings of each program in the changed Python files, and notes about programs that failed.
 
-    `folder` is the cell's folder. pytest runs all tests. Raises `ConfigError` if the fixture cannot be copied.
+    `folder` is the cell's folder. pytest runs all tests, not only those of changed files. Raises `ConfigError` if the
+    fixture cannot be copied.
     """
     fixture, workspace = folder / "fixture", folder / "repo"
     create_workspace(case, fixture)
@@ -76,7 +77,7 @@ def _is_equal(path: Path, other: Path) -> bool:
 async def _count(
     programs: Sequence[CheckProgram], case: Case, checker: Checker, folder: Path, files: Sequence[str]
 ) -> tuple[dict[str, int], list[str]]:
-    """Return the number of findings of each program in a folder, and why others gave none."""
+    """Return the number of findings of each program in a folder, and notes about the programs that failed."""
     counts, notes = dict[str, int](), list[str]()
     async with checker.copy(folder, "static") as env:
         for program in programs:

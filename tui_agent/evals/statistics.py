@@ -1,7 +1,6 @@
-"""Statistics of pass rates: confidence intervals and the paired comparison of two arms. Pure.
+"""Statistics of pass rates: confidence intervals and the paired comparison of two arms. No I/O.
 
-Invariant: all probabilities of the paired test are exact; nothing is approximated by a normal distribution except the
-interval of a rate.
+Invariant: the p-values of the paired test are exact; only the interval of a rate uses a normal approximation.
 """
 
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from statistics import NormalDist
 SIGNIFICANCE_LEVEL = 0.05
 CONFIDENCE_Z = NormalDist().inv_cdf(1 - SIGNIFICANCE_LEVEL / 2)
 MIN_DISCORDANT_PAIRS = 6
-"""With fewer discordant pairs no result is significant: at 5, all in one direction, the p-value is 0.0625."""
+"""Fewer discordant pairs are never significant: even 5 in the same direction give a p-value of 0.0625."""
 
 
 def wilson_interval(successes: int, total: int) -> tuple[float, float]:
@@ -32,7 +31,7 @@ def wilson_interval(successes: int, total: int) -> tuple[float, float]:
 def mcnemar_p_value(only_first: int, only_second: int) -> float:
     """Return the two-sided p-value of McNemar's exact test: a binomial test of the discordant pairs.
 
-    `only_first` and `only_second` are the numbers of pairs in which only that side succeeded.
+    `only_first` and `only_second` are the numbers of pairs in which only the first, or only the second, side succeeded.
     """
     pairs = only_first + only_second
     tail = sum(comb(pairs, count) for count in range(min(only_first, only_second) + 1))

@@ -1,4 +1,4 @@
-"""Suites by name or path: a file, a folder of cases, one task folder, or a bundled suite."""
+"""Loading of suites by name or path: a file, a folder of cases, one task folder, or a bundled suite."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,14 +14,14 @@ _ENDINGS = (".toml", ".json")
 def load_suite(name: str, here: Path) -> Suite:
     """Return the suite at a path relative to `here`, or the bundled suite of this name.
 
-    Raises `ConfigError` if there is none, if a case is broken, if two cases have the same id, or if suites extend each
-    other in a circle.
+    Raises `ConfigError` if the suite is not found, if a case is broken, if two cases have the same id, or if suites
+    extend each other in a circle.
     """
     return _load_suite(name, here, ())
 
 
 def _load_suite(name: str, here: Path, extending: tuple[Path, ...]) -> Suite:
-    """Return a suite. `extending` are the paths of the suites that it is loaded for, the outermost first."""
+    """Return a suite. `extending` has the paths of the suites that led to this one by `extends`, the outermost first."""
     path = here / name
     bundled = bundled_folder("suites")
     if not path.exists() and bundled is not None and (bundled / name).is_dir():
@@ -43,13 +43,15 @@ def _load_suite(name: str, here: Path, extending: tuple[Path, ...]) -> Suite:
     seen: set[str] = set()
     for case in suite.cases:
         if case.id.lower() in seen:
-            raise ConfigError(f"{path}: two cases are named {case.id!r}.", hint="Give each case its own id.")
+            raise ConfigError(
+                f"{path}: two cases have the id {case.id!r}.", hint="Give each case its own id."
+            )
         seen.add(case.id.lower())
     return suite
 
 
 def bundled_suites() -> Iterator[Suite]:
-    """Yield the suites that come with tui-agent."""
+    """Yield the suites that are installed with tui-agent."""
     folder = bundled_folder("suites")
     for path in sorted(folder.iterdir()) if folder is not None else ():
         if path.is_dir():

@@ -1,11 +1,11 @@
-"""Task folders: those of Harbor and Terminal-Bench as they are, and folders with a prompt and parameters in three tiers.
+"""Loading of task folders: those of Harbor and Terminal-Bench unchanged, and folders with a prompt and parameters.
 
-The tiers, the highest first: `task.py` with `generate()`, which returns a prompt and parameters; a prompt file with
-`params.py`, whose names replace `{name}` in the prompt; a prompt file only. These files are in the folder or in its
-subfolder `task`; the prompt file is `prompt.md` or `en.md`. The folder may also have `environment` (the fixture) and
-tests, in `tests` or `environment/tests`.
+The prompt of the second kind comes from the first of these that exists: `task.py` with `generate()`, which returns a
+prompt and parameters; a prompt file with `params.py`, whose variables replace `{name}` in the prompt; a prompt file
+alone. These files are in the folder or in its subfolder `task`; the prompt file is `prompt.md` or `en.md`. The folder
+may also have `environment` (the fixture) and tests, in `tests` or `environment/tests`.
 
-Invariant: loading a folder runs code only of its own `task.py` and `params.py`; no file outside it is read.
+Invariant: loading a folder runs only its own `task.py` and `params.py`, and reads no file outside it.
 """
 
 import re
@@ -37,7 +37,7 @@ def is_task_folder(folder: Path) -> bool:
 
 
 def load_task_folder(folder: Path) -> Case:
-    """Return the case of a task folder. Raises `ConfigError`."""
+    """Return the case of a task folder. Raises `ConfigError` if the folder is broken or needs an unsupported feature."""
     folder = folder.resolve()
     if (folder / HARBOR_FILES[0]).is_file():
         return _load_harbor(folder)

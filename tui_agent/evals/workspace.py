@@ -1,6 +1,6 @@
 """Workspaces of evaluation cases: fresh copies of fixtures, and copies in which tests run.
 
-Invariant: a fixture and an agent's workspace are never changed here; nothing is written outside the target folder.
+Invariant: the copied fixture or workspace is never changed; nothing is written outside the target folder.
 """
 
 import shutil
@@ -13,7 +13,7 @@ NOT_COPIED = ("Dockerfile", "docker-compose.yaml", ".dockerignore")
 
 
 def create_workspace(case: Case, target: Path) -> None:
-    """Create the folder `target` with the case's fixture. Raises `ConfigError` if it cannot be copied."""
+    """Copy the case's fixture to the new folder `target`. Raises `ConfigError` if the fixture cannot be copied."""
     target.mkdir(parents=True)
     fixture = case.fixture_folder
     try:
@@ -27,7 +27,7 @@ def create_workspace(case: Case, target: Path) -> None:
 
 
 def create_check_copy(case: Case, workspace: Path, target: Path) -> None:
-    """Copy the workspace to `target` and add the case's hidden tests. Raises `OSError` with one reason."""
+    """Copy the workspace to `target` and add the case's hidden tests. Raises `OSError` if that fails."""
     shutil.rmtree(target, ignore_errors=True)
     try:
         shutil.copytree(workspace, target, symlinks=True)
@@ -47,7 +47,7 @@ def _write_files(files: dict[str, str], target: Path) -> None:
 
 
 def _copy_as_container(case: Case, fixture: Path, target: Path) -> None:
-    """Copy what the Dockerfile copies to the working directory; without such lines, the whole folder."""
+    """Copy the files that the Dockerfile copies to the working directory, or the whole folder if it copies none."""
     assert case.harbor is not None
     root = fixture.resolve()
     for source, place in case.harbor.copies:
@@ -76,7 +76,7 @@ def _ignore_build_files(folder: str, names: list[str]) -> list[str]:
 
 
 def _place_in_workspace(place: str, work_dir: str) -> str | None:
-    """Return a place in the container relative to the workspace; None if it is elsewhere."""
+    """Convert a path in the container to one relative to the workspace; return None if it is outside the workspace."""
     path = Path(place)
     return (
         str(path.relative_to(work_dir)) if path.is_relative_to(work_dir) and ".." not in path.parts else None

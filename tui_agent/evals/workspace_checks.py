@@ -1,6 +1,7 @@
 """Checks of a workspace after the agent: tests, verifier and expectations, on copies with the hidden tests.
 
-Invariant: the checked folder is never changed; a check that gives no result is a fault with its category and reason.
+Invariant: the checked folder is never changed; a check without a result is recorded as a fault with category and
+reason.
 """
 
 import shutil
@@ -32,11 +33,11 @@ class CheckResults:
     category: str = ""
     fault: str = ""
     decides_by_reward: bool = False
-    """True for a Harbor task, whose tests only give a reward."""
+    """True for a Harbor task, where the reward decides and the tests' exit status does not."""
 
     @property
     def tests_passed(self) -> bool | None:
-        """True if all tests passed; None if there are none."""
+        """True if all tests passed; None if there are no tests or only the reward decides."""
         if not self.tests or self.decides_by_reward:
             return None
         return all(test.exit_code == 0 for test in self.tests)
@@ -48,29 +49,29 @@ class CheckResults:
 
     @property
     def verifier_result(self) -> str:
-        """Describes a reward that is too low."""
+        """A description of a reward below 1, for the verdict."""
         verifier = self.verifier
         if verifier is not None and verifier.verifier == EXPECTED and isinstance(verifier.output, str):
             return verifier.output
         if verifier is not None and 0 < verifier.reward < 1:
-            return f"the verifier gave the reward {verifier.reward:g}, 1 is success"
+            return f"the verifier gave the reward {verifier.reward:g}; 1 is needed to pass"
         return "the verifier failed"
 
     @property
     def returncode(self) -> int | None:
-        """The exit status of the first tests that failed, or 0; None if there are none."""
+        """The exit status of the first test command that failed, or 0 if all passed; None if there are no tests."""
         if not self.tests:
             return None
         return next((test.exit_code for test in self.tests if test.exit_code != 0), 0)
 
     @property
     def passed(self) -> bool:
-        """True if every check passed."""
+        """True if every check gave a result and passed."""
         return not self.fault and self.tests_passed is not False and self.verifier_passed is not False
 
 
 class Checker:
-    """Checks folders of one case. `folder` is the cell's folder."""
+    """Checks workspaces of one case. `folder` is the cell's folder, where the copies are made."""
 
     def __init__(self, base: StartupContext, case: Case, folder: Path, functions: CaseFunctions) -> None:
         self._base, self._case, self._folder = base, case, folder
@@ -79,9 +80,9 @@ class Checker:
     async def check(
         self, workspace: Path, session: Path, used_tools: Mapping[str, int], name: str = CHECKED
     ) -> CheckResults:
-        """Check a folder in which the agent of the session in the folder `session` worked.
+        """Check a workspace after the agent's work. `session` is the folder of the agent's session.
 
-        `name` is the folder for its copies, which must be unique among checks side by side.
+        `name` is the folder for the copies; checks that run at the same time need different names.
         """
         case = self._case
         tests: tuple[TestFinished, ...] = ()
@@ -105,12 +106,12 @@ class Checker:
         return _with_fault(CheckResults(tests, verifier, decides_by_reward=case.harbor is not None))
 
     async def run_tests(self, workspace: Path, name: str = CHECKED) -> tuple[TestFinished, ...]:
-        """Run the case's tests on a copy of a folder. Raises `OSError`."""
+        """Run the case's tests on a copy of a folder. Raises `OSError` if it cannot be copied."""
         async with self.copy(workspace, name) as env:
             return await run_tests(self._case, env)
 
     def copy(self, workspace: Path, name: str) -> "CheckCopy":
-        """Return a copy of a folder with the hidden tests."""
+        """Return a context manager that copies a folder and adds the hidden tests."""
         return CheckCopy(self._base, self._case, workspace, self._folder / name / "repo")
 
     async def _verify(self, workspace: Path, session: Path, name: str) -> VerifierFinished:
@@ -139,7 +140,7 @@ def _with_fault(results: CheckResults) -> CheckResults:
 
 
 class CheckCopy:
-    """A copy of a workspace with the hidden tests, as an environment to run commands in."""
+    """A context manager that copies a workspace with the hidden tests, and returns an environment for commands there."""
 
     def __init__(self, base: StartupContext, case: Case, workspace: Path, copy: Path) -> None:
         self._base, self._case, self._workspace, self._copy = base, case, workspace, copy

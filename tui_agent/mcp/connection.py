@@ -1,6 +1,7 @@
-"""A connection to one MCP server by the official SDK, in the terms of this program.
+"""The connection to one MCP server through the official SDK; results are converted to this program's types.
 
-Invariant: only this module, `stdio_transport` and `results` import the SDK; they are loaded when a server is started.
+Invariant: only this module, `stdio_transport`, `elicitation` and `results` import the SDK, and they are loaded only
+when a server starts.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -45,12 +46,14 @@ _CHANGES: Mapping[type[object], str] = {
 
 
 class ServerGone(Exception):
-    """The server ended or cannot be reached. The message says why, and may hold text of the server, cleaned."""
+    """Raised if the server ended or cannot be reached. The message says why; text of the server in it is cleaned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An open connection to a server. `ended` is set when the server has ended; None for a server without a process."""
+    """An open connection to a server. The event `ended` is set when the server's process ends; None if it has no
+    process.
+    """
 
     client: Client
     elicitation: Elicitation
@@ -59,7 +62,7 @@ class Connection:
 
     @property
     def version(self) -> str:
-        """The server's own version, as it tells it."""
+        """The version that the server reports; empty if it reports none."""
         info = self.client.server_info
         return "" if info is None else clean_line(info.version, 40)
 
@@ -78,7 +81,10 @@ class Connection:
         return tuple(found[:MAX_TOOLS])
 
     async def call_tool(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:
-        """Call a tool. Raises `ToolError` with a message for the model. Cancelling tells the server so."""
+        """Call a tool. Raises `ToolError` with a message for the model if the call fails.
+
+        If this task is cancelled, the server is informed.
+        """
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             of = f"/{total:g}" if total else ""
@@ -105,7 +111,7 @@ class Connection:
         return tuple(map(_as_remote_prompt, page.prompts[:MAX_PROMPTS]))
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        """Return the text of a prompt. Raises `ConfigError`."""
+        """Return the text of a prompt. Raises `ConfigError` if the server refuses or does not answer in time."""
         try:
             with anyio.fail_after(self.timeout):
                 result = await self.client.get_prompt(name, dict(arguments))
@@ -145,9 +151,10 @@ def _as_remote_tool(tool: types.Tool) -> RemoteTool:
 async def connect(
     settings: ServerSettings, opener: ProcessOpener, root: str, on_change: Callable[[str], None]
 ) -> AsyncIterator[Connection]:
-    """Start or reach a server, and yield the connection. `on_change` is told which list changed.
+    """Start a server or connect to its address, and yield the connection.
 
-    Raises `EnvironmentFault` if a program cannot be started, and errors of the SDK.
+    `on_change` is called with the name of a changed list: `tools` or `prompts`. Raises `EnvironmentFault` if the
+    program cannot be started, and the SDK's errors if the connection fails.
     """
     elicitation = Elicitation(settings.name)
     if settings.url:
@@ -212,7 +219,7 @@ async def _list_roots(root: str, context: ClientRequestContext) -> types.ListRoo
 
 
 async def _listen(client: Client) -> None:
-    """Ask a server of the newer protocol to tell of changed lists; `receive` gets what it tells."""
+    """Subscribe to changes of lists on a server of the newer protocol; pass each message of the server to `receive`."""
     can = client.server_capabilities
     tools = can.tools is not None and bool(can.tools.list_changed)
     prompts = can.prompts is not None and bool(can.prompts.list_changed)

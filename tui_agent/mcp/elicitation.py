@@ -1,6 +1,6 @@
-"""Questions of an MCP server to the user, asked while one of its tools runs.
+"""Questions that an MCP server asks the user while one of its tools runs.
 
-Invariant: without a running call, or without a user, a server's question is declined. A question ends with its call.
+Invariant: a question is declined if no call is running or no user can answer, and is withdrawn when its call ends.
 """
 
 import math
@@ -30,7 +30,7 @@ class _RunningCall:
 
 
 class Elicitation:
-    """Asks the user what one server wants to know."""
+    """Passes the questions of one server on to the user."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -38,9 +38,10 @@ class Elicitation:
 
     @contextmanager
     def during_call(self, ask: AskUser | None, timeout: float) -> Iterator[None]:
-        """Answer the server's questions by `ask` in this block, which takes at most `timeout` seconds of the server.
+        """Answer the server's questions with `ask` while this block runs.
 
-        Raises `TimeoutError`. The time in which the user is asked does not count.
+        Raises `TimeoutError` if the server takes longer than `timeout` seconds; the time for the user's answers does
+        not count.
         """
         with anyio.fail_after(timeout) as limit:
             call = _RunningCall(ask, limit, timeout)
@@ -85,7 +86,7 @@ class Elicitation:
 
 
 async def _ask_field(ask: AskUser, said: str, name: str, schema: Mapping[str, object]) -> Value:
-    """Ask for one value. Return None if the user declines."""
+    """Ask for the value of one field. Return None if the user declines."""
     about = clean_line(str(schema.get("description") or schema.get("title") or ""))
     question = f"{said}\n{clean_line(name, 80)}{': ' + about if about else ''}"
     choices = _choices(schema)
@@ -101,7 +102,7 @@ async def _ask_field(ask: AskUser, said: str, name: str, schema: Mapping[str, ob
         kind = schema.get("type")
         return int(text) if kind == "integer" else float(text) if kind == "number" else text
     except ValueError:
-        return text  # the server says what is wrong with it
+        return text  # the server will report what is wrong with the text
 
 
 def _choices(schema: Mapping[str, object]) -> Sequence[str]:

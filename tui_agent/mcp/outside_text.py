@@ -1,4 +1,4 @@
-"""Text of MCP servers as data: no control characters, no terminal sequences, limited length."""
+"""Cleaning of text from MCP servers: no control characters, no terminal sequences, limited length."""
 
 import re
 
@@ -6,18 +6,18 @@ from tui_agent.protocol.unicode_text import clip_line, replace_invisible
 
 MAX_DESCRIPTION_CHARS = 2_000
 MAX_RESULT_CHARS = 4_000_000
-"""Longest text of a result that is kept. What the model gets is limited separately."""
+"""Maximum length of a result's text. The engine limits separately how much the model gets."""
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|.)", re.DOTALL)
 """Matches a terminal sequence."""
 
 
 def clean_text(text: str, max_chars: int = MAX_RESULT_CHARS) -> str:
-    """Return a text without terminal sequences and invisible characters, at most `max_chars` long."""
+    """Remove terminal sequences and invisible characters, and shorten the text to `max_chars`."""
     text = text[: 2 * max_chars].replace("\r\n", "\n")
     plain = replace_invisible(_SEQUENCE.sub("", text), "")
     return plain if len(plain) <= max_chars else plain[: max_chars - 1] + "…"
 
 
 def clean_line(text: str, max_chars: int = 200) -> str:
-    """Return a text in one line without anything invisible."""
+    """Return a text as one line without invisible characters."""
     return clip_line(clean_text(text, 10 * max_chars), max_chars)

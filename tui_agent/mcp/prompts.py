@@ -12,7 +12,7 @@ from tui_agent.ports.command import CommandAnswer
 from tui_agent.protocol.events.command import OfferedCommand
 
 GetPrompt: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[str]]
-"""Returns the text of a server's prompt, by its name and arguments."""
+"""Returns the text of a server's prompt with this name and these arguments."""
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -46,7 +46,10 @@ class PromptCommand:
         )
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
-        """Return the prompt's text with the arguments: words in order, or `name=value`. Raises `ConfigError`."""
+        """Return the prompt's text. `arguments` has words in the order of the prompt's arguments, or `name=value`.
+
+        Raises `ConfigError` if a required argument is missing or the server refuses.
+        """
         values = self._read(arguments)
         missing = [
             name for name, required in self.prompt.arguments.items() if required and name not in values
@@ -59,7 +62,7 @@ class PromptCommand:
         return CommandAnswer(await self.get(self.prompt.name, values))
 
     def _read(self, arguments: str) -> dict[str, str]:
-        """Return the arguments by name. The last one takes all words that are left."""
+        """Return the arguments by name. The last argument takes all remaining words."""
         try:
             words = shlex.split(arguments)
         except ValueError:  # an unclosed quote

@@ -1,4 +1,4 @@
-"""The description of an MCP server's tool, as data of this program."""
+"""The description of an MCP server's tool, independent of the SDK."""
 
 import hashlib
 from collections.abc import Mapping
@@ -12,7 +12,9 @@ from tui_agent.protocol.base import JsonMap
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool as its server describes it. `schema` is repaired; `name` and `original_names` are the server's own."""
+    """A tool as its server describes it, with a repaired `schema`. `original_names` maps renamed arguments to the
+    server's names.
+    """
 
     name: str
     description: str
@@ -20,9 +22,11 @@ class RemoteTool:
     original_names: Mapping[str, str] = field(default_factory=dict)
     read_only: bool = False
     digest: str = ""
-    """A digest of everything above as the server sent it; a rule of the user can be bound to it."""
+    """A digest of the fields above as the server sent them, so that a user's rule can apply to exactly this
+    description.
+    """
 
 
 def digest_tool(*parts: object) -> str:
-    """Return twelve hex digits that change with anything that a server says about a tool."""
+    """Return twelve hex digits that change if any of `parts`, a server's description of a tool, changes."""
     return hashlib.sha256(to_json(parts, fallback=str)).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""Results of MCP servers as results of tools: text, images and structured data, all cleaned."""
+"""Conversion of MCP servers' results to results of tools: text, images and structured data, all cleaned."""
 
 import base64
 import binascii
@@ -16,13 +16,13 @@ from tui_agent.protocol.parts import Content, ImageContent, TextContent, image_t
 from tui_agent.protocol.unicode_text import format_count
 
 MAX_DATA_BYTES = 256_000
-"""A larger structured result is not kept as `data`; its text is."""
+"""Maximum size of a structured result in `data`; of a larger result only the text is kept."""
 MAX_IMAGE_BYTES = 20_000_000
 _SHOWN_CHARS = 4_000
 
 
 def as_tool_result(result: types.CallToolResult, blobs: Blobs) -> ToolResult:
-    """Return a server's result as a tool's result. Images are stored as blobs."""
+    """Convert a server's result to a tool's result. Images are stored as blobs."""
     content = [as_content(block, blobs) for block in result.content]
     structured: JsonValue = result.structured_content
     encoded = b"" if structured is None else to_json(structured, inf_nan_mode="null")
@@ -44,7 +44,7 @@ def as_tool_result(result: types.CallToolResult, blobs: Blobs) -> ToolResult:
 
 
 def as_content(block: types.ContentBlock, blobs: Blobs) -> Content:
-    """Return a block of a server as content for the model."""
+    """Convert a content block of a server to content for the model."""
     match block:
         case types.TextContent(text=text):
             return TextContent(text=clean_text(text))
@@ -63,7 +63,7 @@ def as_content(block: types.ContentBlock, blobs: Blobs) -> Content:
 
 
 def _image(encoded: str, otherwise: str, blobs: Blobs) -> Content:
-    """Return an image that is stored as a blob, or the text `otherwise` if the bytes are not an image that models accept."""
+    """Store an image (base64) as a blob and return it; return the text `otherwise` if models do not accept its format."""
     try:
         data = base64.b64decode(encoded, validate=True) if len(encoded) <= MAX_IMAGE_BYTES * 4 // 3 else b""
     except (binascii.Error, ValueError):

@@ -17,7 +17,7 @@ from tui_agent.mcp.outside_text import clean_text
 from tui_agent.protocol.base import JsonMap
 
 MAX_BYTES = 24_000
-"""A larger schema is replaced by one that accepts any object."""
+"""Maximum size of a schema. A larger schema is replaced by a schema that accepts any object."""
 MAX_DEPTH = 10
 MAX_NODES = 2_000
 MAX_TEXT_CHARS = 1_000
@@ -32,14 +32,14 @@ _CHOICES = ("anyOf", "oneOf")
 
 @dataclass(frozen=True, slots=True)
 class RepairedSchema:
-    """A repaired schema. `original_names` maps names of arguments that had to change to the server's names."""
+    """A repaired schema. `original_names` maps each renamed argument to the server's name for it."""
 
     schema: JsonMap
     original_names: Mapping[str, str] = field(default_factory=dict)
 
 
 def repair_schema(raw: object) -> RepairedSchema:
-    """Return the schema of a tool's arguments as a model provider accepts it."""
+    """Convert the schema of a tool's arguments to one that every model provider accepts."""
     if not isinstance(raw, dict):
         return RepairedSchema(_any_object())
     top = _Repair(raw).repair(raw, 0)
@@ -54,7 +54,7 @@ def _any_object() -> JsonMap:
 
 
 class _Repair:
-    """The repair of one schema. References are looked up in the whole of it."""
+    """Repairs one schema. References are looked up in `root`, the complete schema."""
 
     def __init__(self, root: JsonMap) -> None:
         self._root = root
@@ -73,7 +73,7 @@ class _Repair:
         return self._repair_plain(node, depth, inside)
 
     def _find(self, reference: str) -> JsonValue:
-        """Return the part of the schema that a reference names, or None. Nothing outside the schema is fetched."""
+        """Return the part of the schema to which a reference points; None if there is none or it is outside the schema."""
         place: JsonValue = self._root
         if not reference.startswith("#"):
             return None
@@ -151,7 +151,9 @@ def _set_type(node: JsonMap, plain: JsonMap) -> None:
 
 
 def _join(plain: JsonMap, part: JsonMap) -> None:
-    """Add a part of `allOf` to a schema. If both have a key, the first value stays; the result may allow too much."""
+    """Add a part of `allOf` to the schema `plain`. If both have a key, the first value is kept, so the result may
+    accept too much.
+    """
     for key, value in part.items():
         mine = plain.get(key)
         if key in ("properties", "required") and isinstance(mine, dict) and isinstance(value, dict):
@@ -165,7 +167,7 @@ def _join(plain: JsonMap, part: JsonMap) -> None:
 
 
 def _merge_top(top: JsonMap) -> JsonMap:
-    """Return a schema of type object without choices at the top, which several providers refuse."""
+    """Return a schema of type object without `anyOf` at the top level, because several providers refuse it there."""
     choices = top.pop("anyOf", None)
     properties = top.get("properties")
     fields: JsonMap = dict(properties) if isinstance(properties, dict) else {}

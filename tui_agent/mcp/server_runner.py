@@ -1,6 +1,6 @@
-"""The life of one MCP server: started, asked for its tools, restarted when it ends, and given up when that does not help.
+"""The supervisor of one MCP server: starts it, lists its tools, and restarts it a few times if it ends.
 
-Invariant: whatever a server does, its failure becomes a sentence that names it; nothing is raised.
+Invariant: every failure of the server becomes a message that says what happened; no error leaves `run`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from tui_agent.mcp.connection import Connection
 
 START_LIMIT_S = 30.0
-"""Maximum seconds until a server has told its tools."""
+"""Maximum seconds for a server to start and list its tools."""
 RESTART_DELAYS_S = (1.0, 4.0, 15.0)
-"""Seconds before each restart of a server that ended. After the last one it is given up."""
+"""Seconds before each restart of a server that ended. After the last restart it stays off."""
 STEADY_S = 60.0
-"""A server that ran for so many seconds gets all its restarts again."""
+"""If a server has run for this many seconds, its restarts are counted from zero again."""
 CHANGE_PAUSE_S = 0.3
-"""Seconds in which changes of lists are collected, so that a server cannot flood the session with them."""
+"""Seconds to wait after a change of lists, so that a server cannot flood the session with changes."""
 SDK_MODULE = "tui_agent.mcp.connection"
 
 
 class ServerRunner:
-    """Runs one server. `on_change` is called when its tools, or why it has none, changed."""
+    """Runs one server. `on_change` is called when its tools or its fault changed."""
 
     def __init__(
         self,
@@ -49,10 +49,10 @@ class ServerRunner:
         self.tools: tuple[RemoteTool, ...] = ()
         self.prompts: tuple[RemotePrompt, ...] = ()
         self.revealed: frozenset[str] = frozenset()
-        """The names of tools that a search found, if the server has too many to list all."""
+        """The names of tools that a search found; used only if the server has too many tools to list all."""
         self.version = ""
         self.fault = ""
-        """Why the server cannot be used now; empty while it starts or runs."""
+        """The reason why the server cannot be used now; empty while it starts or runs."""
         self.settled = anyio.Event()
         """Set when the first attempt to start the server has ended."""
         self._opener = opener
@@ -64,12 +64,12 @@ class ServerRunner:
         self._lists_changed = False
         self._is_closing = False
         self._start: anyio.CancelScope | None = None
-        """The scope of an attempt to start the server; None while it runs."""
+        """The cancel scope of an attempt to start the server; None while the server runs."""
         self._ready = anyio.Event()
-        """Set while calls need not wait: the server runs, or was given up."""
+        """Set if calls need not wait, because the server is running or stays off."""
 
     def close(self) -> None:
-        """End the server; it is not started again."""
+        """End the server for good."""
         self._is_closing = True
         self._news.set()
         if self._start is not None:
@@ -79,7 +79,7 @@ class ServerRunner:
         return self._is_closing
 
     async def run(self) -> None:
-        """Keep the server running until `close`, or until it is given up."""
+        """Keep the server running until `close` is called, or until restarts no longer help."""
         attempt = 0
         while not self._is_closing:
             started = anyio.current_time()
@@ -110,7 +110,7 @@ class ServerRunner:
             self._on_change()
 
     async def _serve(self) -> tuple[str, bool]:
-        """Run the server once. Return why it ended, and True if a restart would not help."""
+        """Run the server until it ends. Return the reason, and True if a restart would not help."""
         try:
             with anyio.CancelScope() as start:
                 self._start = start
@@ -135,7 +135,7 @@ class ServerRunner:
         return "it ended", False
 
     async def _follow(self, connection: "Connection") -> None:
-        """List the tools again whenever they change. Return when the server ends or the session closes."""
+        """List tools and prompts again whenever they change. Return when the server ends or the session closes."""
         async with anyio.create_task_group() as group:
             if connection.ended is not None:
                 group.start_soon(self._wake_at_end, connection.ended)
@@ -165,21 +165,21 @@ class ServerRunner:
         return (self.tools, self.prompts) != before
 
     def reveal(self, names: Iterable[str]) -> None:
-        """From the next request on, list the tools that a search found."""
+        """Include the tools `names`, which a search found, in all further requests."""
         revealed = self.revealed | frozenset(names)
         if revealed != self.revealed:
             self.revealed = revealed
             self._on_change()
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        """Return the text of a prompt of the server. Raises `ConfigError`."""
+        """Return the text of a prompt of the server. Raises `ConfigError` if that fails."""
         await self._ready.wait()
         if self._connection is None:
             raise ConfigError(f"The MCP server {self.settings.name} is off: {self.fault}")
         return await self._connection.get_prompt(name, arguments)
 
     async def call(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:
-        """Call a tool of the server; while it restarts, wait for it. Raises `ToolError`."""
+        """Call a tool of the server; wait first if the server is starting. Raises `ToolError` if the call fails."""
         await self._ready.wait()
         if self._connection is None:
             raise ToolError(f"The MCP server {self.settings.name} is off: {self.fault}")

@@ -1,4 +1,4 @@
-"""The settings of one MCP server, as the configuration gives them to the client."""
+"""The settings of one MCP server, which the configuration passes to the client."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -10,7 +10,8 @@ from tui_agent.fast_dataclass import dataclass
 class ServerSettings:
     """An MCP server: a program to start (`command`), or an address (`url`). Variables are already expanded.
 
-    `timeout` is the time limit of the start and of each call, in seconds. `source` is the file that names the server.
+    `timeout` is the time limit of the start and of each call, in seconds. `source` is the file that configures the
+    server.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A tool of an MCP server as a tool of the agent."""
+"""The adapter that makes a tool of an MCP server a tool of the agent."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
@@ -18,7 +18,7 @@ from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 
 @dataclass(frozen=True, slots=True)
 class CallServices:
-    """The services of one call: `progress` shows live output, `ask` asks the user (None: there is none)."""
+    """Services for one call: `progress` shows live output; `ask` asks the user, and is None if nobody can answer."""
 
     progress: Callable[[str], None]
     blobs: Blobs
@@ -26,11 +26,15 @@ class CallServices:
 
 
 CallRemote: TypeAlias = Callable[[str, JsonMap, CallServices], Awaitable[ToolResult]]
-"""Calls a server's tool: (name, arguments, services) to the result. Raises `ToolError`."""
+"""Calls a server's tool with its name, arguments and services; returns the result. Raises `ToolError` if the call
+fails.
+"""
 
 
 class ServerTool:
-    """A tool that runs in an MCP server. Its description is the server's, marked as such for the model."""
+    """A tool that runs in an MCP server. The server's description of it is prefixed with the server's name for the
+    model.
+    """
 
     def __init__(
         self,
@@ -57,7 +61,7 @@ class ServerTool:
         )
 
     def target(self, args: JsonArguments) -> str:
-        """Return the server, the tool and the arguments, in short."""
+        """Return a short text with the server, the tool and the arguments."""
         values = ", ".join(f"{name}={_plain(value)}" for name, value in args.values.items())
         return clip_line(reveal_invisible(f"{self._server} {self._remote.name} {values}"), 120)
 
@@ -71,11 +75,11 @@ class ServerTool:
         )
 
     async def preview(self, args: JsonArguments, env: Environment) -> Preview:
-        """Show the arguments as they are sent."""
+        """Return a preview of the arguments that will be sent."""
         return Preview((JsonBlock(data=args.values),), content=to_json(args.values).decode())
 
     async def run(self, args: JsonArguments, ctx: ToolContext) -> ToolResult:
-        """Call the tool, and wait for its answer."""
+        """Call the server's tool and return its result."""
         originals = self._remote.original_names
         values = {originals.get(name, name): value for name, value in args.values.items()}
         return await self._call(self._remote.name, values, CallServices(ctx.progress, ctx.blobs, ctx.ask))

@@ -1,6 +1,6 @@
-"""All MCP servers of a session, side by side, and what they offer to the engine.
+"""All MCP servers of a session, run at the same time, and the tools and commands that they offer to the engine.
 
-Invariant: what `offers` returns belongs together; it changes only between two calls of `on_change`.
+Invariant: `offers` returns one consistent state; whenever the state changes, `on_change` is called.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,9 @@ CLOSE_LIMIT_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class ServerOffers:
-    """The tools and commands of all servers, each with its owner, and an event for each server that changed since the last time."""
+    """Tools and commands of all servers, as pairs (owner, item), and an event for each server that changed since the
+    previous call.
+    """
 
     tools: Sequence[tuple[str, Tool[Any]]] = ()
     commands: Sequence[tuple[str, PromptCommand]] = ()
@@ -33,7 +35,7 @@ class ServerOffers:
 
 
 class McpServers:
-    """The servers of a session. They start when `run` does; nothing waits for them."""
+    """The servers of a session. `run` starts them; the session does not wait until they are ready."""
 
     def __init__(self, settings: Sequence[ServerSettings], opener: ProcessOpener, root: str) -> None:
         self.on_change: Callable[[], object] = lambda: None
@@ -45,14 +47,14 @@ class McpServers:
 
     @property
     def is_any(self) -> bool:
-        """True if there is a server."""
+        """True if the session has at least one server."""
         return bool(self._runners)
 
     def _tell(self) -> None:
         self.on_change()
 
     async def run(self) -> None:
-        """Run all servers until `aclose`."""
+        """Run all servers until `aclose` is called."""
         self._is_running = True
         try:
             async with anyio.create_task_group() as group:
@@ -67,7 +69,7 @@ class McpServers:
             await runner.settled.wait()
 
     async def aclose(self) -> None:
-        """End all servers, side by side."""
+        """End all servers at the same time."""
         for runner in self._runners:
             runner.close()
         if self._is_running:
@@ -75,7 +77,7 @@ class McpServers:
                 await self._ended.wait()
 
     def offers(self) -> ServerOffers:
-        """Return what the servers offer now."""
+        """Return the current tools and commands of all servers."""
         tools: list[tuple[str, Tool[Any]]] = []
         commands: list[tuple[str, PromptCommand]] = []
         events = []
@@ -96,7 +98,9 @@ class McpServers:
 
 
 def _tools_of(runner: ServerRunner) -> list[Tool[Any]]:
-    """Return a server's tools. If they are too many to list all, a search comes first and only what it found is listed."""
+    """Return a server's tools. If there are too many to list, a search tool comes first, and only tools that it found
+    are listed.
+    """
     server, names = runner.settings.name, dict[str, RemoteTool]()
     for remote in runner.tools:
         name = tool_name(server, remote.name, names)

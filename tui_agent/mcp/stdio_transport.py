@@ -1,7 +1,7 @@
-"""The connection to a server that runs as a program: one JSON message on each line of its pipes.
+"""The transport to a server that runs as a program: one JSON message on each line of its pipes.
 
-Invariant: whatever a server writes, nothing is raised here and memory use stays bounded. A line that is not a message
-is skipped; too many such lines, or one that is too long, end the connection with a reason.
+Invariant: no output of a server raises an error here or makes memory grow without limit. A line that is not a message
+is skipped; too many skipped lines, or a line that is too long, end the connection with a reason.
 """
 
 from collections.abc import AsyncIterator
@@ -18,16 +18,18 @@ from tui_agent.ports.environment import PipedProcess
 
 MAX_LINE_BYTES = 16_000_000
 MAX_SKIPPED_BYTES = 1_000_000
-"""How much a server may write that is not a message, such as log lines, before it is given up."""
+"""Maximum bytes of lines that are not messages, such as log lines; then the connection ends."""
 END_GRACE_S = 1.0
-"""Seconds that a server has to end after its input is closed."""
+"""Seconds for a server to end after its input is closed."""
 _ERROR_TAIL_BYTES = 4_000
 
 Incoming = SessionMessage | Exception
 
 
 class StdioTransport:
-    """The pipes of one server as streams of messages. `ended` is set when the server stops writing."""
+    """The pipes of one server as streams of messages. The event `ended` is set when the server closes its output or
+    input.
+    """
 
     def __init__(self, process: PipedProcess) -> None:
         self._process = process
@@ -39,7 +41,7 @@ class StdioTransport:
         """The reason why the connection ended; empty if the server ended."""
 
     def describe_end(self, exit_code: int | None) -> str:
-        """Return why the server ended, with the last line that it wrote to standard error."""
+        """Return the reason why the server ended, with the last line that it wrote to standard error."""
         lines = self._errors.decode("utf-8", "replace").strip().splitlines()
         last = clean_line(lines[-1]) if lines else self._sample
         reason = self.fault or f"it ended with {exit_code}"
@@ -49,7 +51,7 @@ class StdioTransport:
     async def open(
         self,
     ) -> AsyncIterator[tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]]:
-        """Yield the streams from and to the server. The process itself is ended by the caller."""
+        """Yield the streams from and to the server. The caller must end the process."""
         incoming_end, incoming = anyio.create_memory_object_stream[Incoming](0)
         outgoing, outgoing_end = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as group:
@@ -93,7 +95,7 @@ class StdioTransport:
         if line.strip():
             self._sample = clean_line(line[:400].decode("utf-8", "replace"))
         if self._skipped > MAX_SKIPPED_BYTES:
-            self.fault = "it writes to standard output what is no MCP message"
+            self.fault = "it writes lines to standard output that are not MCP messages"
         return None
 
     async def _write(self, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:

@@ -1,4 +1,4 @@
-"""Names of MCP servers' tools as the model sees them: `mcp_SERVER_TOOL`."""
+"""The names that the model sees for tools of MCP servers: `mcp_SERVER_TOOL`."""
 
 import hashlib
 import re
@@ -10,10 +10,10 @@ _ODD = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def tool_name(server: str, tool: str, taken: Collection[str] = ()) -> str:
-    """Return the name of a server's tool: at most 64 letters, digits, `_` and `-`, and none of `taken`.
+    """Return the model's name for a server's tool: at most 64 letters, digits, `_` and `-`, and not in `taken`.
 
-    A name that is too long or taken ends with a digest of the real one. An `_` in the server's name becomes `-`, so
-    that a rule for one server never fits the tools of another.
+    A name that would be too long or is taken ends with a digest of the full name. Each `_` in the server's name becomes
+    `-`, so that a rule for one server never matches the tools of another.
     """
     name = f"mcp_{_ODD.sub('-', server).replace('_', '-')}_{_ODD.sub('_', tool)}"
     if len(name) <= MAX_CHARS and name not in taken:

@@ -1,4 +1,4 @@
-"""The search in the tools of a server that has too many of them to describe all in every request."""
+"""The search tool for a server with too many tools to describe all of them in every request."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,20 +15,23 @@ from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_LISTED_TOOLS = 30
 MAX_LISTED_BYTES = 8_000
-"""A server with more tools, or whose descriptions and schemas are longer, offers a search instead of its tools."""
+"""A server with more tools, or with longer descriptions and schemas, offers a search tool instead of listing its tools.
+"""
 MAX_FOUND = 10
 SEARCH = "search_tools"
 _WORD = re.compile(r"[a-z0-9]+")
 
 
 class SearchArguments(BaseModel):
-    """The arguments of a search."""
+    """The arguments of the search tool."""
 
-    query: str = Field(description="Words for what the tool should do.")
+    query: str = Field(description="Words that say what the tool does.")
 
 
 class ToolSearch:
-    """A tool that finds tools of one server. What it finds is listed from the next request on, by `reveal`."""
+    """A tool that searches the tools of one server. `reveal` is called with the results, to include them in later
+    requests.
+    """
 
     def __init__(
         self,
@@ -49,15 +52,15 @@ class ToolSearch:
         )
 
     def target(self, args: SearchArguments) -> str:
-        """Return what is searched for."""
+        """Return the query, shortened to one line."""
         return clip_line(args.query, 100)
 
     def effects(self, args: SearchArguments) -> tuple[Effect, ...]:
-        """Return that only the session's list of tools changes."""
+        """Return the only effect: a change of the session's list of tools."""
         return (InternalEffect(subject=f"the tools of {self._server}"),)
 
     async def preview(self, args: SearchArguments, env: Environment) -> Preview:
-        """Show nothing: a search needs no approval."""
+        """Return an empty preview: a search needs no approval."""
         return Preview(())
 
     async def run(self, args: SearchArguments, ctx: ToolContext) -> ToolResult:
@@ -75,7 +78,9 @@ class ToolSearch:
 
 
 def find_tools(query: str, tools: Mapping[str, RemoteTool]) -> Sequence[str]:
-    """Return the names of the tools with most words of the query, at most `MAX_FOUND`. A word in the name counts more."""
+    """Return the names of the `MAX_FOUND` tools that match most words of the query. Words in a tool's name count three
+    times.
+    """
     words = set(_WORD.findall(query.lower()))
     scores: dict[str, int] = {}
     for name, tool in tools.items():
@@ -88,6 +93,6 @@ def find_tools(query: str, tools: Mapping[str, RemoteTool]) -> Sequence[str]:
 
 
 def is_too_large(tools: Sequence[RemoteTool]) -> bool:
-    """Return True if these tools are too many, or too long, to be described in every request."""
+    """Return True if there are too many tools, or too long descriptions, to describe all of them in every request."""
     size = sum(len(tool.description) + len(to_json(tool.schema)) for tool in tools)
     return len(tools) > MAX_LISTED_TOOLS or size > MAX_LISTED_BYTES

@@ -74,7 +74,7 @@ def test_what_is_no_run_and_no_baseline_is_refused(report: Call, tmp_path: Path)
         (("nothing",), "it has no run.json"),
         (("good", "--baseline", "notes.json"), "notes.json is not a baseline: suite: Field required"),
         (("good", "--baseline", "gone.json"), "gone.json cannot be read: No such file"),
-        (("good", "bad", "--baseline", "good"), "A baseline goes with one run"),
+        (("good", "bad", "--baseline", "good"), "A baseline can only be used with one run"),
     ):
         status, _, err = report(*words)
         assert (status, message in err) == (2, True), err

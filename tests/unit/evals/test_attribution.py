@@ -64,7 +64,7 @@ def test_a_failure_is_attributed_to_its_cause(
 
 def test_a_reward_that_is_too_low_is_told_and_not_the_models_fault_if_none_acted() -> None:
     for name, reward, words in (
-        ("check", 0.5, "the verifier gave the reward 0.5, 1 is success"),
+        ("check", 0.5, "the verifier gave the reward 0.5; 1 is needed to pass"),
         ("check", 0.0, "the verifier failed"),
         (EXPECTED, 0.0, "a.py is missing"),
     ):

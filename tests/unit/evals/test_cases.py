@@ -70,7 +70,7 @@ def fault(tmp_path: Path, tree: object) -> str:
             "/bad.json: 'cases.1.policy' is 'yolo': input should be 'plan', 'ask', 'accept-edits', 'bypass' or "
             "'read-only-delegate'. Correct the value.",
         ),
-        ({"cases": [GOOD, GOOD]}, "/bad.json: two cases are named 'bad'."),
+        ({"cases": [GOOD, GOOD]}, "/bad.json: two cases have the id 'bad'."),
         ({"cases": []}, "/bad.json has no cases."),
         ({"cases": 3}, "/bad.json, at cases: it is not a list."),
         (3, "/bad.json is neither a suite nor a list of cases."),

@@ -174,7 +174,7 @@ def test_two_runs_are_compared_arm_by_arm_under_the_names_of_their_folders(tmp_p
         ("before/fast", "after/fast", 6, 0),
         ("before/slow", "after/slow", 0, 0),
     ]
-    with pytest.raises(ConfigError, match="named twice"):
+    with pytest.raises(ConfigError, match="given twice"):
         load_runs([tmp_path / "before", tmp_path / "before"])
 
 

@@ -116,7 +116,7 @@ async def test_changed_tools_are_listed_again_with_another_digest(tmp_path: Path
     [
         ("exits", "it ended with 1: no such option: --mcp. It is off for the rest of this session."),
         ("dies", "it ended with 1: no database here. It is off for the rest of this session."),
-        ("floods", "it writes to standard output what is no MCP message: garbage …"),
+        ("floods", "it writes lines to standard output that are not MCP messages: garbage …"),
         ("long-line", "it wrote a line of more than 16 MB. It is off for the rest of this session."),
         ("silent", "it did not answer within 1 s. It is off for the rest of this session."),
     ],

@@ -1,4 +1,4 @@
-"""Run suites of tasks and compare models and configurations; show a session's progress by the tests that it ran."""
+"""Run suites of tasks and compare models and configurations; show how many tests passed during a session."""
 
 from tui_agent.cli.evals.freeze import add_freeze_verb
 from tui_agent.cli.evals.graph import add_graph_verb
@@ -9,7 +9,7 @@ from tui_agent.cli.options import Parser, Verbs
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs of `eval`."""
+    """Add the subcommands of `eval`."""
     verbs = Verbs(parser, EXAMPLES)
     add_suite_verbs(verbs)
     add_list_verb(verbs)

@@ -1,4 +1,4 @@
-"""`eval run --detach`: a run in a process of its own, which goes on when the terminal is closed."""
+"""`eval run --detach`: a run in a background process, which continues after the terminal is closed."""
 
 import argparse
 import subprocess

@@ -20,20 +20,20 @@ examples:
   tui-agent eval freeze ses_01 --to evals/fix-the-parser
   tui-agent eval run evals/fix-the-parser -m oracle
 
-The case replays the recorded answers with the real tools, without a model's key. Edit its case.toml: it says which files,
-tools and tests are expected. The files are as they were; look for keys in them before you share the case.
+The case replays the recorded answers with the real tools, without a model's key. Edit its case.toml, which
+lists the expected files, tools and tests. Files are copied unchanged: look for keys in them before you share the case.
 """
 
 
 def add_freeze_verb(verbs: Verbs) -> None:
-    """Add the verb `freeze`."""
+    """Add the subcommand `freeze`."""
     freeze = verbs.add("freeze", freeze_case, "make a test case from a session", examples=EXAMPLES)
     freeze.add_argument("id", metavar="SESSION", help=RECORDING_HELP)
     freeze.add_argument("--to", metavar="DIR", type=Path, help="a new folder (default: frozen/SESSION)")
 
 
 def freeze_case(arguments: argparse.Namespace) -> int:
-    """Write the case of a session, and print how to run it. The session does not change."""
+    """Write a case made from a session, and print how to run it. The session does not change."""
     session = load_context(arguments).store.find(arguments.id)
     name = re.sub(r"[^A-Za-z0-9_.-]", "_", session.name)
     dest = (arguments.to or Path("frozen") / name).expanduser()

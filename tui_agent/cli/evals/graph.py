@@ -1,4 +1,4 @@
-"""Show the progress of a trajectory, `eval graph`, or write the files as they were after one of its parts."""
+"""`eval graph`: show a trajectory's progress, or write the files as they were after one of its parts."""
 
 import argparse
 import dataclasses
@@ -45,7 +45,7 @@ examples:
 
 
 def add_graph_verb(verbs: Verbs) -> None:
-    """Add the verb `graph` to `verbs`."""
+    """Add the subcommand `graph` to `verbs`."""
     graph = verbs.add(
         "graph", show_graph, "show how many tests passed after each part of a session", examples=EXAMPLES
     )
@@ -53,14 +53,14 @@ def add_graph_verb(verbs: Verbs) -> None:
     graph.add_argument("-o", "--output", metavar="FILE", type=Path, help="write an .svg or .html file")
     graph.add_argument("--part", metavar="N", type=int, help="write the files after part N (-1: before all)")
     graph.add_argument(
-        "--checkout-dest", metavar="DIR", type=Path, help="the empty or new folder for these files"
+        "--checkout-dest", metavar="DIR", type=Path, help="with --part: the new or empty folder for the files"
     )
 
 
 def show_graph(arguments: argparse.Namespace) -> int:
-    """Print or write the graph of one trajectory, or write the files of one part."""
+    """Print or write the graph of a trajectory, or write the files as they were after a part."""
     if (arguments.part is None) != (arguments.checkout_dest is None):
-        raise UsageError("--part and --checkout-dest belong together.", hint="Give both.")
+        raise UsageError("--part and --checkout-dest must be given together.", hint="Give both.")
     base = load_context(arguments)
     with ExitStack() as cleanup:
         place = _find_place(base, arguments.id, cleanup)
@@ -99,7 +99,7 @@ def show_graph(arguments: argparse.Namespace) -> int:
 
 
 def _find_place(base: StartupContext, name: str, cleanup: ExitStack) -> Path:
-    """Return the folder of a session, or the path of a parquet file; a file in S3 is downloaded with its bundle."""
+    """Return the folder of a session, or the path of a parquet file. A file in S3 is downloaded first."""
     if name.startswith(SCHEME):
         folder = Path(cleanup.enter_context(TemporaryDirectory(prefix="tui-agent-trace-")))
         return download_file(name, folder)
@@ -108,7 +108,9 @@ def _find_place(base: StartupContext, name: str, cleanup: ExitStack) -> Path:
 
 
 def _load_trace(base: StartupContext, place: Path) -> AgentTrace:
-    """Return the trajectory. The file of a session that is here is brought up to the end of its log first."""
+    """Return the trajectory in `place`. If its session is stored here, its file is first updated from the session's
+    log.
+    """
     if place.is_dir():
         return read_session_trace(place, base.redactor)
     session = base.store.root / place.parent.name
@@ -143,9 +145,7 @@ def _write_graph(trace: AgentTrace, arguments: argparse.Namespace) -> int:
     dest = arguments.output.expanduser()
     writers = {".svg": to_svg, ".html": to_page}
     if dest.suffix not in writers:
-        raise UsageError(
-            f"{dest} is neither .svg nor .html.", hint="Name the file with one of these endings."
-        )
+        raise UsageError(f"{dest} is neither .svg nor .html.", hint="Give the file one of these endings.")
     write_new(dest, writers[dest.suffix](trace).encode())
     say_result({"path": str(dest.absolute())}, str(dest), as_json=arguments.json)
     return 0

@@ -1,4 +1,4 @@
-"""Report on evaluation runs, `eval report`, and compare them with each other or with a stored baseline."""
+"""`eval report`: report on evaluation runs, and compare them with each other or with a stored baseline."""
 
 import argparse
 from contextlib import redirect_stdout
@@ -21,7 +21,7 @@ from tui_agent.evals.run_results import describe_fault, load_run, load_runs
 from tui_agent.export.output_file import write_new
 
 FORMATS: Final = {".txt": "text", ".md": "markdown", ".html": "html", ".json": "json"}
-"""The format of a file by its ending."""
+"""Report formats by the file's ending."""
 EXAMPLES = """\
 examples:
   tui-agent eval report eval-runs/bench-20-1130-1200
@@ -34,13 +34,16 @@ exit status: 0 no regression, 1 a case that passed in the baseline fails now, 2 
 
 
 def add_report_verb(verbs: Verbs) -> None:
-    """Add the verb `report` to `verbs`."""
+    """Add the subcommand `report` to `verbs`."""
     report = verbs.add("report", show_report, "report on runs and compare them", examples=EXAMPLES, groups=())
     report.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="the folder of a run")
     report.add_argument("--format", choices=tuple(FORMATS.values()), help="(default: by FILE, or text)")
     report.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the report to FILE")
     report.add_argument(
-        "--baseline", metavar="FILE|RUN", type=Path, help="name the cases that passed there and fail now"
+        "--baseline",
+        metavar="FILE|RUN",
+        type=Path,
+        help="list the cases that passed in this baseline and fail now",
     )
     report.add_argument(
         "--save-baseline", metavar="FILE", type=Path, help="save the run's results as a baseline in FILE"
@@ -48,9 +51,9 @@ def add_report_verb(verbs: Verbs) -> None:
 
 
 def show_report(arguments: argparse.Namespace) -> int:
-    """Print or write a report. Return `Exit.FAILED` if a case of the baseline fails now."""
+    """Print or write a report. Return `Exit.FAILED` if a case that passed in the baseline fails now."""
     if len(arguments.runs) > 1 and (arguments.baseline or arguments.save_baseline):
-        raise UsageError("A baseline goes with one run.", hint="Name one RUN.")
+        raise UsageError("A baseline can only be used with one run.", hint="Name one RUN.")
     baseline = None if arguments.baseline is None else _load_baseline(arguments.baseline)
     runs = load_runs(arguments.runs)
     report = build_report(runs, baseline)
@@ -70,7 +73,7 @@ def show_report(arguments: argparse.Namespace) -> int:
 
 
 def print_sections(sections: list[Section]) -> None:
-    """Print sections of a report on the terminal."""
+    """Print the sections of a report on the terminal."""
     for number, section in enumerate(sections):
         say(f"{'' if number == 0 else chr(10)}{section.title}")
         for sentence in section.sentences:
@@ -88,7 +91,7 @@ def _format(arguments: argparse.Namespace) -> str:
         return FORMATS[arguments.output.suffix]
     except KeyError:
         raise UsageError(
-            f"{arguments.output}: its ending is not that of a format.",
+            f"{arguments.output}: the ending does not tell the format.",
             hint=f"Give --format, or one of the endings {', '.join(FORMATS)}.",
         ) from None
 

@@ -1,4 +1,4 @@
-"""`eval list`: the suites that come with tui-agent, and the runs in the current folder."""
+"""`eval list`: list the bundled suites, and the runs in the current folder."""
 
 import argparse
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from tui_agent.store.writer_lock import is_locked
 
 
 def add_list_verb(verbs: Verbs) -> None:
-    """Add `list`."""
-    verbs.add("list", list_suites, "list the suites that come with tui-agent, and runs here", groups=())
+    """Add the subcommand `list`."""
+    verbs.add("list", list_suites, "list the bundled suites, and the runs in this folder", groups=())
 
 
 def list_suites(arguments: argparse.Namespace) -> int:
-    """Print the bundled suites, with their cases if JSON is wanted, and the runs in `eval-runs`."""
+    """Print the bundled suites and the runs in `eval-runs`; with `--json` also the cases of each suite."""
     suites, runs = list(bundled_suites()), list(_runs())
     if arguments.json:
         for suite in suites:
@@ -38,7 +38,7 @@ def list_suites(arguments: argparse.Namespace) -> int:
 
 
 def _runs() -> Iterator[tuple[str, str, int, int]]:
-    """Yield each run's folder, its state, and the number of its cells that are done and of all."""
+    """Yield each run as (folder, state, number of finished cells, number of all cells)."""
     for path in sorted(RUNS_FOLDER.glob(f"*/{PLAN_FILE}")):
         run = RunFolder(path.parent)
         try:

@@ -1,4 +1,4 @@
-"""The verbs of `tui-agent eval` that run a suite: one configuration, several profiles, or with parts left out."""
+"""The subcommands of `tui-agent eval` that run a suite: once, for several profiles, or with features turned off."""
 
 import argparse
 import os
@@ -46,8 +46,8 @@ examples:
   tui-agent eval run --resume eval-runs/bench-20-1130-1200
   tui-agent eval report eval-runs/bench-20-1130-1200
 
-A run's folder has a folder for each cell, with the workspace and result.json, which names the commands that open the
-cell's session. The model `oracle` gives each case's own known-good answers.
+A run's folder has a folder for each cell, with the workspace and result.json, which has the commands that open the
+cell's session. The model `oracle` gives the known-good answers of each case.
 
 exit status: 0 every case passed, 1 not every case passed, 2 usage or configuration, 130 interrupted (resume it)
 """
@@ -71,14 +71,14 @@ PLAN_OPTIONS = (
     ("test_timeout_seconds", "--test-timeout-seconds"),
     ("plugin_dirs", "--plugin-dir"),
 )
-"""Options that are in a run's plan, beside its limits: the names of their values, and how they are written."""
+"""Options that are stored in a run's plan, except limits: the attribute in `arguments`, and the option's name."""
 
 
 def add_suite_verbs(verbs: Verbs) -> None:
-    """Add `run`, `matrix`, `ablate` and `list`."""
+    """Add the subcommands `run`, `matrix` and `ablate`."""
     run = verbs.add("run", run_suite, "run a suite with one model", groups=("limits",))
     matrix = verbs.add("matrix", run_matrix, "run a suite with several model profiles", groups=("limits",))
-    ablate = verbs.add("ablate", run_ablation, "run a suite with parts left out", groups=("limits",))
+    ablate = verbs.add("ablate", run_ablation, "run a suite with features turned off", groups=("limits",))
     for verb in (run, matrix, ablate):
         _add_common(verb)
     for verb in (run, ablate):
@@ -101,7 +101,7 @@ def add_suite_verbs(verbs: Verbs) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="leave out section:NAME, tool:NAME, skill:NAME, prompt:NAME, context:compaction or policy:retry (default: "
+        help="turn off section:NAME, tool:NAME, skill:NAME, prompt:NAME, context:compaction or policy:retry (default: "
         f"{', '.join(name for name in ABLATIONS if name != 'full')})",
     )
 
@@ -120,9 +120,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="DIR", type=Path, help="the run's folder (default: eval-runs/SUITE-TIME)"
     )
     parser.add_argument("--resume", metavar="DIR", type=Path, help="finish an earlier run")
-    parser.add_argument(
-        "--detach", action="store_true", help="go on without this terminal, and return at once"
-    )
+    parser.add_argument("--detach", action="store_true", help="run in the background, and return at once")
     parser.add_argument(
         "-j",
         "--jobs",
@@ -150,7 +148,7 @@ def _add_check_options(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         action="append",
         default=[],
-        help="only this one of the cases' test_paths",
+        help="run only this path of the cases' test_paths",
     )
     parser.add_argument(
         "--test-timeout-seconds",
@@ -162,7 +160,7 @@ def _add_check_options(parser: argparse.ArgumentParser) -> None:
         "--evaluate",
         choices=("end", "commits"),
         default="end",
-        help="commits: also check each change of files while the agent works, and tell the agent the result of each turn",
+        help="commits: also check each change of files while the agent works, and send it the results after each turn",
     )
     parser.add_argument(
         "--checks",
@@ -210,7 +208,7 @@ def run_matrix(arguments: argparse.Namespace) -> int:
 
 
 def run_ablation(arguments: argparse.Namespace) -> int:
-    """Run a suite in full and with parts left out."""
+    """Run a suite with all features, and with some turned off."""
     return _run(arguments, lambda: ablation_arms(arguments.model, arguments.effort, arguments.without))
 
 
@@ -231,20 +229,20 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
 
 
 def _refuse_plan_options(arguments: argparse.Namespace) -> None:
-    """Raise `UsageError` if an option would change the plan of a resumed run."""
+    """Raise `UsageError` if an option is given that would change the plan of a resumed run."""
     values = vars(arguments)
     names = (*PLAN_OPTIONS, *((name, f"--{name.replace('_', '-')}") for name in Budgets.model_fields))
     given = next((option for name, option in names if values.get(name)), None)
     if given is not None:
         raise UsageError(
-            f"--resume continues a run as it was started, without {given}.",
+            f"--resume continues a run with its own options and does not accept {given}.",
             hint="Remove it, or start another run.",
         )
 
 
 @contextmanager
 def _open_folder(folder: RunFolder, plan: Plan) -> Iterator[None]:
-    """Store the plan, and keep other runs out of the folder meanwhile."""
+    """Store the plan, and lock the folder against other runs while the block runs."""
     try:
         folder.path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -277,10 +275,12 @@ def _make_plan(arguments: argparse.Namespace, arms: Sequence[Arm]) -> Plan:
     unknown = sorted(set(arguments.test).difference(*(case.test_paths for case in suite.cases)))
     if unknown:
         raise UsageError(
-            f"No case has the test path {unknown[0]!r}.", hint="A case names its own in test_paths."
+            f"No case has the test path {unknown[0]!r}.", hint="The paths of a case are in its test_paths."
         )
     if not cases:
-        raise UsageError(f"No case of {suite.name} is left.", hint="Check --category, --split and --test.")
+        raise UsageError(
+            f"No case of {suite.name} matches the options.", hint="Check --category, --split and --test."
+        )
     values = vars(arguments)
     return Plan(
         suite=suite_name,
@@ -313,7 +313,7 @@ def _suite_name(arguments: argparse.Namespace) -> str:
         if arguments.example in _case_ids(suite):
             return suite.name
     raise UsageError(
-        f"There is no example {arguments.example!r}.", hint="tui-agent eval list --json names them."
+        f"There is no example {arguments.example!r}.", hint="List the cases with: tui-agent eval list --json"
     )
 
 
@@ -334,7 +334,7 @@ def _open_engine(arguments: argparse.Namespace, plan: Plan) -> AbstractContextMa
     if arguments.engine == "ray":
         return open_cluster(arguments.address, plan)
     if arguments.address:
-        raise UsageError("--address is for a Ray cluster.", hint="Add --engine ray.")
+        raise UsageError("--address needs --engine ray.", hint="Add --engine ray.")
     return nullcontext(run_child)
 
 
