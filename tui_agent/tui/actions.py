@@ -29,9 +29,9 @@ for everything that scrolls by pages, and `field` for every input field opened o
 class Action(NamedTuple):
     """An action of the user.
 
-    `keys` are Textual key names, `footer` is the word for the action in the footer, and `rank` sorts the footer. An
-    action with `ground` set changes what a running turn relies on, so it is refused until the turn ends. In `args`,
-    what the user fills in is in capitals.
+    `keys` are Textual key names. `footer` is the word for the action in the footer, and `rank` its order there (0: not
+    shown). An action with `ground` set changes what a running turn relies on, so it is refused until the turn ends. In
+    `args`, words in capitals stand for values that the user types.
     """
 
     name: str
@@ -62,36 +62,39 @@ class Action(NamedTuple):
 
     @property
     def typed_words(self) -> list[tuple[str, str]]:
-        """The slash command and the aliases, each with the argument that it stands for."""
+        """The words that can be typed, each as (word, argument); the alias `/plan plan` gives `("/plan", "plan")`."""
         texts = (self.slash, *self.aliases) if self.slash else self.aliases
         return [(word, argument) for word, _, argument in (text.partition(" ") for text in texts)]
 
     @property
     def options(self) -> list[str]:
-        """The words of `args` that are typed as they are: `list` in `[FOCUS|list]`."""
+        """The literal words of `args`, which are typed as they are: `list` in `[FOCUS|list]`."""
         return [word for word in re.findall(r"[\w-]+", self.args) if word.islower()]
 
     def args_of(self, word: str) -> str:
-        """Return what can follow a typed word: `[LEVEL]` after `/reasoning`, which stands for `/model reasoning`."""
+        """Return the arguments that can follow a typed word: `[LEVEL]` after `/reasoning` (`/model reasoning`)."""
         argument = dict(self.typed_words)[word]
         options = dict(option.partition(" ")[::2] for option in self.args[1:-1].split("|"))
         return options.get(argument, "") if argument else self.args
 
     def meaning_of(self, word: str) -> str:
-        """Return the slash command and the argument that a typed word stands for; without a slash command, the word."""
+        """Return the slash command and argument that a typed word stands for: `/policy plan` for `/plan`.
+
+        If the action has no slash command, return the word itself.
+        """
         argument = dict(self.typed_words)[word]
         return f"{self.slash} {argument}".strip() if self.slash else word
 
     @property
     def label(self) -> str:
         """The main keys of the action as printed on a keyboard: `F1`, `Up/Down`, `1–6`."""
-        return self.typed or _joined(self.keys[: self.choices])
+        return self.typed or _join_keys(self.keys[: self.choices])
 
     @property
     def all_keys(self) -> str:
         """All keys of the action as printed on a keyboard, the main keys first: `Shift+Enter, Alt+Enter or Ctrl+J`."""
         starts = range(0, len(self.keys), self.choices)
-        names = [_joined(self.keys[start : start + self.choices]) for start in starts]
+        names = [_join_keys(self.keys[start : start + self.choices]) for start in starts]
         return self.typed or " or ".join(", ".join(names).rsplit(", ", 1))
 
 
@@ -104,7 +107,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if the key closes something. A footer without room for all keys shows such a key nevertheless."""
+        """True if the key closes something. A footer that is too narrow leaves out all other keys first."""
         return self.action in WAYS_OUT
 
 
@@ -139,8 +142,8 @@ def _part_name(part: str) -> str:
     return sign if sign.isprintable() and sign else part.capitalize()
 
 
-def _joined(keys: Sequence[str]) -> str:
-    """Return the keys for the alternatives of an action in short form: `Up/Down`, `[ ]`, `1–6`."""
+def _join_keys(keys: Sequence[str]) -> str:
+    """Join the keys for the alternatives of an action in short form: `Up/Down`, `[ ]`, `1–6`."""
     names = [key_name(key) for key in keys]
     if len(names) > 2 and "".join(names) in string.digits:
         return f"{names[0]}–{names[-1]}"
@@ -173,7 +176,7 @@ _COMMANDS: Final[tuple[Action, ...]] = (
     _a("trace", "show every span: time, tokens, cost", "Commands", slash="/trace", args="[latest|ID|PATH]", keys=("f3",), footer="trace", rank=7, synonyms="log events"),
     _a("replay", "replay the session from any event", "Commands", slash="/replay", args="[EVENT]"),
     _a("fork", "fork a new session from an event", "Commands", slash="/fork", args="[EVENT]", synonyms="branch copy"),
-    _a("what_if", "repeat with one change, and compare", "Commands", slash="/what-if", args="[EVENT]", synonyms="again retry", ground=True),
+    _a("what_if", "repeat a message with one change, and compare", "Commands", slash="/what-if", args="[EVENT]", synonyms="again retry", ground=True),
     _a("tree", "show, switch and compare branches and forks", "Commands", slash="/tree", args="[checkpoints|compare [ID]]", aliases=("/branches", "/compare compare", "/checkpoints checkpoints"), synonyms="snapshots"),
     _a("agent", "switch to another agent, or give one a task", "Commands", slash="/agent", args="[NAME|delegate [AGENT TASK]]", aliases=("/agents", "/delegate delegate"), synonyms="subagent mode", ground=True),
     _a("provider", "switch to another provider, or enter an API key", "Commands", slash="/provider", args="[NAME]", aliases=("/login",), synonyms="account sign in token", ground=True),
@@ -184,14 +187,15 @@ _COMMANDS: Final[tuple[Action, ...]] = (
     _a("export", "save the session as a file: html, markdown, …", "Commands", slash="/export", args="[html|markdown|jsonl|atif|otel|bundle|archive|trajectory]", synonyms="share save write"),
     _a("theme", "switch to another theme", "Commands", slash="/theme", args="[NAME]", synonyms="dark light day night colours colors looks"),
     _a("settings", "show and change settings", "Commands", slash="/settings", args="[NAME]", aliases=("/config",), synonyms="preferences options configuration vim mouse symbols motion keys"),
-    _a("doctor", "check everything; `report` saves a bug report", "Commands", slash="/doctor", args="[report]", aliases=("/bug report",), synonyms="problem debug diagnose terminal"),
+    _a("doctor", "check the installation; `report` saves a bug report", "Commands", slash="/doctor", args="[report]", aliases=("/bug report",), synonyms="problem debug diagnose terminal"),
     _a("own_commands", "list the commands of plugins and Markdown files", "Commands", slash="/commands", synonyms="custom markdown slash"),
-    _a("reload", "load plugins that have changed", "Commands", slash="/reload", synonyms="plugin extension"),
+    _a("reload", "reload plugins that have changed", "Commands", slash="/reload", synonyms="plugin extension"),
     _a("quit", "quit; your session is saved", "Commands", slash="/quit", aliases=("/exit", "/q"), keys=("ctrl+q",), synonyms="leave close end"),
 )  # fmt: skip
 """The slash commands that the app lists, in the order of its menu: the most used first.
 
-The first ones change nothing for good, and none of them loosens the policy.
+The first rows of the menu do little harm if chosen by mistake: their changes can be undone, and none loosens the
+policy.
 """
 
 _FURTHER: Final[tuple[Action, ...]] = (
@@ -231,7 +235,7 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("complete", "complete", "Menu", keys=("tab",), scope="menu", footer="complete", rank=2),
     _a("accept", "use the chosen entry", "Menu", keys=("enter",), scope="menu", footer="run", rank=3),
     _a("close_menu", "close the menu", "Menu", keys=("escape",), scope="menu", footer="close", rank=4),
-    _a("open_block", "fold or expand the newest block with hidden lines, or the chosen one; show all of a shortened notice, or a folded paste", "Transcript", keys=("ctrl+o",), scope="transcript", when="running", footer="open block", rank=4),
+    _a("open_block", "fold or expand the newest block with hidden lines, or the chosen one; show the full text of a shortened notice or folded paste", "Transcript", keys=("ctrl+o",), scope="transcript", when="running", footer="open block", rank=4),
     _a("to_chat", "move between the empty prompt and the transcript", "Transcript", keys=("tab",), scope="prompt"),
     _a("chat_entry", "choose the previous or next entry", "Transcript", keys=("up", "down"), scope="chat", footer="choose", rank=3, choices=2),
     _a("chat_fold", "fold or expand the chosen entry", "Transcript", keys=("enter",), scope="chat", footer="fold or expand", rank=4),
@@ -310,7 +314,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("tree_leave", "go back", "Tree", keys=("escape", "q"), scope="tree", footer="back", rank=5),
     _a("checkpoint_go", "revert to the chosen checkpoint: conversation, files, or both", "Checkpoints", keys=("enter",), scope="checkpoints", footer="revert to it", rank=1),
     _a("checkpoint_row", "choose the previous or next checkpoint", "Checkpoints", keys=("up", "down"), scope="checkpoints", choices=2),
-    _a("checkpoint_author", "show all, or only the agent's, commands' or your changes", "Checkpoints", keys=("1", "2", "3", "4"), scope="checkpoints", footer="author", rank=3, choices=4),
+    _a("checkpoint_author", "show all changes, or only those by the agent, commands or you", "Checkpoints", keys=("1", "2", "3", "4"), scope="checkpoints", footer="author", rank=3, choices=4),
     _a("checkpoint_leave", "go back", "Checkpoints", keys=("escape", "q"), scope="checkpoints", footer="back", rank=4),
     _a("map_row", "choose the previous or next row", "Map", keys=("up", "down"), scope="map", choices=2),
     _a("map_mention", "mention the file in the message (on a narrow screen, show its details first)", "Map", keys=("enter",), scope="map", footer="mention it", rank=1),
@@ -424,7 +428,7 @@ WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in act
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ` Did you mean …?` with the known words that begin with `word` or are near it, or an empty string."""
+    """Return ` Did you mean …?` with up to two known words that begin with `word` or resemble it; empty if none do."""
     words = list(known)
     begun = [name for name in words if len(word) > 1 and name.startswith(word)]
     near = begun[:2] or get_close_matches(word, words, n=2, cutoff=0.7)
@@ -432,9 +436,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def suggest_command(word: str, further: Iterable[str] = ()) -> str:
-    """Return ` Did you mean …?` with the commands that an unknown one may stand for, or an empty string.
+    """Return ` Did you mean …?` with commands that the user may have meant by an unknown one; empty if there are none.
 
-    `further` are commands that are not in the registry.
+    `further` are commands that are not in the registry, such as those of plugins.
     """
     meant = [action for action in ACTIONS if action.typed_words and word[1:] in action.synonyms.split()]
     if meant:
@@ -458,7 +462,7 @@ def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool)
 
 
 def groups(actions: Iterable[Action] = ACTIONS) -> dict[str, list[Action]]:
-    """Return the actions by the name of their group, in the registry's order."""
+    """Return the actions of each group by the group's name, in the order of the registry."""
     grouped: dict[str, list[Action]] = {}
     for action in actions:
         grouped.setdefault(action.group, []).append(action)

@@ -170,7 +170,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         return self.controller is None or self.controller.sessions.under_way
 
     def _wait(self, item: Intent | Prompt.Submitted, status: str) -> None:
-        """Keep an action or a message until the session is open, and say so; an action pressed twice runs once."""
+        """Queue an action or a message until the session is open, and show `status`; queue repeated actions once."""
         newest = self.waiting_intents[-1] if self.waiting_intents else None
         is_repeated = (
             isinstance(item, Intent)
@@ -216,7 +216,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
                 self.controller.start_page.focus()
 
     def stop(self) -> None:
-        """Handle Esc: close the menu, else interrupt, else close the notice; a notice never keeps a turn running."""
+        """Handle Esc: close the menu or, if no menu is open, hide the notice and let the controller handle the key."""
         if self.prompt.close_menu():
             return
         had_notice = self.hide_notice()
@@ -254,7 +254,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self.controller.act("quit")
 
     def show_keys(self) -> None:
-        """Show in the footer the keys that work now on the main screen; a sheet above it shows its own keys there."""
+        """Show in the footer the keys that work now on the main screen; for an open sheet, the sheet's keys."""
         running = self.controller is not None and self.controller.is_running
         scopes: tuple[Scope, ...] = ("app", "prompt", "transcript")
         if self.prompt.menu.display:

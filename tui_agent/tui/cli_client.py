@@ -104,7 +104,7 @@ def beside_json(text: str) -> str:
 
 
 def text_of(row: JsonRow, *names: str) -> str:
-    """Return as text the first field in `names` that is a number or a non-empty string; empty if there is none."""
+    """Return the first of the fields `names` that is a number or a non-empty string, as text; empty if none is."""
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value:

@@ -144,7 +144,7 @@ class AppContext(Protocol):
 
     @property
     def work_folder(self) -> str:
-        """The folder that the session works in; the app's own folder while no session is open."""
+        """The folder in which the session works; before a session is open, the folder in which the app was started."""
 
     def submit(self, command: Command) -> None: ...
     def act(self, name: str, argument: str = "") -> None: ...
@@ -155,7 +155,7 @@ class AppContext(Protocol):
         """Return the names of variables with an API key that have a value, from the environment, a file or the user."""
 
     def ask_with_key(self, variable: str, key: str) -> Ask:
-        """Return a function like `ask` whose programs also get the API key."""
+        """Return a function like `ask` that also gives the API key to `tui-agent`, in the variable `variable`."""
 
     async def use_key(self, variable: str, key: str) -> None:
         """Give the engine the API key in the variable `variable` for this run, and reopen the session with the key."""

@@ -50,13 +50,13 @@ Spawn = Callable[[SessionOptions], "AppSession"]
 
 NOTICE_S = 8.0
 BACKGROUND_S = 2.0
-"""Seconds after the question in which the terminal's report of its background may change the theme."""
+"""Seconds after the app asked for the terminal's background in which the answer may change the theme."""
 KEY_S = 0.04
 """Seconds after a key press during which changes are painted at once."""
 BURST_S = 0.01
 """Shortest time between two typed keys, in seconds; keys that come faster belong to a paste."""
 PAINT_S = 0.005
-"""Shortest time between two paints for keys, in seconds."""
+"""Minimum time between two paints caused by keys, in seconds."""
 
 
 class MainScreen(Screen[None], inherit_bindings=False):
@@ -355,7 +355,7 @@ class SessionApp(Frame, inherit_bindings=False):
     """Actions and messages that wait until a session is open."""
 
     quit_question: Screen[bool] | None = None
-    """The question whether to quit although something runs, once it was asked."""
+    """The sheet that asks whether to quit although work is running; None until it is first opened."""
 
     @abstractmethod
     def do(self, name: str, argument: str = "") -> None:

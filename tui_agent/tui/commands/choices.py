@@ -96,7 +96,7 @@ def choose_policy(context: AppContext, argument: str) -> None:
 
 
 async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") -> None:
-    """Show the saved rules that apply here, and the reason why a rule could not be removed."""
+    """Show the saved rules that apply here in the sheet; `fault` is the reason why a rule could not be removed."""
     status, output = await context.ask(
         "policy", "rules", "--json", *place(context.app.options, context.work_folder)
     )
@@ -119,7 +119,7 @@ def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> N
     effect = (
         "Without it, the policy decides."
         if rule.text.startswith("allow")
-        else "Nothing else may stop such calls."
+        else "Without it, nothing may stop such calls."
     )
 
     async def remove() -> None:
@@ -147,7 +147,7 @@ def _shorten(source: str, home: str) -> str:
 
 
 def next_policy(context: AppContext, argument: str) -> None:
-    """Switch to the next policy of plan, ask and accept-edits; the policy bypass can only be chosen by name."""
+    """Switch to the next of the policies plan, ask and accept-edits; bypass can only be chosen by name."""
     order = ("plan", "ask", "accept-edits")
     now = context.state.settings.policy if context.state.settings else "ask"
     context.set_policy(order[(order.index(now) + 1) % len(order)] if now in order else "ask")
@@ -184,7 +184,7 @@ def toggle_vim(context: AppContext, argument: str) -> None:
 
 
 def choose_theme(context: AppContext, argument: str) -> None:
-    """Switch to the theme named `argument`, or to a `dark` or `light` one; else show a list that previews each theme."""
+    """Switch to the theme `argument` (a name, `dark` or `light`); without it, show a list that previews each theme."""
     themes, faults = discover(theme_folders(context.app.environ), context.app.plugin_themes())
     if argument:
         name = argument if argument in themes else _theme_by_brightness(argument.lower(), themes)
@@ -229,7 +229,7 @@ def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
 
 
 def _keep_theme(context: AppContext, name: str, why: str = "") -> None:
-    """Remember the theme, say `why` it was chosen, and say so if the next start uses another one."""
+    """Remember the theme; show a notice with the reason `why`, and with the theme of the next start if that differs."""
     context.choices.remember(theme=name)
     note = context.config.note_on_choice("theme", name) if context.config is not None else ""
     context.app.say(f"Using theme {name}{why}.{note}", "done")

@@ -12,7 +12,7 @@ AT_ONCE = ("theme", "vim", "keys", "status")
 
 
 def save_setting(context: AppContext, key: tuple[str, ...], value: Value | None) -> None:
-    """Write a setting to the user's config.toml, use the changed configuration, and say so."""
+    """Write a setting to the user's config.toml, apply the changed configuration, and show a notice about it."""
     config, app, name = context.config, context.app, ".".join(key)
     if config is None:
         return

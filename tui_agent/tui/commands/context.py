@@ -32,7 +32,7 @@ _INTENTS: Final = {
     "context_put_away": ("compact", "list"),
     "context_map": ("map",),
 }
-"""The message that each action of the context sheet posts: the name of an action of the app, and its argument."""
+"""The message that each action of the sheet posts: the name of an action of the app, and its argument if it has one."""
 _IDLE: Final = ("context_summarise",)
 """Actions of the context sheet that are not available during a turn."""
 _LEAST_BAR: Final = 5

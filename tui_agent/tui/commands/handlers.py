@@ -38,7 +38,7 @@ Handler: TypeAlias = Callable[[AppContext, str], object]
 
 
 def _with_options(handler: Handler, **options: Handler) -> Handler:
-    """Return a handler that calls the handler of the option in the argument; without an option, `handler`."""
+    """Return a handler that runs one of `options` if the argument begins with its name, otherwise `handler`."""
 
     def handle(context: AppContext, argument: str) -> None:
         name, _, rest = argument.partition(" ")

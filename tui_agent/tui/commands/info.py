@@ -130,7 +130,7 @@ def show_servers(context: AppContext, argument: str) -> None:
         context,
         "MCP servers",
         draw,
-        empty="No MCP server has answered yet. docs/mcp.md tells how to add one.",
+        empty="No MCP server has answered yet. docs/mcp.md describes how to add one.",
     )
 
 

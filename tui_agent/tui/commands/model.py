@@ -177,7 +177,7 @@ async def _test_model(context: AppContext, form: ProviderForm, given: Provider) 
 async def use_provider(context: AppContext, given: Provider, answer: str = "") -> None:
     """Use the model from the provider form, and pass the key to the engine: for this run, or saved for later runs.
 
-    `answer` are the words about the model's answer to the test request.
+    `answer` describes the model's answer to the test request; empty if there was no test.
     """
     app, config, remarks = context.app, context.config, [answer]
     if given.key and config is not None:

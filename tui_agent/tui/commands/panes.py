@@ -28,5 +28,5 @@ def open_pane(context: AppContext, argument: str) -> None:
             Item(pane, pane_title(pane), about=f"of the plugin {state.loaded.plugin}")
             for pane, state in panes.items()
         ]
-        empty = "No plugin offers a pane. docs/plugins.md tells how to add one."
+        empty = "No plugin offers a pane. docs/plugins.md describes how to add one."
         open_picker(context, "Panes of plugins", items, lambda value: open_pane(context, value), empty=empty)

@@ -22,7 +22,7 @@ COLOURS = {"full": "true colour", "16": "16 colours", "none": "no colours"}
 
 
 def show_doctor(context: AppContext, argument: str) -> None:
-    """Show the state of this installation: what to fix and how, what is limited, what works; and the session's facts."""
+    """Show the checks of this installation, problems and advice first, then facts about the open session."""
     checks: list[tuple[str, str, str, str]] = []
     answer = "looking …"
 

@@ -102,7 +102,11 @@ def _rename(context: AppContext, name: str) -> None:
 
 
 async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
-    """Return the id of the session whose id begins with `argument`, and an error message; each may be empty."""
+    """Return (id, error) for the session whose id begins with `argument`.
+
+    The id is empty if there is no such session, or more than one. The error is empty unless the search failed or there
+    is more than one.
+    """
     if len(argument.split()) != 1:
         return "", ""
     status, output = await context.ask("sessions", "list", "--all", f"--id={argument}", "--json")

@@ -1,4 +1,4 @@
-"""The command /settings: all settings with their values and origins, and their edit in the user's config.toml."""
+"""The command /settings: shows all settings, their values and origins, and changes them in the user's config.toml."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ KEEP, RESET = "\0keep", "\0reset"
 
 
 def edit_settings(context: AppContext, argument: str, current: str = "") -> None:
-    """List the settings; with the name of a setting, edit that one."""
+    """List the settings or, if `argument` names a setting, edit that setting."""
     if context.config is None:
         context.app.say("The configuration cannot be read. Correct config.toml, then try again.", "warning")
         return

@@ -19,7 +19,8 @@ def open_picker(
 ) -> Picker:
     """Open a list, and call `choose` with the value of the chosen item; closing the list calls `back`.
 
-    `empty` is shown instead of an empty list. With `free`, a typed text can be chosen, in a row that begins with `free`.
+    `empty` is shown instead of an empty list. With `free`, the user can also choose a typed text, in a row that begins
+    with the words `free`.
     """
     picker = Picker(lambda: context.app.looks, title, items, empty=empty, free=free)
     context.app.push_screen(picker, lambda value: back() if value is None else choose(value))

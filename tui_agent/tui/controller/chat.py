@@ -48,7 +48,7 @@ class ChatWidget(TranscriptWidget):
     def show_view(self, view: TranscriptView, changed: Sequence[int] = (), *, is_whole: bool = False) -> None:
         """Show a newer view of the transcript; if it is very long, show only its end.
 
-        `is_whole` means that the view is of the session shown before, now read from its beginning. `changed` has the
+        `is_whole` means that this view of the whole session replaces the view of the session's end. `changed` has the
         indices of the changed entries.
         """
         first = self._first
@@ -125,9 +125,10 @@ class ChatWidget(TranscriptWidget):
     key_methods = {"to_prompt": "leave", "turn_diff": "show_turn_diff"}
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return no scope if the transcript has lost the focus. On the row of a turn with changes, add the scope `turn`.
+        """Return the scopes whose keys work now, with `turn` added on the row of a turn that changed files.
 
-        A letter moves the focus to the prompt, and keys that were read together with the letter are handled afterwards.
+        Return none if the transcript has lost the focus: a letter moves the focus to the prompt, and keys that were
+        read together with the letter are meant for the prompt too.
         """
         if self.screen.focused is not self:
             return ()
@@ -135,7 +136,7 @@ class ChatWidget(TranscriptWidget):
 
     @property
     def _chosen_turn(self) -> TurnEntry | None:
-        """The entry under the cursor if it is the row of a turn that changed files."""
+        """The entry under the cursor if it is the row of a turn that changed files; otherwise None."""
         index = self.viewport.layout.index_of(self.cursor)
         entry = None if index is None else self.viewport.layout.entry(index)
         return entry if isinstance(entry, TurnEntry) and (entry.files or entry.folders) else None
@@ -148,7 +149,7 @@ class ChatWidget(TranscriptWidget):
         self.chat.app.show_keys()
 
     def pass_key(self, event: events.Key) -> bool:
-        """Type a letter, and the keys that were read together with the letter, into the prompt."""
+        """Pass a letter, and the keys that were read together with it, to the prompt; return False for other keys."""
         if self.screen.focused is self and not event.is_printable:
             return False
         self.leave()
@@ -328,7 +329,8 @@ class Chat:
     def choose_page(self) -> None:
         """Show the start page if the session is empty, otherwise the transcript.
 
-        While no model is set, the page stays, and has the notices about plugins that failed.
+        A session with notices only is empty: a notice about a refused message is shown above the prompt and, while no
+        model is set, notices about failed plugins are shown on the start page.
         """
         if self.widget is None:
             return
@@ -383,7 +385,7 @@ class Chat:
             self.widget.action_page(pages)
 
     def focus(self) -> None:
-        """Focus the transcript, with the cursor on the newest visible entry, or a start page that needs a model."""
+        """Focus the transcript, with the cursor on a visible entry; while no model is set, focus the start page."""
         if self.start.display and self.start.content.needs_model:
             self.start.focus()
         elif self.widget is not None and self.widget.display:
@@ -433,7 +435,7 @@ class Chat:
 
         Return False if there is nothing to clear, close or leave.
 
-        On a start page that needs a model, move the focus from an empty prompt to the page.
+        On the start page, if no model is set, move the focus from an empty prompt to the page.
         """
         if self.start.display:
             if not self.context.editor.text:

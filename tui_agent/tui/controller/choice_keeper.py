@@ -20,7 +20,7 @@ from tui_agent.tui.context import AppContext
 
 
 class ChoiceKeeper:
-    """Follows the session's settings and writes what the user chose to the file of choices."""
+    """Writes the model, the policy and other settings that the user chose to the file of choices."""
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
@@ -29,13 +29,13 @@ class ChoiceKeeper:
         """The model that the user chose last."""
         self._remark = ""
         self._remembered: tuple[str, str] | None = None
-        """The name and the address that were remembered for this choice."""
+        """The name and the address of the model that were remembered for the chosen model."""
         self._policy = "", ""
-        """The session of the last state, and its policy."""
+        """The id and the policy of the session at the last update."""
         self._has_reported = False
 
     def choose_model(self, name: str, base_url: str = "", remark: str = "") -> None:
-        """Switch the session to the model `name`; remember it, and say so with `remark`, once it is in use."""
+        """Switch the session to the model `name`; once it is in use, remember it, and show a notice with `remark`."""
         self._chosen_model, self._remembered = name, None
         self._remark = f" ({remark})" if remark else ""
         self._context.submit(SetModel(model=name, base_url=base_url))
@@ -57,7 +57,7 @@ class ChoiceKeeper:
             self._remember_model(model)
 
     def given_address(self, model: ModelInfo) -> str:
-        """Return the address that the user gave for a model; empty if the model has it by itself."""
+        """Return the address that the user gave for a model; empty if it comes from the model's provider or profile."""
         vendor = PROVIDERS.get(model.profile.partition("/")[0])
         is_own = vendor is not None and vendor.base_url == model.base_url
         return "" if is_own or model.profile in self._context.profiles else model.base_url
@@ -94,4 +94,6 @@ class ChoiceKeeper:
         except ConfigError as fault:
             if not self._has_reported:
                 self._has_reported = True
-                self._context.app.say(f"Your choice holds until you quit: {fault}", "warning")
+                self._context.app.say(
+                    f"Your choice is not saved; it holds until you quit: {fault}", "warning"
+                )

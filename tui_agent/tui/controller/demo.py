@@ -26,7 +26,7 @@ class DemoGuide:
         self.read_s = READ_S
 
     def update(self) -> None:
-        """Check the state of the turn, and do the next part of the demo if it is time."""
+        """Send the agent the instruction in the second iteration of a turn, and open the replay after the turn."""
         context, state = self._context, self._context.state
         if self._steer and context.is_running and state.turn_iterations >= STEER_ITERATION:
             context.submit(Steer(text=self._steer))

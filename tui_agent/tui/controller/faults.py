@@ -46,7 +46,7 @@ class FaultReporter:
         self._app = context.app
         self._reported: set[tuple[str, str]] = set()
         self.first = ""
-        """The view that failed first in this session, for the status line; empty while all is well."""
+        """The view that failed first in this session, for the status line; empty if no view has failed."""
 
     def begin(self) -> None:
         """Forget the reported errors, because another session with new views is open."""
@@ -54,14 +54,14 @@ class FaultReporter:
         self.first = ""
 
     def guarded(self, part: str, work: Callable[[], object]) -> None:
-        """Run `work` for the part `part` of the screen; report an error instead of raising it."""
+        """Run `work`, which updates the part of the screen named `part`; report an error instead of raising it."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 - a supervisor: an error must not stop the other parts
             self.report(part, error)
 
     def report(self, part: str, error: Exception) -> None:
-        """Report that the part `part` of the screen could not be drawn."""
+        """Report that the part of the screen named `part` could not be drawn."""
         notice = f"could not be drawn ({{}}). Everything else works, and the log is complete. {REPORT}."
         self._report(part, describe_error(error), notice, "".join(traceback.format_exception(error)))
 

@@ -8,7 +8,7 @@ from tui_agent.tui.controller.host import SessionHost
 
 
 class LineCounts:
-    """Counts added and removed lines in the background, and shows them in the strip when they are known."""
+    """Counts added and removed lines in the background, and shows them in the strip that replaces the side panes."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
@@ -16,7 +16,7 @@ class LineCounts:
         self._is_comparing = False
 
     def sum_of(self, view: FilesChangedView) -> tuple[int, int] | None:
-        """Return the added and removed lines of all files; None if some are still being compared."""
+        """Return the numbers of added and removed lines in all files; None if some files are still being compared."""
         counts = [
             self._counts.get((file.before, file.after)) if file.changes > 1 else (file.added, file.removed)
             for file in view.files

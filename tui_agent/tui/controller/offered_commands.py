@@ -7,7 +7,10 @@ from tui_agent.tui.actions import TYPED, Action
 
 
 def offered_actions(commands: Mapping[str, Sequence[OfferedCommand]]) -> tuple[Action, ...]:
-    """Return an action for each command whose name no command of the app has. `commands` maps owners to commands."""
+    """Return an action for each command that does not have the name of an app command.
+
+    `commands` maps the owner of commands, e.g. a plugin, to its commands.
+    """
     return tuple(
         Action(
             f"offered:{item.name}",

@@ -133,7 +133,7 @@ class PaneUpdater:
         return view._replace(below=self._host.chat.new_rows_text)
 
     def _notify(self, before: str, view: StatusView) -> None:
-        """Set the terminal's title after a change of the mood; send a notification if the terminal is not focused."""
+        """Show the new status in the terminal's title; if the terminal is not focused, send a notification as well."""
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
         self._app.terminal.title(f"{mark}{title}")
@@ -197,10 +197,10 @@ class PaneUpdater:
             self.show_status()
 
     def _stopped_status(self) -> StatusView | None:
-        """Return the status if the engine has ended or could not store an event; None if it can continue."""
+        """Return the status to show if the engine has ended or could not store an event; otherwise None."""
         host = self._host
         if host.session is not None and host.session.is_closed and not host.sessions.under_way:
-            return StatusView("failed", "engine ended", "a message opens the session again")
+            return StatusView("failed", "engine ended", "send a message to open the session again")
         if host.halted_at == host.views.seq:
             return StatusView("failed", "not stored", "free some disk space, then send a message")
         return None

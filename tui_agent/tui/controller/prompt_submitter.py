@@ -15,7 +15,7 @@ from tui_agent.tui.widgets.line_pane import Intent
 
 
 def _is_path(word: str) -> bool:
-    """Return True if a word that begins with a slash is a path, such as `/usr/bin/x`, not a command or a mistyped one.
+    """Return True if a word that begins with a slash is a path such as `/usr/bin/x`, and not a (mistyped) command.
 
     `/settings/keys` is a path only if the folder `/settings` exists.
     """
@@ -26,7 +26,7 @@ def _is_path(word: str) -> bool:
 
 
 class PromptSubmitter:
-    """Tells messages, commands and shell lines apart, and sends them."""
+    """Sends the text of the prompt as a message, a slash command or a shell line."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
@@ -62,7 +62,7 @@ class PromptSubmitter:
     def return_to_prompt(
         self, waiting: "list[Intent | Prompt.Submitted]"
     ) -> "list[Intent | Prompt.Submitted]":
-        """Put messages that wait for a model back into the prompt; return the remaining items."""
+        """Put messages back into the prompt, because no model is set; return the other waiting items."""
         sent = [item for item in waiting if isinstance(item, Prompt.Submitted)]
         messages = [item for item in sent if not item.text.lstrip().startswith(("/", "!"))]
         if messages:

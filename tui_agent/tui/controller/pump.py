@@ -62,7 +62,7 @@ class Pump:
             while batch := await self._follower.next_batch():
                 await self._fold(batch, self._views.apply)
                 if self._views.head_moved and self._views.seq >= self._quiet_until:
-                    await self._begin_again()
+                    await self._refold_branch()
                 self._plan()
         except BaseException:
             self._give_up()
@@ -85,7 +85,7 @@ class Pump:
             apply(record)
             await slices.turn()
 
-    async def _begin_again(self) -> None:
+    async def _refold_branch(self) -> None:
         """Fold the current branch again from the log, because an undo or a redo moved the session's head."""
         self._stop_timer()
         last = self._views.seq

@@ -32,7 +32,10 @@ _FILES, _LEFT = "Files", "Kept"
 
 
 class KeptFilesPicker(Picker):
-    """A list that opens by itself. If the user is typing a message at that moment, the keys go to the prompt."""
+    """List of the files that an undo or revert kept.
+
+    It opens by itself. If the user is typing a message at that moment, the keys go to the prompt.
+    """
 
     has_grace_period: ClassVar[bool] = True
     paste_elsewhere: Callable[[events.Paste], object] | None = None
@@ -189,7 +192,7 @@ class RewindActions:
         host.submit(PlanRevert(to_seq=to_seq))
 
     def _ask_about_kept(self, restored: CheckpointRestored, to_seq: int) -> None:
-        """Ask which of the kept files to restore. They were kept because someone else had changed them too."""
+        """Ask which of the kept files to restore. A file is kept if someone else has changed it too."""
         host, count = self._host, restored.kept_count
         group, pronoun = ("Undo it anyway", "it") if count == 1 else ("Undo one of them anyway", "them")
         items = [Item("", "keep your versions", about="nothing of yours is lost")]
@@ -201,7 +204,7 @@ class RewindActions:
             for path, files in restored.kept_folders
         ]
         if rest := restored.unlisted_skipped_count:
-            about = "undone only together with all"
+            about = "only “undo all” restores these"
             items.append(Item("", f"and {format_count(rest, 'more file')}", about, offered=False))
 
         def choose(value: str | None) -> None:

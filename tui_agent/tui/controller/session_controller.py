@@ -200,7 +200,7 @@ class SessionController:
 
     @property
     def work_folder(self) -> str:
-        """The folder that the session works in; the app's own folder while no session is open."""
+        """The folder in which the session works; before a session is open, the folder in which the app was started."""
         return self.state.workspace or str(self.app.options.cwd)
 
     def known_keys(self) -> frozenset[str]:
@@ -217,7 +217,7 @@ class SessionController:
             return names | typed
 
     def ask_with_key(self, variable: str, key: str) -> Ask:
-        """Return a function like `ask` whose programs also get the API key in the variable `variable`."""
+        """Return a function like `ask` that also gives the API key to `tui-agent`, in the variable `variable`."""
         return self.app.outside or CommandLine(_with_key(self.app.options, variable, key), self.app.environ)
 
     async def use_key(self, variable: str, key: str) -> None:
@@ -227,7 +227,7 @@ class SessionController:
         await self.sessions.reopen()
 
     def take_state(self) -> None:
-        """Update everything that depends on the session's state after the state changed."""
+        """Update the parts of the app that depend on the session's state, after the state changed."""
         self.submitter.under_way = False
         self.start_page.refresh()
         self.choices.update(self.state)

@@ -33,7 +33,7 @@ class SessionReader:
             return f"{text.preview}\n\n{fault}"
 
     def blob_text(self, text: LongText, arrived: Callable[[str], None]) -> str:
-        """Return the text, or its preview if it is stored outside the log; then `arrived` gets the whole text later."""
+        """Return the text. If it is stored outside the log, return its preview; `arrived` gets the whole text later."""
         if not isinstance(text, str):
 
             async def read() -> None:

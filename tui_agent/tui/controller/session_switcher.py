@@ -75,7 +75,7 @@ class SessionSwitcher:
         return True
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
-        """Run `work`, which opens another session, in the background. Messages sent from now on wait for it."""
+        """Run `work`, which opens another session, in the background; messages wait until that session is open."""
         self.under_way = True
         self._host.app.set_status(StatusView("opening", "opening", "another session"))
         self._host.app.show_keys()

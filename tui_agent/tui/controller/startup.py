@@ -82,7 +82,7 @@ async def watch_themes(host: SessionHost) -> None:
 
 
 class StartPage:
-    """Controls the start page before the first message: shown at once, and completed later.
+    """Controls the start page, which is shown at once and completed later.
 
     Late results (local servers, facts about the folder) never move the focus or change the meaning of a digit key.
     """
@@ -114,7 +114,7 @@ class StartPage:
         self.focus()
 
     def refresh(self, *, force: bool = False) -> None:
-        """Update the start page if a model was set or became unusable; with `force`, always."""
+        """Update the start page if a model was set or became unusable; with `force`, update it in any case."""
         settings = self._host.state.settings
         fault = settings.model.fault if settings else ""
         now = (not self._host.has_model, fault)
@@ -203,7 +203,7 @@ class StartPage:
 
 
 def has_sessions(data_dir: Path) -> bool:
-    """Return True if there is a session in which something was said. Blocks, so call it in a thread."""
+    """Return True if the data folder contains a session. Blocks, so call it in a thread."""
     try:
         return any((data_dir / "sessions").iterdir())
     except OSError:

@@ -26,7 +26,7 @@ class TrustDialog:
         self._host = host
 
     async def ask(self) -> bool:
-        """Ask about files without a decision before the first session opens; return False if the user quits."""
+        """Ask whether to trust files that have no decision yet; return False if the user quits."""
         folders, paths = await asyncio.to_thread(self._load)
         if not any(folder.trust_state == "open" for folder in folders):
             return True

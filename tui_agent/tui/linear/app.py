@@ -399,7 +399,7 @@ def _everywhere_choice(request: PermissionRequested) -> PermissionChoice | None:
 
 
 def _answer_numbers(request: PermissionRequested) -> list[str]:
-    """Return the numbers that answer a request; 5 saves a rule for every project."""
+    """Return the numbers with which the user can answer a request; 5 saves a rule for every project."""
     return ["1", "2", "3", "4", *(["5"] if _everywhere_choice(request) else [])]
 
 
