@@ -60,7 +60,7 @@ class Approval(ApprovalRows):
             self.redraw()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the open field, or of the answers, and the scope of all sheets."""
+        """Return the scope of the open field or, if no field is open, of the answers; then the scope of all sheets."""
         if self.typing:
             return "rule" if self.chosen == "a" else "reason", "sheet"
         return self.scope, "sheet"
@@ -85,12 +85,12 @@ class Approval(ApprovalRows):
         return True
 
     def toggle_policy(self) -> None:
-        """Show what the policies allow instead of the request, or the request again."""
+        """Switch between the request and the table of what each policy allows."""
         self.shows_policy = not self.shows_policy
         self.redraw(keep=False)
 
     def refuse(self) -> None:
-        """Answer no. If the sheet shows the policies, or the whole change or command, go back from these instead."""
+        """Answer no; if the sheet shows the policies or the whole change or command, leave that view instead."""
         if self.shows_policy:
             self.toggle_policy()
         elif self.is_expanded:
@@ -120,7 +120,7 @@ class Approval(ApprovalRows):
             self.paste_elsewhere(events.Paste(event.text))
 
     def edit_rule(self) -> None:
-        """Open the text field with the rule that the answer "always" would save, or with the wider one if there is one."""
+        """Open the text field with the wider rule if there is one, otherwise with the rule that "always" would save."""
         choice = self.choice("a")
         if self.shows_policy:
             self.toggle_policy()

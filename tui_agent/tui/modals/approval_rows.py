@@ -66,9 +66,9 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
 
 
 def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
-    """Keep the first and last rows, and replace the rows between them by a row that counts these.
+    """Return at most `room` rows: the first, a row that counts the hidden rows, and the last.
 
-    Also return the number of rows that were replaced.
+    Also return the number of hidden rows.
     """
     if len(rows) <= room:
         return rows, 0

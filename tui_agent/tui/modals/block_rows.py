@@ -41,9 +41,9 @@ MAX_COLOURED_LINE: Final = 3000
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
 """A function that returns a preview of a long text, and later passes the full text to the given callback."""
 Line: TypeAlias = list[tuple[str, Role]]
-"""A line as parts, each with its colour role."""
+"""A line as pairs of a text and its colour role."""
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+|[\s{}\[\],:]+')
-"""Matches a string, a number or word, or the characters between them."""
+"""Matches a JSON string, a number or word, or the characters between these."""
 
 
 class PreviewTexts:
@@ -62,7 +62,7 @@ class PreviewTexts:
         return not self._pending
 
     def text_of(self, index: int) -> str:
-        """Return the text of the block with this index; until its full text has arrived, only the first part of it."""
+        """Return the text of the block with this index; until the full text has arrived, return its beginning."""
         match self._blocks[index]:
             case (
                 DiffBlock(diff=text)

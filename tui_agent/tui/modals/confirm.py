@@ -79,12 +79,12 @@ class Confirm(Sheet[bool]):
 
 
 class QuitQuestion(Confirm):
-    """Asks whether to quit although something runs: Enter stays, and the key that quits does so when pressed again."""
+    """Asks whether to quit although work is running: Enter stays; the key for quitting, pressed again, quits."""
 
     key_methods = {**Confirm.key_methods, "confirm_go": "close"}
 
     def __init__(self, looks: Callable[[], Looks], work: str) -> None:
-        kept = "Quitting stops what runs. Your session is saved."
+        kept = "Quitting stops all of it. Your session is saved."
         super().__init__(looks, "Quit now?", (work, kept), yes=("confirm_yes", "quit"), no="stay")
 
     def key_hints(self) -> Sequence[KeyHint]:

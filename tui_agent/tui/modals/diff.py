@@ -65,7 +65,7 @@ class DiffSheet(Viewer):
         self._reverted: frozenset[RevertedHunk] = frozenset()
         self._message: tuple[str, Role] = "", "t2"
         self._asked_at = -1
-        """The newest event when the last revert was requested; -1 if its outcome was shown."""
+        """Number of the newest event when the last revert was requested; -1 once the outcome is shown."""
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class DiffSheet(Viewer):
         return self._files[self._first : self._first + FILES_AT_ONCE]
 
     def _summary(self) -> str:
-        """Return the number of files, and of lines if all files are shown: `3 files +4 −2`."""
+        """Return the number of files and, if all files are shown, of changed lines: `3 files +4 −2`."""
         if not self._files and not self._folders:
             return ""
         own = len(self._files) + self._unlisted_count
@@ -144,7 +144,7 @@ class DiffSheet(Viewer):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def head(self, width: int) -> list[Strip]:
-        """Return the title, and a row that names the chosen file and change wherever the body is scrolled to."""
+        """Return the title, and a row with the chosen file and change, which stays in place while the body scrolls."""
         rows = super().head(width)
         number = next((n for n, file in enumerate(self._files) if file.path == self._chosen[0]), None)
         if number is None:
@@ -165,12 +165,12 @@ class DiffSheet(Viewer):
         if self._first + FILES_AT_ONCE < len(self._files):
             rest = len(self._files) - self._first - FILES_AT_ONCE
             facts.gap()
-            facts.text(f"{format_count(rest, 'more file')}: the key for the next file goes on.", "t3")
+            facts.text(f"{format_count(rest, 'more file')}: go to the next file to see them.", "t3")
             return
         if self._unlisted_count:
             facts.gap()
             facts.text(
-                f"and {format_count(self._unlisted_count, 'more file')}, which the log only counts", "t3"
+                f"and {format_count(self._unlisted_count, 'more file')}; the log has only their number", "t3"
             )
         for folder in self._folders:
             facts.gap()
@@ -396,7 +396,7 @@ def _mark(facts: Facts, chosen: bool) -> Part:
 
 
 def _gutter(facts: Facts, chosen: bool, first: bool) -> Strip:
-    """Return the two cells before a row of a hunk: the chosen hunk has a mark and a rail."""
+    """Return the two cells before a row of a hunk: a mark or a rail (vertical line) if it is chosen, else blanks."""
     symbols = facts.looks.symbols
     text = f"{symbols.chosen if first else symbols.rail} " if chosen else "  "
     return row(MARK_CELLS, [(text, facts.style("accent"))], fill=facts.style(), margin=0)

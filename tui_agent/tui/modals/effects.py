@@ -29,7 +29,7 @@ GAP = 3
 NARROW = 36
 """Width in cells below which effects are drawn below their command, and labels above their text."""
 MIN_TARGET_WIDTH = 10
-"""Cells for the object of an effect, e.g. its file, below which effects are drawn below their command."""
+"""Minimum cells for an effect's object, e.g. a file; if there are fewer, effects are drawn below their command."""
 _FILE_VERBS = frozenset({"writes", "deletes", "removes"})
 """The verbs of effects on files; `removes` occurs in logs of older versions."""
 

@@ -1,4 +1,4 @@
-"""A sheet that shows what a pressed key is called and what the terminal sends for it, and can give it to an action.
+"""A sheet that shows the name of a pressed key and what the terminal sends for it, and can bind the key to an action.
 
 Invariant: every key but Esc is shown, also keys of the app; Enter saves only after another key was pressed.
 """
@@ -25,7 +25,10 @@ class KeyCheck(NamedTuple):
 
 
 class KeyCapture(Sheet[list[str]]):
-    """Waits for keys. With an action, the result is its new keys, one for each choice; without, it only shows keys."""
+    """Sheet that shows the keys that the user presses.
+
+    If `action` is given, the result is the action's new keys, one for each of its choices.
+    """
 
     scope: ClassVar[Scope] = "keys"
     takes_every_key = True
@@ -77,7 +80,7 @@ class KeyCapture(Sheet[list[str]]):
 
     @property
     def _key_deficit(self) -> int:
-        """The number of keys to press before the check."""
+        """The number of keys that the user must still press before they can be checked."""
         return (self._action.choices if self._action is not None else 1) - len(self.pressed)
 
     def on_key(self, event: events.Key) -> None:

@@ -47,7 +47,8 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
 def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
     """Return all items of the list of models by group.
 
-    `loaded` has facts about models that the app knows, and further models.
+    `loaded` are the models listed by `tui-agent models`: they add facts about models that the app knows, and further
+    models.
     """
     keys = context.known_keys()
     known = [*_set_up(context, keys), *_by_key(keys)]

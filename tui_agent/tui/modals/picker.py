@@ -25,10 +25,10 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A row of the list. If `offered` is False it stays visible but cannot be chosen; `about` says why.
+    """A row of the list. If `offered` is False, the row is shown but cannot be chosen; `about` says why.
 
     The selected row shows all of `about` and `more`, on several lines if needed, and `right` too if the list is too
-    narrow for it. `found_by` is only searched.
+    narrow for it. `found_by` is searched but never shown.
     """
 
     value: str
@@ -165,9 +165,10 @@ class Picker(ChoiceSheet[str | None]):
         return [typed, *items] if self.is_typed_first or is_name else [*items, typed]
 
     def _score_letters(self, query: str) -> list[tuple[int, int]]:
-        """Return (score, index) of the items with the letters of the query in order.
+        """Return (score, index) of the items that contain the letters of the query in order.
 
-        A long row contains almost any few letters, so these count only if no row has the query as a substring.
+        If any item contains the query as a substring, return only such items, because a long row contains almost any
+        few letters.
         """
         shown = [f"{item.label} {item.about}" for item in self.items]
         texts = [
@@ -245,7 +246,7 @@ class Picker(ChoiceSheet[str | None]):
         return beside > 2 and bool(item.about) and cells - label_width - 4 - beside < MIN_ABOUT_CELLS
 
     def _label_widths(self, width: int, items: Sequence[Item]) -> dict[str, int]:
-        """Return the width of the labels for each group; groups without paths share one, and a filtered list has one."""
+        """Return the width of the labels in each group; groups without paths share one, and so do filtered items."""
         groups: dict[str, list[Item]] = {}
         with_paths = set() if self.field.text else {item.group for item in items if item.is_path}
         for item in items:

@@ -37,8 +37,9 @@ _LIMITS_OF_BYPASS: Final = (
 class FileRule(NamedTuple):
     """A rule of a policy file.
 
-    `scope` says where the rule applies, and `file` in which file it is. `workspace` is the only folder in which it
-    applies, or "". `is_own`: it is in the user's file, not in the project's.
+    `scope` says where the rule applies, and `file` is the path of its file. `workspace` is the only folder in which the
+    rule applies; empty if it applies in every folder. `is_own` is True if the rule is in the user's file, not in a
+    project's.
     """
 
     text: str
@@ -49,10 +50,10 @@ class FileRule(NamedTuple):
 
 
 class PolicySheet(ChoiceSheet[None]):
-    """The sheet of `/policy`, from which the user switches policies and removes rules; open until Esc.
+    """The sheet of `/policy`, from which the user switches policies and removes rules; it stays open until Esc.
 
-    `state` returns the session's current state. `revoke` is called with a rule of the session, `remove` with a saved
-    one.
+    `state` returns the session's current state. `revoke` is called to remove a rule of the session, `remove` to remove
+    a saved rule.
     """
 
     scope: ClassVar[Scope] = "policy"

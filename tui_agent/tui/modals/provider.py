@@ -40,7 +40,7 @@ OWN_SERVER: Final = "TUI_AGENT_API_KEY"
 MODEL, ADDRESS, KEY, SAVE = "Model", "Address", "Key", "Save"
 """The lines of the form, each a field; `SAVE` is the checkbox."""
 _LOOSE_FROM: Final = 24
-"""Rows of the screen from which the form says what each line is for, with space between the lines."""
+"""Minimum height of the screen, in rows, for notes on the purpose of each line and empty rows between the lines."""
 _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 
 
@@ -84,9 +84,9 @@ class ProviderForm(Form[Provider | None]):
         is_named = model and not model.endswith("/")
         self.chosen = self.lines.index(KEY) if is_named and not base_url else 0
         self.answer = ""
-        """The words about the model's answer to the test request; empty if it was not tested."""
+        """A description of the model's answer to the test request; empty if the model was not tested."""
         self.tested: Provider | None = None
-        """The values that are being tested, or that the test found a fault with."""
+        """The values of the running test, or of a test that found a fault; otherwise None."""
 
     @property
     def lines(self) -> Sequence[str]:
@@ -128,7 +128,7 @@ class ProviderForm(Form[Provider | None]):
         return f"{self._variable} is set" if self._has_key else ""
 
     def _purpose(self, line: str) -> str:
-        """Return what the line is for, and whether it is needed."""
+        """Return a note on the purpose of the line, and on whether it needs a value."""
         vendor = PROVIDERS.get(self.vendor)
         if line == MODEL and self.vendor == OWN_SERVER:
             return "Required: its name on that server, such as qwen3-coder"
@@ -208,7 +208,7 @@ class ProviderForm(Form[Provider | None]):
 
     @property
     def _is_last(self) -> bool:
-        """True if Enter submits: on the checkbox, and on an empty key, which there is nothing to save of."""
+        """True if Enter submits the form: on the checkbox, and on an empty key, because there is no key to save."""
         return self.line_name == SAVE or (self.line_name == KEY and not self.fields[KEY].text)
 
     @property

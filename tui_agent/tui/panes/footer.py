@@ -42,7 +42,7 @@ class Footer(LinePane):
 
     @property
     def _sheet(self) -> KeyScreen | None:
-        """The sheet over the footer's screen, which takes the keys; None if there is none, or a page with its own footer."""
+        """The sheet over the footer's screen that gets the keys; None if there is no sheet or it has its own footer."""
         top = self.app.screen
         is_sheet = top is not self.screen and top.is_modal
         return top if is_sheet and isinstance(top, KeyScreen) else None

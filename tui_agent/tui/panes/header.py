@@ -89,9 +89,9 @@ class Header(LinePane):
         return [*left, *place, pen.part(title if is_legible else "", bold=True)]
 
     def _location(self, room: int, title_room: int) -> list[Part]:
-        """Return folder, git branch and `fork`, as much of it as fits into `room` cells beside the title.
+        """Return folder, git branch and `fork`, as far as they fit into `room` cells beside the title.
 
-        In a fork on a small screen, folder and branch may take the place of the title, which is also its parent's.
+        A fork has its parent's title, so on a small screen folder and branch may take the place of the title.
         """
         pen, state = self.pen, self.state
         if state is None or not state.workspace:

@@ -1,6 +1,6 @@
-"""The panes of plugins: which there are, and the blocks of those that are open.
+"""The panes of plugins: the list of all panes, and the content of the open ones.
 
-Invariant: never waits for a plugin; one child process per session draws the panes, started when one is first opened.
+Invariant: never waits for a plugin; one child process per session draws the panes, started when a pane is first opened.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from tui_agent.plugin_host.places import PanePlace
 
 PanePlaces: TypeAlias = Mapping[str, "PanePlace"]
-"""The place of each pane by its name."""
+"""The place of each pane, i.e. its plugin and folder, by the pane's name."""
 PERIOD_S: Final = 0.2
 """Seconds between two requests to the child process."""
 KIND: Final = "pane:"
-"""The prefix of those contributions of a plugin that are panes."""
+"""Prefix in a plugin's list of contributions that marks a pane."""
 
 
 class PaneSource(Protocol):
@@ -46,7 +46,7 @@ def start_client() -> PaneSource:
 
 
 def find_panes(options: SessionOptions, folder: str, environ: Mapping[str, str]) -> PanePlaces:
-    """Return where the panes are for a session in the workspace `folder`. Blocks."""
+    """Return the places of the panes that a session in the workspace `folder` has. Blocks, so call it in a thread."""
     find: Callable[..., PanePlaces] = import_module("tui_agent.plugin_host.places").find_panes
     return find(replace(options, cwd=Path(folder)), environ)
 
@@ -58,7 +58,7 @@ class PaneState:
     loaded: PluginLoaded
     """The event that offered the pane. A new one means that the plugin's files have changed."""
     blocks: tuple[DisplayBlock, ...] | None = None
-    """None until the first answer."""
+    """The newest content of the pane; None until the first answer."""
     asked_seq: int = -2
     """The event for which the pane was last requested; -2 before the first request."""
     progress: int = -1
@@ -70,11 +70,11 @@ class PaneState:
 
 
 class PaneFeed:
-    """Keeps the open panes of one session, live or in a replay, as they are after its shown event.
+    """Keeps the open panes of one session up to date with the shown event: the newest one, or one of a replay.
 
-    `log` returns the folder of the session's log. `find` returns where the panes are; it runs in a thread. `start`
+    `log` returns the folder of the session's log. `find` returns the places of the panes; it runs in a thread. `start`
     runs a coroutine in the background. `make_source` starts the child process. With `is_live`, a plugin that is loaded
-    again gets a new child process, because its files have changed; in a replay, the event only tells what once happened.
+    again gets a new child process, because its files have changed; in a replay, they have not.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ from tui_agent.tui.widgets.rows import Pen, wrap
 OPEN_ROWS: Final = 6
 """Number of rows that the other side panes leave for the content of open sections."""
 DrawBlocks: TypeAlias = Callable[[Sequence[DisplayBlock], Looks, int, Role], list[Strip]]
-"""Draws blocks as rows of a width, on a background."""
+"""A function that draws blocks as rows of the given width on a background."""
 
 
 def pane_title(name: str) -> str:
@@ -67,7 +67,7 @@ class PluginSections:
         return self.count + (OPEN_ROWS if self.feed.unfolded & self.feed.panes.keys() else 0)
 
     def rows(self, looks: Looks, width: int, room: int) -> list[Strip]:
-        """Draw the sections in at most `room` rows; each open one gets as many as are left."""
+        """Draw the sections in at most `room` rows: all titles, and the content of open sections if there is room."""
         pen = Pen(looks, "s1")
         rows: list[Strip] = []
         spare = room - self.count

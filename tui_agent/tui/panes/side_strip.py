@@ -28,7 +28,7 @@ class PaneStrip(LinePane):
     def set_views(
         self, todo: "TodoView", files: "FilesChangedView", line_counts: tuple[int, int] | None
     ) -> None:
-        """Show the numbers of todos, of changed files and of their lines."""
+        """Show the numbers of todos, changed files and changed lines."""
         self.todo, self.files, self.line_counts = todo, files, line_counts
         self.show()
 

@@ -52,7 +52,8 @@ def is_group(span: "Span") -> bool:
 def label(span: "Span", *, folded: bool, full: bool = False) -> str:
     """Return the name of a span for its row in the trace.
 
-    The name of a folded iteration ends with a summary of the iteration. `full` gives the whole name of a call.
+    The name of a folded iteration ends with a summary of the iteration. With `full`, the name of a call is not
+    shortened.
     """
     name = clean_line(span.name)
     match span.kind:

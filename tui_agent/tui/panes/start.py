@@ -26,7 +26,7 @@ MAX_WIDTH: Final = 92
 INTRODUCTION_ROWS: Final = 3
 MAX_NOTICES: Final = 3
 FOLDER_INDENT: Final = " " * 6
-"""Puts the facts about the folder below the names of the rows that can be selected."""
+"""Indent that aligns the facts about the folder with the names of the rows above."""
 
 
 class Choice(NamedTuple):
@@ -252,7 +252,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         return ("start",)
 
     def move(self, direction: int) -> bool:
-        """Select the row below (`direction` 1) or above (-1), in a circle; return False if there is no row."""
+        """Select the row below (`direction` 1) or above (-1), wrapping around; return False if there is no row."""
         if self.usable:
             self.chosen = (self.chosen + direction) % len(self.usable)
             self.show()
@@ -261,7 +261,7 @@ class Start(KeyActions, LinePane, can_focus=True):
     def pick(self, number: int) -> bool:
         """Run the action of the row whose digit is `number` + 1; return False if there is no such row.
 
-        Before the rows have digits, no digit does anything.
+        Before the rows have digits, do nothing and return True.
         """
         numbers = [self.numbers.get(choice.intent) for choice in self.usable]
         has_row = number + 1 in numbers

@@ -61,7 +61,7 @@ class Status(LinePane):
         self.show()
 
     def set_own_text(self, text: str) -> None:
-        """Show a text of the user's own at the end of the line; if empty, show the pipeline there again."""
+        """Show the output of the user's `[status] command` at the end of the line; if empty, the pipeline."""
         self.own_text = text
         self.show()
 

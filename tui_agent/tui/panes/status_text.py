@@ -38,7 +38,7 @@ def status_of(
 ) -> StatusView:
     """Return the status to show for this session; `note` is the text at the end of the status line.
 
-    `policy_key` is the key that switches the policy. Without it, nothing says how to go on after a plan.
+    `policy_key` is the key that switches the policy; if empty, the status after a plan does not say how to continue.
     """
     stage = state.phase if state.phase != "idle" else ""
     if state.permissions:
@@ -110,7 +110,7 @@ def _activity(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
 
 
 def newest_running(trace: "TraceView") -> "Span | None":
-    """Return the most recently started call or subtask in the trace that is running."""
+    """Return the most recently started of the running calls and subtasks in the trace; None if none is running."""
     for span in reversed(trace.spans[-200:]):
         if span.state == "running" and span.kind in ("model", "tool", "subtask"):
             return span
