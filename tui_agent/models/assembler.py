@@ -110,7 +110,7 @@ class Assembler:
         self.fault: ModelFault | None = None
 
     def feed(self, chunk: ModelChunk) -> Delta | None:
-        """Add one chunk. Return the content that the chunk adds to the answer on the screen, or None."""
+        """Add one chunk. Return what it adds to the answer on the screen; None if it adds nothing."""
         match chunk:
             case TextChunk(text):
                 return self._add_text("text", text)
@@ -144,7 +144,10 @@ class Assembler:
         return self.finished.reason if self.finished is not None else "stop"
 
     def final_fault(self) -> ModelFault | None:
-        """Return the fault of an ended stream (the provider's, a cut, or an empty answer), or None if it is complete."""
+        """Return the fault of an ended stream; None if the answer is complete.
+
+        Faults are the one that the provider reported, a stream that was cut, a refusal, and an empty answer.
+        """
         lost_afterwards = (
             self.finished is not None and self.fault is not None and self.fault.kind in IGNORED_AFTER_FINISH
         )
@@ -164,7 +167,7 @@ class Assembler:
         return None
 
     def parts(self, ids: Ids, used: Collection[str] = ()) -> tuple[ModelPart, ...]:
-        """Return the answer's parts in order. A call id that is already in `used` (the session's ids) is replaced."""
+        """Return the answer's parts in order. A call id that the session has already used (`used`) is replaced."""
         taken = set(used)
         out: list[ModelPart] = []
         for block in self._blocks:
@@ -240,7 +243,7 @@ class Assembler:
         known = self._by_id.get(chunk.call_id) if chunk.call_id else None
         if known is not None and not self._reuses_id(known, chunk):
             return known
-        known = self._by_index.get(chunk.index) if chunk.index is not None else self._last_open_call(chunk)
+        known = self._by_index.get(chunk.index) if chunk.index is not None else self._continued_call(chunk)
         if known is not None and not self._starts_new_call(known, chunk):
             return known
         call = _Call(len(self._blocks), chunk.index, chunk.call_id, chunk.name or "")
@@ -255,8 +258,8 @@ class Assembler:
         elsewhere = chunk.index is not None and call.index is not None and chunk.index != call.index
         return elsewhere and bool(chunk.name) and not self._is_summary(call, chunk)
 
-    def _last_open_call(self, chunk: ToolCallChunk) -> _Call | None:
-        """Return the call that a piece without an index continues: the newest call of the answer.
+    def _continued_call(self, chunk: ToolCallChunk) -> _Call | None:
+        """Return the newest call of the answer, which a piece without an index continues.
 
         Return None if the piece names a tool, because it then starts a new call.
         """
@@ -284,7 +287,7 @@ class Assembler:
 
     @staticmethod
     def _is_summary(call: _Call, chunk: ToolCallChunk) -> bool:
-        """Return True if the piece repeats all of `call`, as some servers do when a call is complete."""
+        """Return True if the piece repeats the complete `call`, as some servers do at the call's end."""
         return (
             call.size == len(chunk.arguments)
             and bool(chunk.name)

@@ -90,7 +90,7 @@ class ChatDialect:
         self._id = ""
 
     def parse_event(self, data: bytes) -> list[ModelChunk]:
-        """Parse one streamed event. Raises `ValueError` if it is not valid JSON."""
+        """Parse one streamed event. Raises `ValueError` if the event is not valid JSON."""
         chunk = json_object(data)
         if chunk.get("error"):
             return [faults.from_error(chunk["error"])]
@@ -109,7 +109,7 @@ class ChatDialect:
         return out
 
     def parse_body(self, body: bytes) -> list[ModelChunk]:
-        """Return the chunks of an answer that was not streamed."""
+        """Return the chunks of an answer that was not streamed. Raises `ValueError` if it is not valid JSON."""
         return self.parse_event(body)
 
     def _parse_choice(self, delta: dict[str, Any], finish: str | None, out: list[ModelChunk]) -> None:

@@ -20,7 +20,7 @@ from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextC
 
 CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
-"""An answer that was sent back, the profile of the model that it was sent to, and its converted form."""
+"""A converted answer: the answer, the profile of the model that it was sent to, and its converted form."""
 SEPARATOR: Final = "\n\n---\n\n"
 """Separator between user messages that are merged into one, e.g. the user's words and a mentioned file."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
@@ -29,8 +29,8 @@ IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 class MessageCache:
     """Cache of converted answers that contain calls or reasoning, which are slow to convert.
 
-    An answer that no recent request contained, for example because it was compacted, is dropped after `CACHE_AGE` to 2
-    × `CACHE_AGE` requests.
+    An answer that is no longer sent, for example because it was compacted, is dropped after `CACHE_AGE` to 2 ×
+    `CACHE_AGE` requests.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class MessageCache:
         self._requests = 0
 
     def begin(self) -> None:
-        """Start a request, so that answers which recent requests did not contain can be dropped."""
+        """Count a new request. From time to time, drop the answers that recent requests did not contain."""
         self._requests += 1
         if self._requests % CACHE_AGE == 0:
             self._sent, self._older = {}, self._sent

@@ -31,10 +31,10 @@ _DELEGATE_TOOL = "spawn_subtask"
 def demo_ending(
     answers: int, index: int, messages: tuple[Message, ...], *, wrong: bool
 ) -> ScriptedAnswer | None:
-    """Return the demo's ending, or None if the script continues.
+    """Return the demo's ending; None if the script continues.
 
-    `answers` is the number of scripted answers, `index` the number of the next one. `wrong`: the script expected
-    another request.
+    `answers` is the number of scripted answers, `index` the index of the next one. `wrong` is True if the script
+    expected another request.
     """
     if _has_ended(messages):
         return _end_answer("")

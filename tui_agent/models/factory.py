@@ -44,7 +44,7 @@ _MODULES = {
 }
 """Clients that are slow to import, and are therefore imported when one is created."""
 _SCRIPTED_CLIENT = ("tui_agent.models.scripted", "ScriptedClient")
-"""The client for scripts. It is imported only when needed, because importing YAML takes 16 ms."""
+"""The client for scripts. It is imported only when needed, because the import of YAML takes 16 ms."""
 
 
 class ModelFactory:
@@ -80,10 +80,10 @@ class ModelFactory:
         self._plugins[provider] = make
 
     def resolve(self, name: str, base_url: str = "", effort: Effort | None = None) -> ModelInfo:
-        """Return the facts about a model. Raises `ConfigError` if it cannot work, before any request.
+        """Return the facts about a model. Raises `ConfigError` if the model cannot work; no request is sent.
 
-        `name`: a profile, `vendor/model`, a bare model name if `base_url` is given, `scripted:FILE`, `replay:SESSION`,
-        `demo[:NAME]` or `chaos:SEED:NAME`.
+        `name`: a profile, `vendor/model`, a bare model name if `base_url` is given, `scripted:FILE`,
+        `replay:SESSION`, `demo[:NAME]` or `chaos:SEED:NAME`.
         """
         if not name or name == NO_MODEL:
             raise ConfigError("No model is set.", hint=self._routes.hint())
@@ -135,7 +135,7 @@ class ModelFactory:
         return make_client(endpoint, self._clock)
 
     def no_model(self, fault: str = "") -> ModelInfo:
-        """Return the placeholder for no model. `fault` is the reason, or empty if no model was requested."""
+        """Return the description that stands for no model. `fault` is the reason; empty if no model was requested."""
         return ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="", fault=fault)
 
     def usable_models(self) -> list[ModelInfo]:
@@ -183,7 +183,7 @@ class ModelFactory:
         return sorted(set(names))
 
     def _resolve_local(self, name: str, base_url: str, effort: Effort | None) -> ModelInfo | None:
-        """Return the description of a model without a provider, e.g. `scripted:FILE`, or None for other names.
+        """Return the description of a model without a provider, e.g. `scripted:FILE`; None for other names.
 
         A reasoning effort is recorded for such a model, but never sent.
         """
@@ -285,10 +285,10 @@ def _parse_chaos(name: str) -> tuple[int, str]:
 
 
 def provider_effort(client: ClientName, model: str, vendor: str, effort: Effort | None) -> str | None:
-    """Return the reasoning effort to send to a provider, or None to send none.
+    """Return the reasoning effort to send to a provider; None means that none is sent.
 
-    The Responses API gets `low` for `minimal`; a Chat Completions server gets no effort at all. Raises `ConfigError` if
-    the model does not support the effort.
+    The Responses API gets `low` for `minimal`; a Chat Completions server gets no effort at all. Raises `ConfigError`
+    if the model does not support the effort.
     """
     if effort is None or client in ("scripted", "replay", "chaos"):
         return None

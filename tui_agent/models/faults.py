@@ -192,7 +192,10 @@ def is_unknown_model(fault: ModelFault) -> bool:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the requested wait in seconds, from `retry-after-ms`, or `Retry-After` as seconds or HTTP date."""
+    """Return the wait in seconds that the provider asks for; None if it asks for none.
+
+    The value is in the header `retry-after-ms`, or in `Retry-After` as seconds or an HTTP date.
+    """
     exact = _parse_number(headers.get("retry-after-ms"))
     if exact is not None:
         return exact / 1000

@@ -32,7 +32,7 @@ CONNECT_SECONDS, LIST_SECONDS = 20.0, 5.0
 MAX_NAMED_MODELS = 6
 """Number of the provider's models that a fault names if the requested one is unknown."""
 JSON_BATCH, CHUNK_BYTES = 32, 256 << 10
-"""Number of messages encoded as JSON at once, and bytes sent at once."""
+"""Number of messages that are encoded as JSON at once, and number of bytes that are sent at once."""
 
 _PARSE_ERRORS = (ValueError, TypeError, AttributeError, KeyError, IndexError)
 """Exceptions raised while parsing an answer whose values have unexpected types."""
@@ -42,11 +42,11 @@ class Dialect(Protocol):
     """Parser of one answer's JSON into chunks; one instance per answer."""
 
     def parse_event(self, data: bytes) -> list[ModelChunk]:
-        """Return the chunks of one server-sent event. Raises `ValueError` if it is not valid JSON."""
+        """Return the chunks of one server-sent event. Raises `ValueError` if the event is not valid JSON."""
         ...
 
     def parse_body(self, body: bytes) -> list[ModelChunk]:
-        """Return the chunks of an answer that was not streamed. Raises `ValueError`."""
+        """Return the chunks of an answer that was not streamed. Raises `ValueError` if it is not valid JSON."""
         ...
 
 
@@ -228,7 +228,7 @@ class HttpClient:
         return replace(fault, hint=f"It has: {list_first(names, MAX_NAMED_MODELS)}.") if names else fault
 
     async def _list_models(self) -> list[str]:
-        """Return the names of the provider's models; empty if it does not list them."""
+        """Return the names of the provider's models; empty if the provider does not list them."""
         try:
             with anyio.fail_after(LIST_SECONDS):
                 async with self._client().stream("GET", self._endpoint.url("models")) as response:

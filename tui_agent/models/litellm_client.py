@@ -205,7 +205,7 @@ def _convert_messages(request: ModelRequest) -> list[JsonMap]:
 def _can_think(messages: list[JsonMap], model: str) -> bool:
     """Return True if a request with these messages can ask the model to think.
 
-    Anthropic models with a fixed thinking budget reject it after calls made without thinking, until the user's next
+    Anthropic models with a fixed thinking budget reject thinking after calls made without it, until the user's next
     message.
     """
     if "claude" not in model.lower() or not messages or messages[-1].get("role") != "tool":
@@ -248,7 +248,8 @@ class _Reader:
     def end(self, stream: Any) -> Iterable[ModelChunk]:
         """Yield the chunks that are known only at the end of litellm's stream.
 
-        There is a `FinishChunk` only if the provider sent a reason: litellm invents `stop` if a body was cut.
+        A `FinishChunk` is among them only if the provider sent a reason, because litellm invents `stop` if a body was
+        cut.
         """
         if self._usage is not None:
             yield UsageChunk(self._usage, pricing.cost(self._info, self._usage))
@@ -330,9 +331,9 @@ def translate_error(error: BaseException, *, now: float) -> ModelFault:
 
 
 def _status(error: BaseException) -> int:
-    """Return the HTTP status of a litellm error, or 0 if there is none.
+    """Return the HTTP status of a litellm error; 0 if there is none.
 
-    The provider's own exception is read for it, because litellm turns 529 into 500.
+    The status of the provider's own exception is preferred, because litellm turns 529 into 500.
     """
     for candidate in (error.__cause__, error.__context__, error):
         status = getattr(candidate, "status_code", None)

@@ -48,7 +48,7 @@ _OPENING_FENCE = re.compile(r"```(?:json|tool_call|tool_code)?[^\S\n]*\n")
 
 
 def tool_name(name: str, offered: Collection[str]) -> str:
-    """Return the offered tool that the name refers to, or the cleaned name if there is none."""
+    """Return the offered tool that the name means; the cleaned name if no offered tool fits."""
     clean = _strip_decoration(name)
     if clean in offered:
         return clean
@@ -137,10 +137,7 @@ def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None
 
 
 def _fenced_text(text: str) -> str:
-    """Return the content of the code fence that ends the text, or the whole text if no fence ends it.
-
-    The content starts after the first opening fence.
-    """
+    """Return the content of the code fence that ends the text; the whole text if it does not end with a fence."""
     opening = _OPENING_FENCE.search(text) if text.endswith(_FENCE) else None
     end = len(text) - len(_FENCE)
     return text[opening.end() : end] if opening and opening.end() <= end else text
@@ -182,7 +179,7 @@ def _objects(text: str) -> Iterator[tuple[JsonMap, int, int]]:
 
 
 def _closing_end(text: str, start: int) -> int:
-    """Return the index after the `}` that closes the `{` at `start`, or -1 if no brace closes it."""
+    """Return the index after the `}` that closes the `{` at `start`; -1 if no brace closes it."""
     depth = 0
     for brace in _BRACE.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1

@@ -59,7 +59,8 @@ FALLBACK: Mapping[str, Facts] = {
     "devstral": Facts(window=131_072, max_output=8_192),
     "gpt-oss": Facts(window=131_072, max_output=16_384, reasoning=True),
 }
-"""Facts for models that litellm's price map does not have, or has without limits; the longest matching prefix wins."""
+"""Facts for models that litellm's price map does not have or whose limits it lacks. The longest matching prefix wins.
+"""
 
 
 @lru_cache(maxsize=1)
@@ -85,7 +86,7 @@ def _read_map_file() -> bytes:
 
 @lru_cache(maxsize=64)
 def map_entry(model: str) -> Entry | None:
-    """Return the entry for a model name in litellm's price map, or None.
+    """Return the entry for a model name in litellm's price map; None if the map does not have the model.
 
     A session needs one or two of the map's four thousand entries, so only these are cut out of the file. Parsing the
     whole file, for lists and similar names, takes 16 ms.
@@ -127,7 +128,7 @@ def facts(model: str, vendor: str = "") -> Facts:
 
 
 def supports(model: str, vendor: str, feature: str) -> bool | None:
-    """Return the value of a `supports_…` flag in a model's entry in the price map, or None if it is missing."""
+    """Return the value of a `supports_…` flag in a model's entry in the price map; None if it is missing."""
     entry = _entry(model, vendor)
     flag = None if entry is None else entry.get(f"supports_{feature}")
     return flag if isinstance(flag, bool) else None

@@ -174,7 +174,7 @@ class ResponsesDialect:
                 return []
 
     def parse_body(self, body: bytes) -> list[ModelChunk]:
-        """Return the chunks of an answer that was not streamed."""
+        """Return the chunks of an answer that was not streamed. Raises `ValueError` if it is not valid JSON."""
         response = json_object(body)
         if response.get("error"):
             return [faults.from_error(response["error"])]
@@ -194,7 +194,7 @@ class ResponsesDialect:
         return [ToolCallChunk(position, None, None, piece)]
 
     def _close_item(self, position: int, item: dict[str, Any]) -> list[ModelChunk]:
-        """Return the chunks for a complete item of the answer: those parts of the item that were not streamed."""
+        """Return the chunks for the parts of a complete item that were not streamed."""
         kind = item.get("type")
         if kind == "reasoning":
             fields = {

@@ -102,7 +102,7 @@ class Routes:
         return Route(vendor.client, vendor.name, profile, vendor)
 
     def address(self, route: Route, base_url: str) -> str:
-        """Return the normalised base URL; empty if litellm knows it. Raises `ConfigError`."""
+        """Return the normalised base URL; empty if litellm knows it. Raises `ConfigError` if the URL is not valid."""
         vendor = route.vendor
         url = base_url or route.profile.base_url
         if not url and vendor is not None and vendor.base_url_env:
@@ -116,7 +116,10 @@ class Routes:
         return normalise_url(url) if route.client != "litellm" else url.rstrip("/")
 
     def key(self, info: ModelInfo, route: Route) -> str:
-        """Return the key for a model's URL; empty if none is needed. Raises `ConfigError` with the variable's name."""
+        """Return the key for a model's URL; empty if none is needed.
+
+        Raises `ConfigError` with the name of the variable if the key is not set.
+        """
         if route.profile.api_key_env:
             return self._require_key((route.profile.api_key_env,), info)
         host = Endpoint(info.base_url).host if info.base_url else ""
@@ -134,7 +137,7 @@ class Routes:
         )
 
     def _find_key(self, names: tuple[str, ...]) -> str:
-        """Return the value of the first of these variables that is set, or "".
+        """Return the value of the first of these variables that is set; empty if none is set.
 
         Raises `ConfigError` if the value has characters that an HTTP header cannot contain.
         """
@@ -171,7 +174,7 @@ class Routes:
         return ConfigError(f"Unknown model '{name}'.", hint=hint)
 
     def hint(self) -> str:
-        """Describe valid model names, with the profiles that can be used now."""
+        """Return a hint that lists the valid forms of a model name and the profiles that can be used now."""
         usable = ", ".join(sorted(name for name in self._profiles if self._is_usable(name)))
         profiles = f"a profile ({usable}), " if usable else ""
         return f"Use {profiles}vendor/model like anthropic/claude-sonnet-4-5, or demo."

@@ -41,7 +41,7 @@ class Expect(_Entry):
 
 
 class ScriptedCall(_Entry):
-    """A tool call: `{name: …, arguments: {…}}`, or short `{TOOL: {…}}`. `raw` sends the arguments unchanged."""
+    """A tool call: `{name: …, arguments: {…}}` or, in short, `{TOOL: {…}}`. `raw` sends the arguments unchanged."""
 
     name: str
     arguments: JsonMap = Field(default_factory=dict)
@@ -139,7 +139,7 @@ def read_script(path: Path) -> Script:
 
 
 def parse_script(text: str, name: str = "script") -> Script:
-    """Parse a script. Raises `ConfigError`."""
+    """Parse a script. Raises `ConfigError` if the script is not valid."""
     try:
         tree = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -156,5 +156,5 @@ def parse_script(text: str, name: str = "script") -> Script:
 
 
 def repeat_answers(answers: tuple[ScriptedAnswer, ...]) -> list[ScriptedAnswer]:
-    """Return the answers in order, each repeated as often as it says."""
+    """Return the answers in order, each as many times as its `repeat` says."""
     return [answer for answer in answers for _ in range(answer.repeat)]

@@ -49,7 +49,9 @@ FRAME = 0.03
 
 @dataclass(slots=True)
 class _Place:
-    """A conversation's position in its script: newest request, entry that answers it, and number of attempts."""
+    """A conversation's position in its script: the newest request, the entry that answers it, and the number of
+    tries.
+    """
 
     request_id: str = ""
     index: int = -1
@@ -227,7 +229,7 @@ def _build_fault(failure: ScriptedFault) -> ModelFault:
 
 
 def _build_usage(answer: ScriptedAnswer, request: ModelRequest) -> Usage:
-    """Return the token counts that the script gives for an answer, or an estimate of four characters per token."""
+    """Return the token counts that the script gives for an answer, or an estimate of one token per four characters."""
     if answer.usage is not None:
         counts = answer.usage
         return Usage(

@@ -22,7 +22,7 @@ class EventParser:
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Yield the data of every event that these bytes complete. Comments and other fields are skipped.
 
-        Raises `EventTooLong`.
+        Raises `EventTooLong` if an event is too long.
         """
         lines = (self._rest + chunk).split(b"\n") if self._rest else chunk.split(b"\n")
         self._rest = lines.pop()

@@ -63,7 +63,7 @@ class OwnedApi:
         self.names: list[str] = []
         """Everything that the plugin registered, as `"kind:name"`."""
         self.reserved: list[str] = []
-        """The names among `names` that no other plugin may register."""
+        """The items of `names` that no other plugin may register."""
         self.settings: list[SettingInfo] = []
         """The plugin's settings and keys, as the screen shows them."""
 
@@ -105,7 +105,10 @@ class OwnedApi:
         self.offers.models.append(OfferedFactory(self.plugin, provider, _require_callable(make, provider)))
 
     def environment(self, name: str, make: Callable[[Path], Environment], *, description: str = "") -> None:
-        """Register an environment for `--environment`; `make` gets the workspace. Raises `PluginError` if taken."""
+        """Register an environment for `--environment`; `make` gets the workspace.
+
+        Raises `PluginError` if the name is taken.
+        """
         self._reserve("environment", name)
         if name in ENVIRONMENTS:
             raise PluginError(
@@ -160,7 +163,7 @@ class OwnedApi:
         self.offers.languages.append(OfferedLanguage(self.plugin, language))
 
     def hook(self, event: str, target: Callable[..., object]) -> None:
-        """Call `target` for each stored event of a kind (`"*"`: every kind), or at a hook event."""
+        """Register a function that is called for each stored event of a kind (`"*"`: every kind), or at a hook event."""
         point = next((hook_event for hook_event in HOOK_EVENTS if hook_event == event), None)
         if point is None and not _EVENT.fullmatch(event):
             raise PluginError(

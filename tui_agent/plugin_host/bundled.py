@@ -12,14 +12,14 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def golden_log() -> Path:
-    """Return a log with every kind of event, on which plugins are tried."""
+    """Return the path of a log with every kind of event, on which plugins are tried."""
     name = "golden/every_kind.jsonl"
     shipped = _PACKAGE / "_bundled" / name
     return shipped if shipped.is_file() else _PACKAGE.parent / "tests" / name
 
 
 def bundled_folder(kind: Kind) -> Path | None:
-    """Return the folder of the bundled files of a kind, or None if this copy of tui-agent does not have it."""
+    """Return the folder of the bundled files of a kind; None if this copy of tui-agent does not have it."""
     for folder in (_PACKAGE / "_bundled" / kind, _PACKAGE.parent / kind):
         if folder.is_dir():
             return folder

@@ -38,7 +38,7 @@ class CheckReport:
 
 
 ToolCheck: TypeAlias = Callable[[OfferedTool], tuple[Sequence[str], Sequence[str]]]
-"""Tries a tool; returns faults and notes."""
+"""A function that tries a tool, and returns its faults and notes about it."""
 
 
 def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:

@@ -1,4 +1,4 @@
-"""Marks of plugins that are being loaded, by which the next start knows which plugin ended the program.
+"""Marks of plugins that are being loaded. After a crash, the next start sees which plugin ended the program.
 
 Invariant: a mark exists only while its plugin is being loaded, or after a process that died meanwhile.
 """
@@ -11,13 +11,13 @@ from pathlib import Path
 
 
 class CrashMarks:
-    """The marks in a folder; without a folder, nothing is marked."""
+    """Sets and reads the marks in a folder; without a folder, nothing is marked."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
     def has_crashed(self, name: str, files: str) -> bool:
-        """Return True if a process that has ended was loading these files of the plugin `name` (see `files_state`)."""
+        """Return True if an ended process was loading the plugin `name` from these files (see `files_state`)."""
         if self._folder is None:
             return False
         try:
@@ -28,7 +28,7 @@ class CrashMarks:
 
     @contextmanager
     def mark(self, name: str, files: str) -> Iterator[None]:
-        """Mark the plugin for the time of the `with` block."""
+        """Mark the plugin as being loaded during the `with` block."""
         if self._folder is None:
             yield
             return

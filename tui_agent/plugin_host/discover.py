@@ -37,7 +37,10 @@ def is_valid_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PluginPlaces:
-    """The places in which plugins are searched. `project` is a copy of the project's trusted plugins, or None."""
+    """The places in which plugins are searched.
+
+    `project` is a copy of the project's trusted plugins; None if there are none.
+    """
 
     bundled: Path | None = None
     user: Path | None = None
@@ -46,9 +49,9 @@ class PluginPlaces:
     entry_points: bool = True
     only_bundled: bool = False
     notes: Path | None = None
-    """The folder of the notes on the project, or None without a project (as in a check)."""
+    """The folder of the notes on the project; None without a project (as in a check)."""
     config: "Config | None" = None
-    """The configuration with the settings of the plugins, or None in a check."""
+    """The configuration with the settings of the plugins; None in a check."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The user's keys, by the names of their variables."""
 
@@ -65,17 +68,17 @@ class FoundPlugin:
     api: int | None = None
     description: str = ""
     enabled: bool = True
-    """False if it is off until the user enables it."""
+    """False if the plugin is off until the user enables it."""
     themes: tuple[str, ...] = ()
-    """Its theme files, or folders of theme files, relative to its folder."""
+    """The plugin's theme files, or folders of theme files, relative to its folder."""
     panes: tuple[str, ...] = ()
-    """The names of its panes, which are functions in its `folds.py`."""
+    """The names of the plugin's panes, which are functions in its `folds.py`."""
     fault: str = ""
     """The reason why the plugin cannot be loaded, if that is known without importing it."""
 
     @property
     def has_no_code(self) -> bool:
-        """True if the plugin names themes or panes and has nothing for the engine to import."""
+        """True if the plugin has themes or panes, but nothing that the engine imports."""
         offers = bool(self.themes or self.panes)
         return offers and self.path is not None and not (self.path / "__init__.py").is_file()
 
@@ -152,7 +155,7 @@ def _is_inside(name: object) -> bool:
 def theme_files(
     folders: Iterable[Path], disabled: Collection[str] = (), enabled: Collection[str] = ()
 ) -> list[tuple[str, Path]]:
-    """Return the theme files that the plugins in these folders name, each with its plugin's name."""
+    """Return the theme files of the plugins in these folders, each with its plugin's name."""
     plugins = [plugin for folder in folders if folder.is_dir() for plugin in plugins_at(folder)]
     return [
         (plugin.name, file)
@@ -200,7 +203,10 @@ def _plugins_in(folder: Path | None, source: Source) -> Iterator[FoundPlugin]:
 
 
 def plugins_at(folder: Path) -> list[FoundPlugin]:
-    """Return the plugin at a path, which is on, or the plugins in a folder of plugins."""
+    """Return the plugins in `folder`.
+
+    If `folder` is itself a plugin or a plugin's file, return only this plugin, always enabled.
+    """
     if not folder.exists():
         return [FoundPlugin(folder.name, "option", folder, fault=f"{folder} was not found.")]
     if _is_plugin(folder):

@@ -7,7 +7,7 @@ from tui_agent.errors import TuiAgentError
 
 
 def describe_plugin_error(error: BaseException) -> str:
-    """Return an error that a plugin raised as one line."""
+    """Return a description, in one line, of an error that a plugin raised."""
     if isinstance(error, TuiAgentError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:
@@ -18,9 +18,10 @@ def describe_plugin_error(error: BaseException) -> str:
 
 
 def locate_plugin_error(error: BaseException, stack: traceback.StackSummary | None, path: Path | None) -> str:
-    """Return the innermost line of the plugin at `path` that was running, as `FILE:LINE`; empty if there is none.
+    """Return the place of an error in the plugin at `path`, as `FILE:LINE`; empty if it is not known.
 
-    `stack` is where the plugin was, if the error does not tell.
+    This is the innermost line of the plugin that was running. `stack` is the plugin's call stack; it is needed if the
+    error has no traceback.
     """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno or 0}"

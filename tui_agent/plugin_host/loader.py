@@ -77,9 +77,9 @@ class _Attempt:
 class PluginHost:
     """Loads the plugins of one process.
 
-    `disabled` plugins are listed but not imported, and so are those that are off unless they are among `enabled`; `limit` is the load time of all plugins together in seconds. The
-    bundled plugins have no limit; all others are loaded side by side. `marks` is a folder that remembers which plugin
-    ended the program: it is left out until its files change.
+    `disabled` plugins are listed but not imported. Plugins that are off by default are imported only if they are in
+    `enabled`. `limit` is the time in seconds for loading all plugins, side by side; bundled plugins have no limit.
+    `marks` is a folder that remembers which plugin ended the program; that plugin is left out until its files change.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class PluginHost:
         self._attempts: dict[str, _Attempt] = {}
         """The last attempt for each plugin, by its location."""
         self._in_use: dict[str, _Attempt] = {}
-        """The attempt that gave the version in use, by the plugin's name."""
+        """The attempt that loaded the version in use, by the plugin's name."""
         self._events: dict[str, PluginLoaded | PluginFailed] = {}
         """The last event for each plugin, by its location."""
         self._is_loaded = False
@@ -112,10 +112,10 @@ class PluginHost:
         return is_plugin_on(found, self._disabled, self._enabled)
 
     def load(self) -> LoadedPlugins:
-        """Load all enabled plugins. A later call loads again those whose files have changed.
+        """Load all enabled plugins. A later call reloads only plugins whose files have changed.
 
-        `events` of a later call tell only what changed: a plugin was loaded again, failed, or is gone. If a changed
-        plugin fails, the version that was loaded before stays in use.
+        After a later call, `events` has only the changes: plugins that were reloaded, failed or are gone. If a
+        changed plugin fails, the version that was loaded before stays in use.
         """
         enabled = [found for found in self.list_plugins() if self.is_enabled(found)]
         new = self._try_changed(enabled)
@@ -144,7 +144,7 @@ class PluginHost:
         loaded: LoadedPlugins,
         taken: dict[str, str],
     ) -> PluginLoaded | PluginFailed:
-        """Add the registrations of a plugin to `loaded`. If it failed, add those of its previous version, `before`."""
+        """Add the registrations of a plugin to `loaded`; if it failed, those of its previous version, `before`."""
         place = _location(found)
         earlier = self._in_use.get(found.name)
         if earlier is not None:
@@ -200,7 +200,7 @@ class PluginHost:
         )
 
     def _try_changed(self, enabled: Sequence[FoundPlugin]) -> set[str]:
-        """Import the plugins whose files have changed since the last attempt, or that are new. Return their locations."""
+        """Import the plugins that are new or whose files have changed since the last attempt. Return their locations."""
         names: set[str] = set()
         bundled: list[tuple[FoundPlugin, str]] = []
         external: list[tuple[FoundPlugin, str]] = []

@@ -70,7 +70,7 @@ def take_modules(name: str) -> dict[str, ModuleType]:
 
 
 def restore_modules(modules: Mapping[str, ModuleType]) -> None:
-    """Put back modules that `take_modules` removed."""
+    """Put the modules that `take_modules` removed back into `sys.modules`."""
     sys.modules.update(modules)
     for full, module in modules.items():
         if full.count(".") == 1:
@@ -78,7 +78,7 @@ def restore_modules(modules: Mapping[str, ModuleType]) -> None:
 
 
 def files_state(path: Path | None) -> str:
-    """Return a digest of the names, sizes and times of a plugin's files; empty for a plugin without a path."""
+    """Return a digest of the names, sizes and times of a plugin's files; empty if `path` is None."""
     if path is None:
         return ""
     digest = hashlib.sha256()

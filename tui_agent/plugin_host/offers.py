@@ -54,7 +54,10 @@ MakeT = TypeVar("MakeT", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class OfferedFactory(Generic[MakeT]):
-    """A factory that a plugin registered: `make` creates an agent for a task, a client for a model or an environment."""
+    """A factory that a plugin registered.
+
+    `make` creates an agent for a task, a client for a model, or an environment.
+    """
 
     owner: str
     name: str
@@ -91,9 +94,12 @@ class OfferedHookFunction:
 
 @dataclass(frozen=True, slots=True)
 class OfferedSlashCommand:
-    """A slash command that a plugin registered: an `async` function of the text after its name and the state.
+    """A slash command that a plugin registered.
 
-    `completion`, a function of the same, returns texts that could stand there; without `async` it runs in a thread.
+    `function` is an `async` function of the text after the command's name and of the session's state.
+
+    `completion` takes the same arguments and returns texts that complete the command; if it is not `async`, it runs
+    in a thread.
     """
 
     owner: str
@@ -115,7 +121,7 @@ class OfferedSlashCommand:
         )
 
     async def complete(self, arguments: str, state: SessionStateView) -> Sequence[str]:
-        """Call the completion function."""
+        """Return the texts that the completion function returns; empty if there is no such function."""
         if self.completion is None:
             return ()
         if inspect.iscoroutinefunction(self.completion):

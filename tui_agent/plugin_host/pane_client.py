@@ -1,7 +1,7 @@
-"""Asks the child process of the panes for their blocks.
+"""Client of the child process that draws the panes of plugins.
 
-Invariant: a request ends with an answer, whatever the plugin does: a child that is silent for too long is killed, with
-all that it has started.
+Invariant: a request ends with an answer, whatever the plugin does: a child that is silent for too long is killed,
+with all that it has started.
 """
 
 import os
@@ -35,16 +35,18 @@ _FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\w+)')
 
 
 class PaneClient:
-    """The child process of one session's panes. It starts with the first request. One request at a time."""
+    """The child process of one session's panes. It starts with the first request, and handles one request at a time."""
 
     def __init__(self) -> None:
         self._child: Process | None = None
         self._lines: BufferedByteReceiveStream
         self.starts = 0
-        """How often a child was started."""
+        """Number of times that a child was started."""
 
     async def ask(self, request: PaneRequest, progress: Callable[[int], object]) -> PaneAnswer:
-        """Return the answer to a request; `progress` is called with the number of the event that the fold is at.
+        """Return the answer to a request.
+
+        `progress` is called with the number of the last event that the fold has got.
 
         A child that another program kills is started again once.
         """
@@ -54,7 +56,7 @@ class PaneClient:
         )
 
     async def _ask_once(self, request: PaneRequest, progress: Callable[[int], object]) -> PaneAnswer | None:
-        """Return the answer, or None if the child died without one."""
+        """Return the child's answer; None if the child died without an answer."""
         trace: list[bytes] = []
         try:
             with anyio.fail_after(SILENCE_LIMIT_S) as limit:
@@ -88,7 +90,7 @@ class PaneClient:
             return self._stopped("its answer was too long")
 
     def _timed_out(self, request: PaneRequest, trace: list[bytes]) -> PaneFault:
-        """Return the fault of a plugin that did not return in time, with its innermost line in the traceback."""
+        """Return the fault of a plugin that did not return in time, with the plugin's innermost running line."""
         waited = any(line.startswith(b"Timeout") for line in trace)
         spent = f"{WAIT_LIMIT_S:g} s of waiting" if waited else f"{PROCESSOR_LIMIT_S:g} s of computing"
         reason = f"{spent} without an answer"

@@ -1,4 +1,4 @@
-"""The panes of a plugin: its folds over a log, and the blocks that it draws of them.
+"""The panes of a plugin: its folds over a log, and the display blocks that it draws from them.
 
 Invariant: whatever a plugin raises or returns, the caller gets blocks of at most `MAX_BYTES`, or a `PluginError`.
 """
@@ -27,15 +27,19 @@ from tui_agent.store.log_reader import iterate_records, read_marks
 from tui_agent.units import format_bytes
 
 EVENTS_PER_COPY: Final = 1_000
-"""Number of events between two copies of a fold, from which it continues when it goes back."""
+"""Number of events between two copies of a fold. When the fold goes back, it continues from a copy."""
 MAX_COPIES: Final = 64
 MAX_COPY_S: Final = 0.05
-"""A fold that takes more processor time to copy, or that cannot be copied, is not copied again."""
+"""Maximum processor time for copying a fold. A fold that takes longer, or that cannot be copied, is not copied again.
+"""
 
 
 @contextmanager
 def plugin_errors_named(folder: Path, at: str = "") -> Iterator[None]:
-    """Convert any error that the plugin in `folder` raises to a `PluginError` with the line and, as `at`, the moment."""
+    """Convert any error that the plugin in `folder` raises to a `PluginError`.
+
+    The message contains the plugin's line and, if given, `at`, which says when the error was raised.
+    """
     try:
         yield
     except BaseException as error:
@@ -45,14 +49,14 @@ def plugin_errors_named(folder: Path, at: str = "") -> Iterator[None]:
 
 
 def load_panes(plugin: str, folder: Path) -> dict[str, FunctionPane]:
-    """Import the plugin's `folds.py` and return its panes by name. Raises `PluginError`."""
+    """Import the plugin's `folds.py` and return its panes by name. Raises `PluginError` if the import fails."""
     with plugin_errors_named(folder):
         module = import_folds(plugin, folder)
     return {name: item for name, item in vars(module).items() if isinstance(item, FunctionPane)}
 
 
 def draw_pane(pane: FunctionPane, fold: Fold, folder: Path) -> bytes:
-    """Return the pane's blocks as JSON. Raises `PluginError`."""
+    """Return the pane's blocks as JSON. Raises `PluginError` if the pane fails or returns something unsuitable."""
     with plugin_errors_named(folder):
         drawn = pane(fold.view())
         is_one = isinstance(drawn, str | BaseModel) or not isinstance(drawn, Iterable)
@@ -68,17 +72,20 @@ def draw_pane(pane: FunctionPane, fold: Fold, folder: Path) -> bytes:
 
 
 class FoldWatch:
-    """Callbacks of a `FoldCursor` while it works. These do nothing."""
+    """Callbacks that a `FoldCursor` calls while it works. This base class does nothing."""
 
     def before_reading(self) -> None:
-        """Called before the log is searched, which runs no code of the plugin."""
+        """Called before the log is searched. No code of the plugin runs during the search."""
 
     def before_event(self, seq: int) -> None:
         """Called before the plugin's fold gets the event `seq`."""
 
 
 class FoldCursor:
-    """Moves a plugin's fold to any event of the log in the folder `log`. The fold gets the events of that event's branch."""
+    """Moves a plugin's fold to any event of the log in the folder `log`.
+
+    The fold gets the events of the branch on which that event is.
+    """
 
     def __init__(
         self,
@@ -95,12 +102,15 @@ class FoldCursor:
         self._since_copy = 0
         self.fold: Fold
         self.seq = -1
-        """The number of the last event that the fold has got."""
+        """The number of the last event that the fold has got; -1 for none."""
         self._failed: tuple[int, PluginError] | None = None
         """The event at which the fold raised an error, and the error."""
 
     def move_to(self, seq: int) -> None:
-        """Apply the events up to `seq`, or return to an earlier state. Raises `PluginError` if the fold does."""
+        """Apply the events up to `seq`, or return to an earlier state.
+
+        Raises `PluginError` if the fold raises an error.
+        """
         if self._failed is not None and self._failed[0] <= seq:
             raise self._failed[1]
         nearest = next((copied for copied in reversed(self._copies) if copied[0] <= seq), None)
@@ -108,17 +118,17 @@ class FoldCursor:
             with plugin_errors_named(self._folder):
                 self.seq, self.fold = nearest[0], copy.deepcopy(nearest[1])
         elif not 0 <= self.seq <= seq:
-            self._begin_again(seq)
+            self._refold_branch(seq)
             return
         self._watch.before_reading()
         for record in iterate_records(self._log, self.seq, last=seq):
             if isinstance(record, Envelope) and isinstance(record.payload, SessionHeadMoved):
-                self._begin_again(seq)  # an undo or redo: the branch is another one from here on
+                self._refold_branch(seq)  # an undo or redo: the branch is another one from here on
                 break
             self._apply(record)
 
-    def _begin_again(self, seq: int) -> None:
-        """Fold the branch that ends at `seq`, from its first event."""
+    def _refold_branch(self, seq: int) -> None:
+        """Compute the fold again from the first event of the branch that ends at `seq`."""
         self._copies, self._interval, self._since_copy = [], self._first_interval, 0
         self.seq = -1
         with plugin_errors_named(self._folder):

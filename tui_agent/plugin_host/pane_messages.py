@@ -16,13 +16,13 @@ from tui_agent.protocol.display import DisplayBlock
 MAX_BYTES: Final = 64_000
 """Maximum size of a pane's blocks as JSON."""
 PROCESSOR_LIMIT_S: Final = 1.0
-"""Seconds of processor time after which a fold or pane that does not return is stopped."""
+"""Maximum processor time in seconds of a fold or pane; after it, the plugin is stopped."""
 WAIT_LIMIT_S: Final = 5.0
-"""Seconds for which it may wait besides: for a file, or for a processor that others use."""
+"""Seconds that it may additionally spend waiting, for a file or for a processor that others use."""
 
 
 class PaneRequest(FrozenModel):
-    """Asks for a pane as it is after the event `seq` of the log in the folder `log`."""
+    """A request for a pane as it is after the event `seq` of the log in the folder `log`."""
 
     pane: str
     plugin: str
@@ -33,7 +33,7 @@ class PaneRequest(FrozenModel):
 
 
 class PaneProgress(FrozenModel):
-    """The pane's fold has applied the events up to `seq`."""
+    """A report that the pane's fold has applied the events up to `seq`."""
 
     kind: Literal["progress"] = "progress"
     seq: int
@@ -48,14 +48,17 @@ class PaneBlocks(FrozenModel):
 
 
 class PaneUnchanged(FrozenModel):
-    """The pane is the same as in the last answer."""
+    """The answer that the pane is the same as in the last answer."""
 
     kind: Literal["unchanged"] = "unchanged"
     seq: int
 
 
 class PaneFault(FrozenModel):
-    """The pane cannot be shown; `message` says why. If `stopped`, the plugin did not return in time: do not ask again."""
+    """The answer that the pane cannot be shown; `message` says why.
+
+    If `stopped`, the plugin did not return in time and must not be asked again.
+    """
 
     kind: Literal["fault"] = "fault"
     message: str
@@ -70,7 +73,7 @@ _FROM_CHILD: TypeAdapter[PaneProgress | PaneAnswer] = TypeAdapter(
 
 
 def read_message(line: bytes) -> PaneProgress | PaneAnswer | None:
-    """Return the child's message in a line, or None if the line is not one."""
+    """Return the child's message in a line; None if the line is not a message."""
     try:
         return _FROM_CHILD.validate_json(line)
     except ValidationError:

@@ -1,7 +1,7 @@
 """The child process of the panes: `python -m tui_agent.plugin_host.pane_server`.
 
-Invariant: ends by itself once the app is gone, and as soon as a plugin does not return within the limits (wherever it
-is, even in C code); then the traceback precedes the end of the output. What plugins print goes to standard error.
+Invariant: the process ends when the app is gone, or when a plugin does not return within the limits, even if it is in
+C code. In the second case, the output ends with a traceback. What plugins print goes to standard error.
 """
 
 import faulthandler
@@ -28,7 +28,7 @@ from tui_agent.plugin_host.pane_messages import (
 IMPORT_LIMIT_S: Final = 5.0
 """Seconds of processor time for the import of `folds.py`."""
 SLICE_S: Final = 0.1
-"""Seconds between two `PaneProgress`."""
+"""Seconds between two `PaneProgress` messages."""
 
 
 class Deadline:
@@ -47,25 +47,25 @@ class Deadline:
         faulthandler.dump_traceback_later(processor_s + WAIT_LIMIT_S, exit=True, file=self._output)
 
     def clear(self) -> None:
-        """Stop the countdowns, because no plugin runs."""
+        """Stop the countdowns. Called when no code of the plugin runs any more."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         faulthandler.cancel_dump_traceback_later()
 
 
 class PaneServer(FoldWatch):
-    """Answers requests for panes; each fold is kept for the next request. `send` writes a line to the app."""
+    """Answers requests for panes, and keeps each fold for the next request. `send` writes a line to the app."""
 
     def __init__(self, send: Callable[[bytes], object], deadline: Deadline) -> None:
         self._send = send
         self._deadline = deadline
         self._panes: dict[str, dict[str, FunctionPane]] = {}
-        """The panes of each plugin's folder."""
+        """The panes of each plugin, by the plugin's folder."""
         self._cursors: dict[tuple[str, Callable[[], Fold]], FoldCursor] = {}
         self._drawn: dict[str, bytes] = {}
         self._slice_ends = 0.0
 
     def serve_line(self, line: bytes) -> None:
-        """Answer the request in a line."""
+        """Answer the request that a line contains."""
         request = PaneRequest.model_validate_json(line)
         try:
             seq, blocks = self._draw(request)

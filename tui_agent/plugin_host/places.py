@@ -1,4 +1,4 @@
-"""The places in which the plugins of a session are searched, and where each pane is.
+"""The places in which the plugins of a session are searched, and the plugin of each pane.
 
 Invariant: a project's plugins are found only as the copy of the files that the user trusted.
 """
@@ -42,7 +42,10 @@ class PanePlace:
 
 
 def find_panes(options: SessionOptions, environ: Mapping[str, str]) -> dict[str, PanePlace]:
-    """Return where each pane is, by its name. No plugin is imported. Raises `TuiAgentError`. Blocks."""
+    """Return the plugin and folder of each pane, by the pane's name, without importing a plugin.
+
+    Blocks, because it reads files. Raises `TuiAgentError` if the configuration is not valid.
+    """
     config = load_config(options, environ)
     plugins: dict[str, tuple[PanePlace, tuple[str, ...]]] = {}
     for found in discover(plugin_places(config, options)):

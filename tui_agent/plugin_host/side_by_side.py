@@ -23,12 +23,15 @@ ValueT = TypeVar("ValueT")
 
 
 class TimeLimitReached(BaseException):
-    """Raised in a function after the time limit. A `BaseException`, so that `except Exception` does not catch it."""
+    """Raised in a function whose time is over. A `BaseException`, so that `except Exception` does not catch it."""
 
 
 @dataclass(slots=True)
 class Outcome(Generic[ValueT]):
-    """The value that a function returned or the error that it raised. `stack` is where it was when its time ended."""
+    """The value that a function returned, or the error that it raised.
+
+    `stack` is the function's call stack when its time was over.
+    """
 
     value: ValueT | None = None
     error: BaseException | None = None
@@ -63,7 +66,7 @@ def _run(function: Callable[[], ValueT], outcome: Outcome[ValueT]) -> None:
 
 
 def _interrupt(threads: Sequence[threading.Thread]) -> None:
-    """Raise `TimeLimitReached` in the threads until they have ended, at most for `GRACE_S` seconds."""
+    """Raise `TimeLimitReached` in the threads, again and again until they have ended, for at most `GRACE_S` seconds."""
     deadline = time.monotonic() + GRACE_S
     raise_in_thread = ctypes.pythonapi.PyThreadState_SetAsyncExc
     running = list(threads)

@@ -14,11 +14,11 @@ from anyio import to_thread
 DEBOUNCE_MS = 100
 """Milliseconds within which changes count as one."""
 POLL_S: Final = 2.0
-"""Seconds between two looks for folders that did not exist yet."""
+"""Seconds between two checks for folders that did not exist before."""
 
 
 async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) -> None:
-    """Call `changed` after files in the folders changed, until cancelled. A folder may be created later."""
+    """Call `changed` whenever files in the folders have changed, until cancelled. Folders may be created later."""
     existing = _find_existing(folders)
     while True:
         async with anyio.create_task_group() as group:
