@@ -105,7 +105,7 @@ def test_texts_that_were_removed_before_their_sync_are_told_once(tmp_path: Path)
         (errno.ENOSPC, StoreFull, "Free some space"),
         (errno.EROFS, StoreUnusable, "read-only"),
         (errno.EACCES, StoreUnusable, "permissions"),
-        (errno.ENOTDIR, StoreUnusable, "Move the file"),
+        (errno.ENOTDIR, StoreUnusable, "Rename the file"),
         (errno.ENOENT, StoreUnusable, "Create its folder"),
         (errno.EIO, StoreFull, "Check the disk"),
     ],
