@@ -1,4 +1,4 @@
-"""The code that write_file and edit_file share: reads the file, computes the change, shows and writes it."""
+"""The code that write_file and edit_file share: reads the file, computes the change, previews and writes it."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,6 @@
-"""The tools of git. Each declares the exact commands that it runs, so that the policy judges them like typed ones.
+"""The tools of git.
+
+Each tool declares the exact commands that it runs, so that the policy judges them like any other command.
 
 Invariant: no argument becomes an option of git; a tool runs exactly the commands of its effects.
 """
@@ -35,7 +37,7 @@ Command: TypeAlias = tuple[str, ...]
 
 
 def _safe_path(path: str) -> str:
-    """Return a path that git cannot take for an option: `git blame` reads options even after `--`."""
+    """Return the path in a form that git cannot take for an option; `git blame` reads options even after `--`."""
     return f"./{path}" if path.startswith("-") else path
 
 
@@ -71,7 +73,7 @@ def blame_commands(path: str, first_line: int, last_line: int, revision: str) ->
 
 
 def commit_commands(message: str, paths: list[str]) -> list[Command]:
-    """Return the commands that commit the named files, or else what is staged."""
+    """Return the commands that commit the named files or, if there are none, the staged changes."""
     commit: Command = ("git", "commit", "-m", message)
     if not paths:
         return [commit]
@@ -87,7 +89,7 @@ def _run_effects(commands: Callable[..., list[Command]], /, **arguments: object)
 
 
 def _row(subcommand: str, /, **arguments: object) -> str:
-    """Return what a call's row shows: the subcommand and the texts among its arguments."""
+    """Return the text of a call's row on screen: the git subcommand, and those arguments that are texts."""
     words = [value for value in arguments.values() if value and isinstance(value, str)]
     return " ".join((subcommand, *words))
 

@@ -17,12 +17,12 @@ class TestRuns:
         self.runs: tuple[TestFinished, ...] = ()
 
     def apply(self, event: Envelope) -> None:
-        """Add the run of a `test.finished`."""
+        """Add the test run that a `test.finished` event records."""
         if isinstance(event.payload, TestFinished):
             self.runs = (event.payload, *self.runs)[:MOST]
 
     def view(self) -> tuple[TestFinished, ...]:
-        """Return the last runs."""
+        """Return the last test runs, newest first."""
         return self.runs
 
 

@@ -1,4 +1,4 @@
-"""Plugin: questions to language servers, and renames with their help."""
+"""Plugin: a tool that queries language servers and renames symbols."""
 
 from tui_agent.plugin_api import PluginApi
 
@@ -7,7 +7,7 @@ from .servers import LspSettings
 
 
 def register(api: PluginApi) -> None:
-    """Register the tool, and let it hear of changed files."""
+    """Register the tool, and the hook that notifies it of changed files."""
     tool = LanguageServerTool(api.setting(LspSettings))
     api.tool(tool)
     api.hook("file.changed", tool.note_change)

@@ -1,4 +1,4 @@
-"""The answers of a language server as results for the model: places with their lines, and diagnostics."""
+"""Conversion of a language server's answers into tool results: locations with their lines, and diagnostics."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,10 +14,10 @@ _SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 
 
 def describe_diagnostics(path: str, items: Sequence[Any] | None) -> api.ToolResult:
-    """Return the diagnostics of a file, errors first. `items` is None if the server told none."""
+    """Return a file's diagnostics as a tool result, errors first. `items` is None if the server sent none in time."""
     if items is None:
         return api.text_result(
-            f"The language server told no diagnostics of {path} in time.", summary="none yet"
+            f"The language server sent no diagnostics of {path} in time.", summary="none yet"
         )
     rows = sorted(filter(None, map(_diagnostic_row, items)))
     lines = [f"{path}:{line}:{column}: {kind}: {message}" for _, line, column, kind, message in rows]
@@ -45,7 +45,7 @@ def _diagnostic_row(item: Any) -> tuple[int, int, int, str, str] | None:
 async def describe_places(
     symbol: str, answer: Any, ctx: api.ToolContext, *, is_loading: bool
 ) -> api.ToolResult:
-    """Return the places in a server's answer, with their lines for files that may be shown."""
+    """Return the locations in a server's answer as a tool result, with the text of lines that may be shown."""
     places = sorted({_place(item, ctx.env.root) for item in _as_list(answer)})
     texts: dict[str, list[str]] = {}
     for path in dict.fromkeys(path for path, _, _ in places[:MAX_SHOWN]):

@@ -1,7 +1,7 @@
 """The messages to and from one language server, over its pipes.
 
-Invariant: whatever a server writes, memory use stays bounded, and a message that is not valid ends the connection with
-a reason. A request that is cancelled leaves no half message behind.
+Invariant: whatever a server writes, memory use stays bounded, and a message that is not valid ends the connection
+with a reason. A cancelled request never leaves a message half written.
 """
 
 import json
@@ -16,16 +16,16 @@ import tui_agent.plugin_api as api
 MAX_MESSAGE_BYTES = 16_000_000
 MAX_HEADER_BYTES = 4_000
 MAX_QUEUED = 1_000
-"""Messages to a server that does not read its input."""
+"""Maximum number of messages that wait for a server to read its input; with more, the connection is closed."""
 _ERROR_TAIL_BYTES = 2_000
 
 
 class ServerGone(Exception):
-    """The server ended, or the connection to it was given up. The message says why."""
+    """Raised if the server ended, or the connection to it was closed. The message gives the reason."""
 
 
 class ServerRefused(Exception):
-    """The server answered a request with an error."""
+    """Raised if the server answers a request with an error."""
 
 
 class _PendingRequest:
@@ -37,7 +37,10 @@ class _PendingRequest:
 
 
 class Connection:
-    """The requests and notifications of one server. `on_notification` gets what the server tells by itself."""
+    """The requests and notifications of one server.
+
+    `on_notification` is called with each notification of the server.
+    """
 
     def __init__(
         self,
@@ -57,7 +60,10 @@ class Connection:
         """The reason why the connection ended; empty while it is open."""
 
     async def request(self, method: str, params: object) -> Any:
-        """Send a request and return its result. Raises `ServerGone` and `ServerRefused`."""
+        """Send a request and return its result.
+
+        Raises `ServerRefused` if the server answers with an error, or `ServerGone`.
+        """
         self._count += 1
         number, pending = self._count, _PendingRequest()
         self._send({"id": number, "method": method, "params": params})
@@ -77,7 +83,7 @@ class Connection:
         return pending.answer.get("result")
 
     def notify(self, method: str, params: object) -> None:
-        """Send a notification. Raises `ServerGone`."""
+        """Send a notification. Raises `ServerGone` if the connection has ended."""
         self._send({"method": method, "params": params})
 
     def _send(self, message: Mapping[str, object]) -> None:
@@ -113,7 +119,7 @@ class Connection:
             self._written.set()
 
     async def finish(self) -> None:
-        """Wait until all messages are written. No other can be sent."""
+        """Wait until all messages are written. No message can be sent any more."""
         self._outgoing.close()
         await self._written.wait()
 
@@ -123,7 +129,7 @@ class Connection:
             self._errors = (self._errors + data)[-_ERROR_TAIL_BYTES:]
 
     async def read_messages(self) -> None:
-        """Read the server's messages until it ends or writes something that is no message."""
+        """Read the server's messages until it ends or sends data that is not a message."""
         buffer = bytearray()
         length = -1
         while data := await self._process.read_output():
@@ -146,7 +152,7 @@ class Connection:
         end = buffer.find(b"\r\n\r\n", 0, MAX_HEADER_BYTES)
         if end < 0:
             if len(buffer) >= MAX_HEADER_BYTES:
-                self.give_up("it writes something that is no message of the Language Server Protocol")
+                self.give_up("it sent data that is not a Language Server Protocol message")
             return -1
         header = bytes(buffer[:end]).decode("ascii", "replace").lower()
         del buffer[: end + 4]
@@ -193,6 +199,6 @@ class Connection:
 
 
 def clean(text: object, limit: int = 300) -> str:
-    """Return a text of a server in one line, without control characters, cut to `limit`."""
+    """Return a server's text in one line, without control characters, cut to `limit` characters."""
     line = api.escape_unprintable(" ".join(str(text).split()))
     return line if len(line) <= limit else f"{line[: limit - 1]}…"

@@ -1,6 +1,6 @@
-"""The edits of a rename: what a server wants to change, as the new content of files.
+"""The edits of a rename: the changes that a server requests, converted to the new content of files.
 
-Invariant: an edit that does not fit the files as they are on disk is refused as a whole.
+Invariant: if one edit does not fit the files on disk, the whole rename is refused.
 """
 
 import re
@@ -16,7 +16,10 @@ _WORD = re.compile(r"\w")
 
 
 class FileEdit(api.FrozenModel):
-    """The new content of a file, and the digest of the content that it replaces. `places` counts the replaced places."""
+    """The new content of a file, and the digest of the content that it replaces.
+
+    `places` is the number of replaced places.
+    """
 
     path: str
     digest: str
@@ -25,16 +28,22 @@ class FileEdit(api.FrozenModel):
 
 
 def path_of(uri: object, root: str) -> str:
-    """Return the path of a file's URI, relative to the workspace if it is inside. Raises `ToolError`."""
+    """Return the path of a file's URI, relative to the workspace if it is inside.
+
+    Raises `ToolError` for any other URI.
+    """
     parts = urlsplit(str(uri))
     if parts.scheme != "file" or parts.netloc:
-        raise api.ToolError("The language server named something that is no file.")
+        raise api.ToolError("The language server named a URI that is not a file.")
     path = unquote(parts.path)
     return path.removeprefix(f"{root.rstrip('/')}/")
 
 
 def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
-    """Return the protocol's position of a symbol in a line (1 is the first; 0: any). Raises `ToolError`."""
+    """Return the position of a symbol in line `line` (from 1; 0: any line), as the protocol writes positions.
+
+    Raises `ToolError` if the symbol is not there.
+    """
     if not symbol:
         raise api.ToolError("symbol is empty.", hint="Name the symbol as it is written in the file.")
     start, end = (r"\b" if _WORD.match(edge) else "" for edge in (symbol[0], symbol[-1]))
@@ -52,7 +61,7 @@ def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
 
 
 def edits_by_file(workspace_edit: object, root: str) -> dict[str, list[Any]]:
-    """Return the text edits of a server's answer to a rename, by path. Raises `ToolError`."""
+    """Return the text edits of a server's answer to a rename, by path. Raises `ToolError` if it is not supported."""
     answer = workspace_edit if isinstance(workspace_edit, dict) else {}
     by_file: dict[str, list[Any]] = {}
     pairs: list[tuple[object, Any]] = list((answer.get("changes") or {}).items())
@@ -72,7 +81,7 @@ def edits_by_file(workspace_edit: object, root: str) -> dict[str, list[Any]]:
 
 
 def apply_edits(content: api.FileContent, edits: Sequence[Any]) -> FileEdit:
-    """Return the content of a file with all edits applied. Raises `ToolError` if they do not fit it."""
+    """Return the content of a file with all edits applied. Raises `IndexError` if they overlap or do not fit it."""
     text = content.data.decode("utf-8", "strict")
     ends = [match.span() for match in _LINE_END.finditer(text)]
     starts = [0, *(end for _, end in ends)]

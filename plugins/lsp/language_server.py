@@ -1,4 +1,4 @@
-"""language_server: asks the language server of a file, and renames symbols with its help.
+"""language_server: sends questions about a file to its language server, and renames symbols with its help.
 
 Invariant: a server only reads. The files of a rename are written here like any other edit, after the approval has
 shown them. A server that fails is started again once.
@@ -25,9 +25,9 @@ from .servers import LspSettings, find_command
 
 MAX_STARTS = 2
 MAX_CHANGES = 10_000
-"""Changed files that are remembered until the servers are told."""
-MAX_TOLD_FILES = 50
-"""Changed files whose content the servers are told."""
+"""Maximum number of changed files that are remembered until they are reported to the servers."""
+MAX_SENT_FILES = 50
+"""Maximum number of changed files whose content is sent to the servers."""
 _CREATED, _CHANGED, _DELETED = 1, 2, 3
 _MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 AnswerT = TypeVar("AnswerT")
@@ -51,7 +51,10 @@ class ReadyArgs(LanguageServerArgs):
 
 
 class LanguageServerTool(api.BaseTool):
-    """Tool that asks language servers. It keeps one server for each command, started with the first question."""
+    """Tool that queries language servers.
+
+    It keeps one running server per command, which the first question starts.
+    """
 
     def __init__(self, settings: LspSettings) -> None:
         self._settings = settings
@@ -59,13 +62,13 @@ class LanguageServerTool(api.BaseTool):
             "language_server", __file__, LanguageServerArgs, verb="lsp", timeout=None, needs={"programs"}
         )
         self._servers: dict[str, LanguageServer] = {}
-        """The running servers by command."""
+        """The running servers, keyed by their commands."""
         self._failures: dict[str, list[str]] = {}
-        """The reasons why the server of a command failed."""
+        """Maps a server's command to the reasons of its failures."""
         self._changes: dict[str, int] = {}
 
     def note_change(self, event: api.Envelope) -> None:
-        """Remember a changed file for the servers."""
+        """Remember that a file changed, to report it to the servers before their next question."""
         payload = event.payload
         if isinstance(payload, api.FileChanged) and self._servers and len(self._changes) < MAX_CHANGES:
             gone, new = payload.after is None, payload.before is None
@@ -91,7 +94,7 @@ class LanguageServerTool(api.BaseTool):
         return ready.model_copy(update={"edits": await self._compute_rename(server, args, env)})
 
     def effects(self, args: LanguageServerArgs) -> tuple[api.Effect, ...]:
-        """Return the files that a rename writes, or that a question runs the server, which reads the workspace."""
+        """Return the effects of the call: a rename writes files; a question reads the file and runs the server."""
         reads = api.ReadEffect(path=args.path)
         if not isinstance(args, ReadyArgs):
             return (reads,)
@@ -100,7 +103,7 @@ class LanguageServerTool(api.BaseTool):
         return (reads, api.RunEffect(argv=args.command))
 
     async def preview(self, args: ReadyArgs, env: api.Environment) -> api.Preview:
-        """Return the diffs of a rename, or the server's command."""
+        """Return the diffs of a rename, or else the server's command, as the preview."""
         if args.action != "rename":
             command = shlex.join(args.command)
             shown = (api.TextBlock(text=command),)
@@ -133,13 +136,16 @@ class LanguageServerTool(api.BaseTool):
             return answer
 
         answer = await self._ask(args, ctx, ask)
-        with _naming_malformed(args.command[0]):
+        with _reject_malformed_answers(args.command[0]):
             return await describe_places(args.symbol, answer, ctx, is_loading=is_loading)
 
     async def _ask(
         self, args: ReadyArgs, ctx: api.ToolContext, ask: Callable[[LanguageServer], Awaitable[AnswerT]]
     ) -> AnswerT:
-        """Ask the server of a file; start it if it does not run, once again if it fails. Raises `ToolError`."""
+        """Call `ask` with the server of a file. Start the server if it does not run, and restart it once if it fails.
+
+        Raises `ToolError` if the server refuses the question or fails again.
+        """
         key, name = shlex.join(args.command), args.command[0]
         failures = self._failures.setdefault(key, [])
         while len(failures) < MAX_STARTS:
@@ -166,13 +172,13 @@ class LanguageServerTool(api.BaseTool):
         spec = api.ExecSpec(argv=tuple(command), read_only=True, show_secrets_as_empty=True)
         server = await ctx.programs.use(key, spec, partial(run_server, command[0], ctx.env.root))
         self._servers[key] = server
-        await self._tell_changes(ctx.env)
+        await self._send_changes(ctx.env)
         return server
 
-    async def _tell_changes(self, env: api.Environment) -> None:
+    async def _send_changes(self, env: api.Environment) -> None:
         changes, self._changes = self._changes, {}
         contents = []
-        for path, kind in list(changes.items())[:MAX_TOLD_FILES]:
+        for path, kind in list(changes.items())[:MAX_SENT_FILES]:
             if kind != _DELETED:
                 with suppress(api.EnvironmentFault):  # it is gone again, or too large
                     contents.append(await env.read(path))
@@ -188,7 +194,7 @@ class LanguageServerTool(api.BaseTool):
         content = await env.read(args.path)
         position = find_position(content.text, args.symbol, args.line)
         try:
-            await self._tell_changes(env)
+            await self._send_changes(env)
             server.open_document(content)
             with anyio.fail_after(self._settings.timeout):
                 await server.settle(content)
@@ -200,7 +206,7 @@ class LanguageServerTool(api.BaseTool):
         except TimeoutError as error:
             limit = self._settings.timeout
             raise api.ToolError(f"The language server did not answer within {limit:g} s.") from error
-        with _naming_malformed("of this file"):
+        with _reject_malformed_answers("of this file"):
             by_file = edits_by_file(answer, env.root)
             left = sorted({path_of(place["uri"], env.root) for place in found or ()} - by_file.keys())
             if left:
@@ -210,8 +216,8 @@ class LanguageServerTool(api.BaseTool):
 
 
 @contextmanager
-def _naming_malformed(name: str) -> Iterator[None]:
-    """Turn errors from an answer that is not as the protocol says into a `ToolError`."""
+def _reject_malformed_answers(name: str) -> Iterator[None]:
+    """Raise a `ToolError` if the block fails because the server's answer violates the protocol."""
     try:
         yield
     except _MALFORMED as error:
@@ -232,7 +238,7 @@ async def _diff(edit: FileEdit, before: api.FileContent) -> api.DiffBlock:
 
 
 async def _write_edits(args: ReadyArgs, ctx: api.ToolContext) -> api.ToolResult:
-    """Write all files of a rename. If one has changed meanwhile, none is written."""
+    """Write all files of a rename. If one of them has changed since the rename was computed, write none."""
     blocks: list[api.DisplayBlock] = []
     for edit in args.edits:
         block = await _diff(edit, await _read_base(edit, ctx.env))

@@ -1,6 +1,6 @@
-"""One running language server: its documents, its diagnostics, and the questions to it.
+"""One running language server: its open document, its diagnostics, and the questions to it.
 
-Invariant: the server knows a file as it is on disk when it is asked about it, and never changes a file itself.
+Invariant: the server gets a file's current content before each question about it, and never changes a file itself.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -19,9 +19,9 @@ from .servers import language_of
 START_LIMIT_S = 30.0
 END_LIMIT_S = 1.0
 DIAGNOSTICS_LIMIT_S = 15.0
-"""Maximum seconds until a server has told its diagnostics of a file."""
+"""Maximum seconds to wait for a server's diagnostics of a file."""
 QUIET_S = 0.8
-"""Diagnostics are complete if no others arrive for so many seconds, since servers send them in parts."""
+"""Seconds without new diagnostics after which they count as complete, since servers send them in parts."""
 MAX_FILES = 500
 """Maximum number of files whose diagnostics are kept."""
 _CAPABILITIES = {
@@ -45,7 +45,7 @@ _CAPABILITIES = {
 
 @dataclass(slots=True)
 class _Diagnostics:
-    """The newest diagnostics of a file; `count` counts how often the server told them."""
+    """The newest diagnostics of a file; `count` is how often the server has sent them."""
 
     items: Sequence[Any] = ()
     version: int | None = None
@@ -54,7 +54,7 @@ class _Diagnostics:
 
 
 class LanguageServer:
-    """A server that is ready for questions. `root` is the workspace's absolute path."""
+    """A language server and its state. `root` is the workspace's absolute path."""
 
     def __init__(self, process: api.PipedProcess, root: str) -> None:
         self._root = root
@@ -66,12 +66,12 @@ class LanguageServer:
             "window/workDoneProgress/create": lambda params: None,
             "workspace/applyEdit": lambda params: {"applied": False},
         }
-        self.connection = Connection(process, self._hear, answers)
+        self.connection = Connection(process, self._handle_notification, answers)
         self._open_uri = ""
-        """The file that the server has from us. It reads all others from disk, where also the user may change them."""
+        """The URI of the file whose content was sent to the server. It reads all other files from disk."""
         self._digest = ""
         self._suffixes: set[str] = set()
-        """The suffixes of the files that it was asked about."""
+        """The suffixes of the files that questions were about."""
         self._version = 0
         self._diagnostics: dict[str, _Diagnostics] = {}
         self._loading: set[str] = set()
@@ -79,7 +79,7 @@ class LanguageServer:
 
     @property
     def is_loading(self) -> bool:
-        """True while the server tells that it still reads the project."""
+        """True while the server reports that it is still reading the project."""
         return bool(self._loading)
 
     def uri(self, path: str) -> str:
@@ -90,7 +90,10 @@ class LanguageServer:
         return [{"uri": Path(self._root).as_uri(), "name": Path(self._root).name}]
 
     async def initialize(self) -> None:
-        """Tell the server the workspace. Raises `ServerGone` and `ServerRefused`."""
+        """Start the protocol and send the server the workspace's folder.
+
+        Raises the same errors as `Connection.request`.
+        """
         folder = Path(self._root).as_uri()
         await self.connection.request(
             "initialize",
@@ -105,9 +108,9 @@ class LanguageServer:
         self.connection.notify("initialized", {})
 
     async def settle(self, content: api.FileContent) -> None:
-        """Wait until a new server has read the project: then it tells its diagnostics of an open file.
+        """Wait until a new server has read the project, which it shows by sending diagnostics of an open file.
 
-        Before that, it knows only some of the references to a symbol. Raises `ServerGone`.
+        Before that, it knows only some of the references to a symbol. Raises `ServerGone` if the server ends.
         """
         if not self._is_settled:
             await self.diagnose(content)
@@ -121,9 +124,9 @@ class LanguageServer:
             await self.connection.finish()
 
     def open_document(self, content: api.FileContent, *, again: bool = False) -> int:
-        """Tell the server the present content of a file. Return the document's version.
+        """Send the server the current content of a file. Return the document's version.
 
-        `again`: tell it even if it has not changed, so that the server checks the file again.
+        With `again`, send the content even if it has not changed, so that the server checks the file again.
         """
         uri = self.uri(content.path)
         self._suffixes.add(PurePosixPath(content.path).suffix)
@@ -145,15 +148,16 @@ class LanguageServer:
         return self._version
 
     def close_document(self) -> None:
-        """Let the server read the open file from disk again."""
+        """Close the open file, so that the server reads it from disk again."""
         if self._open_uri:
             self.connection.notify("textDocument/didClose", {"textDocument": {"uri": self._open_uri}})
         self._open_uri = ""
 
     def note_changes(self, changes: Mapping[str, int], contents: Iterable[api.FileContent]) -> None:
-        """Tell the server which files were created (1), changed (2) or deleted (3), and the content of some of them.
+        """Report to the server which files were created (1), changed (2) or deleted (3), and send some of the
+        contents.
 
-        Some servers do not read a file again that they had open, until they are told its content.
+        Some servers never reread a file that they had open, so they need its content.
         """
         self.close_document()
         events = [{"uri": self.uri(path), "type": kind} for path, kind in changes.items()]
@@ -164,22 +168,28 @@ class LanguageServer:
                 self.close_document()
 
     async def ask(self, method: str, path: str, position: Mapping[str, int], **more: object) -> Any:
-        """Ask about a position in a file. Raises `ServerGone` and `ServerRefused`."""
+        """Return the server's answer to a question about a position in a file.
+
+        Raises the errors of `Connection.request`.
+        """
         document = {"uri": self.uri(path)}
         return await self.connection.request(
             f"textDocument/{method}", {"textDocument": document, "position": position, **more}
         )
 
     async def diagnose(self, content: api.FileContent) -> Sequence[Any] | None:
-        """Return the diagnostics of a file, or None if the server told none in time. Raises `ServerGone`."""
+        """Return the diagnostics of a file, or None if the server sent none in time.
+
+        Raises `ServerGone` if the server ends.
+        """
         uri = self.uri(content.path)
         known = self._diagnostics.setdefault(uri, _Diagnostics())
         version = self.open_document(content, again=True)
-        told = known.count
+        count_before = known.count
         known.arrived = anyio.Event()
         with anyio.move_on_after(DIAGNOSTICS_LIMIT_S) as limit:
             while not self.connection.fault:
-                is_new = known.count > told and (known.version is None or known.version >= version)
+                is_new = known.count > count_before and (known.version is None or known.version >= version)
                 with anyio.move_on_after(QUIET_S if is_new else None) as quiet:
                     await known.arrived.wait()
                 if quiet.cancelled_caught:
@@ -187,9 +197,9 @@ class LanguageServer:
                 known.arrived = anyio.Event()
         if self.connection.fault:
             raise ServerGone(self.connection.fault)
-        return known.items if known.count > told or not limit.cancelled_caught else None
+        return known.items if known.count > count_before or not limit.cancelled_caught else None
 
-    def _hear(self, method: str, params: Mapping[str, Any]) -> None:
+    def _handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
         if method == "$/progress":
             value, token = params.get("value"), str(params.get("token"))
             kind = value.get("kind") if isinstance(value, dict) else ""
@@ -214,7 +224,10 @@ class LanguageServer:
 
 @asynccontextmanager
 async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIterator[LanguageServer]:
-    """Talk to a server that was started, until the context ends. Raises `ToolError` if it does not get ready."""
+    """Yield the server of a started process, ready for questions; end it with the context.
+
+    Raises `ToolError` if it does not get ready.
+    """
     server, problem = LanguageServer(process, root), ""
     connection = server.connection
     try:
@@ -235,7 +248,7 @@ async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIt
 
 
 async def _initialize(server: LanguageServer) -> str:
-    """Make the server ready for questions. Return the reason if that failed."""
+    """Make the server ready for questions. Return the reason if that failed, else ""."""
     try:
         with anyio.fail_after(START_LIMIT_S):
             await server.initialize()

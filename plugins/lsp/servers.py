@@ -1,4 +1,4 @@
-"""The language servers that are known, and the command of the one for a file."""
+"""The known language servers, and the choice of the one for a file."""
 
 import shlex
 import shutil
@@ -19,13 +19,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "rs": ("rust-analyzer",),
     **dict.fromkeys(("c", "h", "cc", "cpp", "cxx", "hpp"), CLANGD),
 }
-"""The commands that are tried for files with a suffix; the first one that is installed is used."""
+"""Maps a file suffix to the commands to try; the first one that is installed is used."""
 LANGUAGES = {
     "py": "python", "pyi": "python", "ts": "typescript", "mts": "typescript", "cts": "typescript",
     "tsx": "typescriptreact", "js": "javascript", "mjs": "javascript", "cjs": "javascript",
     "jsx": "javascriptreact", "rs": "rust", "h": "c", "cc": "cpp", "cxx": "cpp", "hpp": "cpp",
 }  # fmt: skip
-"""The names that the protocol has for languages, if they are not the suffix."""
+"""Maps a file suffix to the protocol's name of the language, where the two differ."""
 
 
 class LspSettings(api.FrozenModel):
@@ -34,7 +34,7 @@ class LspSettings(api.FrozenModel):
     commands: dict[str, str] = Field(
         {}, description='Commands by file suffix, such as py = "pyright-langserver --stdio".'
     )
-    timeout: float = Field(30.0, gt=0, description="Seconds that a server has for an answer.")
+    timeout: float = Field(30.0, gt=0, description="Maximum seconds to wait for a server's answer.")
 
 
 def language_of(path: str) -> str:

@@ -1,6 +1,6 @@
-"""A notebook file (.ipynb, format 4) as text with the places of its cells.
+"""A notebook file (.ipynb, format 4): its text, and the position of each cell in it.
 
-Invariant: a change replaces the bytes of what it changes and no others, whatever program wrote the file.
+Invariant: a change keeps all other bytes of the file, whatever program wrote it.
 """
 
 import hashlib
@@ -16,12 +16,12 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _INDENT = re.compile(r"\{\r?\n([ \t]+)")
 _DECODE = json.JSONDecoder().raw_decode
 _CELL_DEPTH = 2
-"""The number of brackets around a cell."""
+"""The number of brackets in which a cell is nested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell, and the place of its JSON in the file."""
+    """A cell, and the position of its JSON in the file."""
 
     index: int
     value: dict[str, Any]
@@ -30,7 +30,7 @@ class Cell:
 
     @property
     def kind(self) -> str:
-        """`code`, `markdown` or `raw`."""
+        """The kind of the cell: `code`, `markdown` or `raw`."""
         return str(self.value.get("cell_type", ""))
 
     @property
@@ -44,7 +44,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """Its index, and its id if it has one."""
+        """The cell's index, followed by its id if it has one."""
         name = self.value.get("id")
         return f"[{self.index}]" + (f" #{name}" if isinstance(name, str) else "")
 
@@ -89,7 +89,7 @@ class Notebook:
         return "python"
 
     def find(self, name: str) -> Cell:
-        """Return a cell by its id or its index. Raises `ToolError`."""
+        """Return the cell with this id or index. Raises `ToolError` if there is none."""
         for cell in self.cells:
             if name and cell.value.get("id") == name:
                 return cell
@@ -99,7 +99,7 @@ class Notebook:
         raise api.ToolError(f"There is no cell {name!r} in {self.path}; it has {count}, from 0.")
 
     def with_source(self, cell: Cell, source: str, kind: str) -> bytes:
-        """Return the file with another source of a cell. Outputs of the old source are removed."""
+        """Return the file's bytes with a new source for a cell, whose outputs are removed."""
         if kind != cell.kind:
             name = cell.value.get("id")
             new = self._new_cell(source, kind, name if isinstance(name, str) else "")
@@ -110,11 +110,11 @@ class Notebook:
         return self._with_fields(cell, fields)
 
     def with_outputs(self, cell: Cell, outputs: Sequence[dict[str, Any]], count: int | None) -> bytes:
-        """Return the file with the outputs of a cell that ran as number `count`."""
+        """Return the file's bytes with new outputs of a cell. `count` is the cell's execution count (`In [3]`)."""
         return self._with_fields(cell, {"outputs": list(outputs), "execution_count": count})
 
     def with_new_cell(self, source: str, kind: str, before: Cell | None) -> bytes:
-        """Return the file with a new cell before another one, or at the end."""
+        """Return the file's bytes with a new cell before another one, or at the end."""
         name = _new_id(source, {str(cell.value.get("id")) for cell in self.cells}) if self._has_ids else ""
         text = self._render(self._new_cell(source, kind, name), _CELL_DEPTH)
         start, end = self._list
@@ -128,7 +128,7 @@ class Notebook:
         return self._splice([(last, last, f",{gap}{text}")])
 
     def without_cell(self, cell: Cell) -> bytes:
-        """Return the file without a cell."""
+        """Return the file's bytes without a cell."""
         if len(self.cells) == 1:
             return self._splice([(*self._list, "[]")])
         if cell.index + 1 < len(self.cells):
@@ -176,7 +176,7 @@ class Notebook:
 
 
 def joined(value: object) -> str:
-    """Return a text that the format stores as one string or as a list of lines."""
+    """Return a text as one string; the file format stores it as a string or as a list of lines."""
     return "".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -185,7 +185,7 @@ def _as_lines(source: str) -> list[str]:
 
 
 def _new_id(source: str, taken: set[str]) -> str:
-    """Return an id for a new cell: the same for the approval and for the change that follows."""
+    """Return an id for a new cell, computed from its source so that the approval and the change get the same id."""
     name = source
     while True:
         name = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
@@ -200,7 +200,7 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _members(text: str, start: int) -> Iterator[tuple[str, int, int, Any]]:
-    """Yield the key, place and value of each member of the JSON object that begins at `start`."""
+    """Yield the key, start, end and value of each member of the JSON object that begins at `start`."""
     at = _skip_space(text, start + 1)
     while text[at] != "}":
         key, at = _DECODE(text, at)
@@ -211,7 +211,7 @@ def _members(text: str, start: int) -> Iterator[tuple[str, int, int, Any]]:
 
 
 def _items(text: str, start: int) -> Iterator[tuple[int, int, Any]]:
-    """Yield the place and value of each item of the JSON list that begins at `start`."""
+    """Yield the start, end and value of each item of the JSON list that begins at `start`."""
     at = _skip_space(text, start + 1)
     while text[at] != "]":
         value, end = _DECODE(text, at)

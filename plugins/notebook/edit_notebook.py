@@ -31,7 +31,7 @@ class _Change:
 
 
 class EditNotebook(api.BaseTool):
-    """Tool that changes one cell. The rest of the file keeps its bytes."""
+    """Tool that changes one cell. All other bytes of the file stay the same."""
 
     def __init__(self) -> None:
         self.spec = api.load_spec("edit_notebook", __file__, EditNotebookArgs, verb="edit")

@@ -1,6 +1,6 @@
-"""The plugin's side of a kernel: orders to `kernel_runner`, and its outputs.
+"""A Jupyter kernel as the plugin sees it: sends orders to `kernel_runner`, and collects the outputs.
 
-Invariant: whatever the kernel does, memory use stays bounded, and its end becomes a sentence.
+Invariant: whatever the kernel does, memory use stays bounded, and its end is reported as a sentence.
 """
 
 import json
@@ -18,17 +18,17 @@ from .outputs import output_text
 MAX_LINE_BYTES = 16_000_000
 START_LIMIT_S = 90.0
 STOP_LIMIT_S = 5.0
-"""Maximum seconds that an interrupted cell has to end."""
+"""Maximum seconds to wait for the end of an interrupted cell."""
 _ERROR_TAIL_BYTES = 4_000
 
 
 class KernelGone(Exception):
-    """The kernel ended, or had to be ended. The message says why."""
+    """Raised if the kernel ended, or had to be ended. The message gives the reason."""
 
 
 @dataclass(slots=True)
 class CellRun:
-    """A run of a cell: its outputs so far, and how it ended (empty while it runs)."""
+    """A run of a cell: its outputs so far, and the `status` with which it ended (empty while it runs)."""
 
     on_text: Callable[[str], None]
     outputs: list[dict[str, Any]] = field(default_factory=list)
@@ -37,7 +37,7 @@ class CellRun:
     ended: anyio.Event = field(default_factory=anyio.Event)
 
     def add(self, output: dict[str, Any]) -> None:
-        """Add an output; a stream goes on in the output before it."""
+        """Add an output; text of the same stream is appended to the previous output."""
         last = self.outputs[-1] if self.outputs else {}
         if output.get("output_type") == "stream" == last.get("output_type") and output.get(
             "name"
@@ -57,14 +57,14 @@ class Kernel:
         self._run: CellRun | None = None
         self._errors = b""
         self.fault = ""
-        """Why the kernel ended; empty while it runs."""
+        """The reason why the kernel ended; empty while it runs."""
         self.is_new = True
         """True until the first cell has run."""
 
     async def run(self, code: str, on_text: Callable[[str], None]) -> CellRun:
-        """Run a cell to its end; `on_text` gets its output as it comes. Raises `KernelGone`.
+        """Run a cell to its end; `on_text` is called with its output as it arrives. Raises `KernelGone`.
 
-        If it is cancelled, the cell is interrupted, and the next run waits for its end.
+        If this call is cancelled, the cell is interrupted, and the next run waits for the cell's end.
         """
         if self._run is not None:
             with anyio.move_on_after(STOP_LIMIT_S):
@@ -94,14 +94,14 @@ class Kernel:
             raise KernelGone("it ended") from error
 
     async def wait_until_ready(self) -> None:
-        """Wait until the kernel takes orders. Raises `KernelGone`."""
+        """Wait until the kernel accepts orders. Raises `KernelGone` if it ends or takes too long."""
         with anyio.move_on_after(START_LIMIT_S):
             await self._ready.wait()
         if self.fault or not self._ready.is_set():
             raise KernelGone(self.fault or f"it did not start within {START_LIMIT_S:g} s")
 
     async def read_messages(self) -> None:
-        """Read what the runner tells until it ends."""
+        """Read the runner's messages until the runner ends."""
         buffer = bytearray()
         while data := await self._process.read_output():
             searched = len(buffer)
@@ -145,7 +145,7 @@ class Kernel:
 
 @asynccontextmanager
 async def run_kernel(process: api.PipedProcess) -> AsyncIterator[Kernel]:
-    """Talk to a kernel that was started, until the context ends. Raises `ToolError` if it does not get ready."""
+    """Yield the kernel of a started process, ready for orders. Raises `ToolError` if it does not get ready."""
     kernel, problem = Kernel(process), ""
     async with anyio.create_task_group() as group:
         group.start_soon(kernel.read_messages)

@@ -1,8 +1,8 @@
-"""A program that runs one Jupyter kernel beside it: orders and outputs are JSON, one object on each line of its pipes.
+"""Program that runs one Jupyter kernel. It reads orders and writes outputs as JSON, one object per line.
 
-It runs where commands run, so that the kernel and the connection to it are inside the sandbox. Orders:
-`{"run": code}` and `{"interrupt": true}`. It writes `{"ready": true}`, then for each run `{"output": …}` (an output as
-in a notebook file) and `{"done": status, "count": number}`. `{"fault": text}` is its last line.
+The program runs where commands run, so that the kernel and the connection to it are inside the sandbox. Orders are
+`{"run": code}` and `{"interrupt": true}`. It writes `{"ready": true}`, then for each run `{"output": …}` (an output
+as in a notebook file) and `{"done": status, "count": number}`. After an error, `{"fault": text}` is the last line.
 
 Invariant: the kernel ends when this program's input ends.
 """
@@ -24,14 +24,14 @@ START_LIMIT_S = 60.0
 _POLL_S = 0.5
 
 
-def tell(message: dict[str, Any]) -> None:
-    """Write one message."""
+def write_message(message: dict[str, Any]) -> None:
+    """Write one message to the plugin."""
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 
 
 class Runner:
-    """One kernel, and the run that it works on."""
+    """One kernel, and the cell that it runs."""
 
     def __init__(self, manager: Any, client: Any) -> None:
         self._manager = manager
@@ -46,11 +46,11 @@ class Runner:
         reply = await self._reply(number)
         if self._room < 0:
             text = f"[{-self._room:,} more characters of output were not kept]\n"
-            tell({"output": {"output_type": "stream", "name": "stderr", "text": text}})
-        tell({"done": reply.get("status", "error"), "count": reply.get("execution_count")})
+            write_message({"output": {"output_type": "stream", "name": "stderr", "text": text}})
+        write_message({"done": reply.get("status", "error"), "count": reply.get("execution_count")})
 
     async def _follow(self, number: str) -> None:
-        """Pass the outputs of a run on until the kernel is idle."""
+        """Write the outputs of a run as messages until the kernel is idle."""
         while True:
             try:
                 message = await self._client.get_iopub_msg(timeout=_POLL_S)
@@ -79,7 +79,7 @@ class Runner:
         if kind == "stream" and 0 < self._room < size:
             output["text"] = str(content["text"])[: self._room]
         if self._room > 0 or (kind == "error" and size < MAX_OUTPUT_CHARS):
-            tell({"output": output})
+            write_message({"output": output})
         self._room -= size
 
     async def _reply(self, number: str) -> dict[str, Any]:
@@ -129,7 +129,7 @@ async def serve(python: str, folder: str) -> None:
             if not await manager.is_alive():
                 raise ChildProcessError("it could not start") from error
             raise
-        tell({"ready": True})
+        write_message({"ready": True})
         queue: asyncio.Queue[str | None] = asyncio.Queue()
         runner = Runner(manager, client)
         async with anyio.create_task_group() as group:
@@ -149,12 +149,12 @@ def main() -> None:
         try:
             asyncio.run(serve(sys.argv[1], folder))
         except* ImportError as group:
-            tell({"fault": str(group.exceptions[0])})
+            write_message({"fault": str(group.exceptions[0])})
         except* (OSError, RuntimeError, Empty) as group:
             error = group.exceptions[0]
             while isinstance(error, BaseExceptionGroup):
                 error = error.exceptions[0]
-            tell({"fault": str(error) or type(error).__name__})
+            write_message({"fault": str(error) or type(error).__name__})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The outputs of cells as text for the model and the user, and their images."""
+"""Conversion of cells' outputs: to text for the model and the user, and to images."""
 
 import base64
 from collections.abc import Iterable
@@ -66,7 +66,10 @@ def output_images(outputs: Iterable[dict[str, Any]]) -> list[Image]:
 def image_parts(
     images: Iterable[Image], ctx: api.ToolContext
 ) -> tuple[list[api.ImageContent], list[api.ImageBlock]]:
-    """Store images. Return them for the model and for the user, at most `MAX_IMAGES`. Blocking."""
+    """Store at most `MAX_IMAGES` images; return them as content for the model and as blocks for the user.
+
+    Blocking.
+    """
     contents, blocks = [], []
     for number, image in enumerate(list(images)[:MAX_IMAGES], 1):
         fields = {

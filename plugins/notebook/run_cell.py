@@ -1,6 +1,7 @@
-"""run_cell: runs code in a Jupyter kernel, whose variables last from call to call.
+"""run_cell: runs code in a Jupyter kernel, which keeps its variables between calls.
 
-Invariant: a cell is judged like `python3 -c` with its code, and its kernel runs where commands run, with the same limits.
+Invariant: a cell is judged like `python3 -c` with its code, and its kernel runs where commands run, with the same
+limits.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ class NotebookSettings(api.FrozenModel):
     """The settings of the plugin."""
 
     python: str = Field(
-        "", description="The Python that runs the kernels; it needs ipykernel. Empty: that of tui-agent."
+        "", description="The Python that runs the kernels; it needs ipykernel. Empty: tui-agent's own."
     )
 
 
@@ -43,18 +44,21 @@ class RunCellArgs(api.FrozenModel, coerce_numbers_to_str=True):
 
 
 class ReadyCell(RunCellArgs):
-    """The arguments with the code of a notebook's cell, before the policy judges the call. `digest` is the file's."""
+    """The arguments, completed with the code of the notebook's cell, as the policy judges them.
+
+    `digest` is that of the notebook file.
+    """
 
     digest: str = ""
 
 
 class RunCell(api.BaseTool):
-    """Tool that runs Python cells. Each notebook has a kernel of its own, and so has code without one."""
+    """Tool that runs Python cells. Each notebook has its own kernel; code without a notebook has one too."""
 
     def __init__(self, settings: NotebookSettings) -> None:
         self._python = settings.python or sys.executable
         self._started: set[str] = set()
-        """The kernels that have run a cell."""
+        """Names of the kernels that have run a cell."""
         self.spec = api.load_spec(
             "run_cell", __file__, RunCellArgs, verb="run", timeout=None, needs={"programs"}
         )
@@ -78,11 +82,13 @@ class RunCell(api.BaseTool):
         notebook = await asyncio.to_thread(Notebook, content)
         cell = notebook.find(args.cell)
         if cell.kind != "code" or notebook.language != "python":
-            raise api.ToolError(f"Cell {args.cell} of {args.path} is no Python code.")
+            raise api.ToolError(f"Cell {args.cell} of {args.path} is not Python.")
         return ReadyCell(**{**args.model_dump(), "code": cell.source, "digest": content.digest})
 
     def effects(self, args: RunCellArgs) -> tuple[api.Effect, ...]:
-        """Return that the code runs and, for a notebook's cell, that its outputs are written."""
+        """Return the effects of the call: the code runs and, for a notebook's cell, its outputs are written to the
+        file.
+        """
         writes = (api.WriteEffect(path=args.path),) if args.cell else ()
         return (api.RunEffect(argv=("python3", "-c", args.code), cwd=_folder(args)), *writes)
 
@@ -138,14 +144,14 @@ async def _save_outputs(args: ReadyCell, run: CellRun, ctx: api.ToolContext) -> 
     if content.digest != args.digest:
         return "\n[the notebook changed meanwhile, so the outputs were not saved]"
     notebook = await asyncio.to_thread(Notebook, content)
-    outputs = [_as_saved(output) for output in run.outputs]
+    outputs = [_convert_for_file(output) for output in run.outputs]
     data = await asyncio.to_thread(notebook.with_outputs, notebook.find(args.cell), outputs, run.count)
     await ctx.env.write(args.path, data, content.digest)
     return ""
 
 
-def _as_saved(output: dict[str, Any]) -> dict[str, Any]:
-    """Return an output as notebook files have it: texts as lists of lines."""
+def _convert_for_file(output: dict[str, Any]) -> dict[str, Any]:
+    """Return an output in the form of notebook files, in which texts are lists of lines."""
     saved = dict(output)
     if isinstance(saved.get("text"), str):
         saved["text"] = saved["text"].splitlines(keepends=True)

@@ -28,7 +28,10 @@ class Query:
 
 @dataclass
 class SearchResult:
-    """The numbers of the matching lines by path. `incomplete`: the search stopped early, for the reasons in `notes`."""
+    """The numbers of the matching lines by path.
+
+    If `incomplete` is set, the search stopped early, for the reasons in `notes`.
+    """
 
     engine: str
     lines: dict[str, list[int]] = field(default_factory=dict)

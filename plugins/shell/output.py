@@ -91,7 +91,10 @@ def _sample(newest: str, waiting: int, joint: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DecodedOutput:
-    """A program's output as text: as stored, and without control sequences. `dropped`: bytes that were not stored."""
+    """A program's output as text: as stored, and without control sequences.
+
+    `dropped` is the number of bytes that were not stored.
+    """
 
     stored: LongText
     clean: str

@@ -30,7 +30,7 @@ _FENCED = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
 class Evidence:
     """A location in a file that supports an investigator's answer.
 
-    `lines` is `10` or `10-24`, or empty for the whole file; `what` says what is there.
+    `lines` is `10` or `10-24`, or empty for the whole file; `what` describes the content there.
     """
 
     path: str

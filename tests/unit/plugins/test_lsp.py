@@ -125,7 +125,7 @@ async def test_a_rename_shows_all_its_files_and_writes_them_like_an_edit(tmp_pat
     [
         ("dies", "failed twice: it ended: Traceback: out of memory"),
         ("hangs", "failed twice: it did not answer within 0.5 s"),
-        ("noise", "could not be used: it writes something that is no message"),
+        ("noise", "could not be used: it sent data that is not a Language Server Protocol message"),
         ("dies_once", ""),
         ("floods", ""),
     ],

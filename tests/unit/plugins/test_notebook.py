@@ -192,7 +192,7 @@ async def test_cells_that_cannot_run_are_refused_before_anybody_is_asked(
         for arguments in ({}, {"cell": "1"}, {"code": "1", "path": "n.ipynb", "cell": "1"}):
             with pytest.raises(ToolError, match="either code, or path and cell"):
                 await run(**arguments)
-        with pytest.raises(ToolError, match="is no Python code"):
+        with pytest.raises(ToolError, match="is not Python"):
             await run(path="n.ipynb", cell="top")
         monkeypatch.setitem(sys.modules, "ipykernel", None)
         with pytest.raises(ToolError, match=r"Install it: .*\[notebook\]"):
