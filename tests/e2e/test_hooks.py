@@ -126,3 +126,46 @@ def test_hooks_are_listed(program: Program, asked: Path) -> None:
     shown = program.run_in_process("config", "show").stdout
     assert "hook.0" in shown and "bash ~/hook.sh" in shown
     assert "before_tool bash ~/hook.sh" in program.run_in_process("doctor").stdout
+
+
+def write_claude_settings(folder: Path, **events: str) -> None:
+    """Write hooks into the settings of Claude Code: one command for each event."""
+    (folder / ".claude").mkdir()
+    hooks = {name: [{"hooks": [{"type": "command", "command": line}]}] for name, line in events.items()}
+    (folder / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
+
+
+def test_hooks_of_claude_code_run_as_they_are(program: Program) -> None:
+    (program.workspace / "script.yaml").write_text(SCRIPT)
+    change = """jq -c '{hookSpecificOutput: {hookEventName, permissionDecision: "allow", updatedInput:
+        (.tool_input + {content: (.tool_name + " " + .tool_input.file_path)})}}'"""
+    write_claude_settings(
+        program.home,
+        PreToolUse=change.replace("hookEventName,", 'hookEventName: "PreToolUse",'),
+        UserPromptSubmit="echo It is Monday.",
+    )
+    _, events = run(program)
+    written = program.workspace / "note.txt"
+    assert written.read_text() == f"Write {written.resolve()}"
+    assert [(one["event"], one["fault"]) for one in ran(events)] == [
+        ("before_prompt", ""),
+        ("before_tool", ""),
+    ]
+    assert "before_tool jq" in program.run_in_process("doctor").stdout
+
+
+def test_a_projects_hooks_of_claude_code_need_trust(program: Program) -> None:
+    (program.workspace / "script.yaml").write_text(SCRIPT)
+    write_claude_settings(program.workspace, PreToolUse='"$CLAUDE_PROJECT_DIR"/.claude/hooks/no.sh')
+    (program.workspace / ".claude" / "hooks").mkdir()
+    script = program.workspace / ".claude" / "hooks" / "no.sh"
+    script.write_text("#!/bin/sh\ntouch ran; echo mine >&2; exit 2\n")
+    script.chmod(0o755)
+    status, _ = run(program)
+    assert status != 0 and not (program.workspace / "ran").exists()
+    assert program.run_in_process("trust", "--yes").returncode == 0
+    _, events = run(program)
+    assert [(one["source"], one["reason"]) for one in ran(events)] == [("project", "mine")]
+    script.write_text("#!/bin/sh\nrm -rf ran\n")
+    status, _ = run(program)
+    assert status != 0 and (program.workspace / "ran").exists()

@@ -1,4 +1,4 @@
-"""The folders in which Claude Code, Codex and opencode keep commands, agents and skills, which are used as they are.
+"""The places where Claude Code, Codex and opencode keep commands, agents, skills and hooks, which are used as they are.
 
 Invariant: a file of tui-agent's own layout wins over a neighbour's of the same name. What a project has in these folders
 needs trust like `.tui_agent/`. An agent never gets more tools than its file gives it.
@@ -36,19 +36,26 @@ USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     ),
 }
 """Folders below the user's home folder, the first one first."""
-_TOOLS: Final = {
-    "bash": "run_command",
-    "read": "read_file",
-    "write": "write_file",
-    "edit": "edit_file",
-    "multiedit": "edit_file",
-    "grep": "grep",
-    "glob": "glob",
-    "ls": "list_directory",
-    "list": "list_directory",
-    "todowrite": "write_todos",
-    "skill": "read_skill",
+USER_SETTINGS: Final = ".claude/settings.json"
+"""The file with the user's hooks, below the home folder."""
+PROJECT_SETTINGS: Final = (".claude/settings.json", ".claude/settings.local.json")
+"""The files with a project's hooks. Their other settings are not used."""
+PROJECT_HOOKS: Final = ".claude/hooks"
+"""The folder of the programs that a project's hooks run."""
+CLAUDE_TOOLS: Final[Mapping[str, str]] = {
+    "Bash": "run_command",
+    "Read": "read_file",
+    "Write": "write_file",
+    "Edit": "edit_file",
+    "MultiEdit": "edit_file",
+    "Grep": "grep",
+    "Glob": "glob",
+    "LS": "list_directory",
+    "TodoWrite": "write_todos",
+    "Skill": "read_skill",
 }
+"""Maps Claude Code's tools to ours."""
+_TOOLS: Final = {name.lower(): ours for name, ours in CLAUDE_TOOLS.items()} | {"list": "list_directory"}
 _WITHOUT_EDITS: Final = re.compile(r"""["']?\b(write|edit|patch)["']?\s*:\s*["']?(false|deny)\b""")
 
 

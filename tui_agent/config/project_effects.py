@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 
 from tui_agent.config import dotenv
+from tui_agent.config.neighbour_layouts import PROJECT_SETTINGS
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project_files import ProjectFile, ProjectFiles
 from tui_agent.errors import ConfigError
@@ -64,6 +65,8 @@ def describe_effect(file: ProjectFile) -> str:
         return _describe_variables(file.content)
     if name in ("mcp.json", ".mcp.json") and folder in ("", PROJECT_FOLDER):
         return _describe_servers(file.content)
+    if file.name in PROJECT_SETTINGS:
+        return _describe_hooks(file.content)
     if folder == PROJECT_FOLDER and name == "config.toml":
         return _describe_settings(file.content)
     if folder == PROJECT_FOLDER and name == "policy.toml":
@@ -127,6 +130,15 @@ def _describe_rules(content: bytes) -> str:
     effects = [f"lets {allowed} {calls} run without asking"] if allowed else []
     effects += [f"{other} that ask or deny"] if other else []
     return ", ".join(effects) or "no rule"
+
+
+def _describe_hooks(content: bytes) -> str:
+    try:
+        groups = [group for listed in json.loads(content)["hooks"].values() for group in listed]
+        commands = [str(hook["command"])[:MAX_VALUE_CHARS] for group in groups for hook in group["hooks"]]
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
+        return "runs commands before or after tool calls and turns"
+    return f"runs {_join_names(commands)}" if commands else "runs no command"
 
 
 def _describe_servers(content: bytes) -> str:

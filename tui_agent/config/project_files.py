@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from tui_agent.config.neighbour_layouts import PROJECT_LAYOUTS
+from tui_agent.config.neighbour_layouts import PROJECT_HOOKS, PROJECT_LAYOUTS, PROJECT_SETTINGS
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.small_files import decode_text, read_regular
 
@@ -102,10 +102,13 @@ class _ProjectReader:
     def read_all(self, top: int) -> Iterator[ProjectFile]:
         for name in (PROJECT_FOLDER, *LONE_FILES):
             yield from self._read_entry(top, name, name, 0)
-        for layouts in PROJECT_LAYOUTS.values():
-            for shown in layouts:
-                # Files that cannot be trusted are left out and never used: they were not written for this program.
-                yield from (file for file in self._read_layout(top, shown) if not file.fault)
+        # Files of other programs that cannot be trusted are left out and never used.
+        settings = [file for name in PROJECT_SETTINGS for file in self._read_layout(top, name)]
+        with_hooks = [file for file in settings if not file.fault and b'"hooks"' in file.content]
+        yield from with_hooks
+        layouts = [layout for folders in PROJECT_LAYOUTS.values() for layout in folders]
+        for shown in (*layouts, PROJECT_HOOKS) if with_hooks else layouts:
+            yield from (file for file in self._read_layout(top, shown) if not file.fault)
 
     def _read_layout(self, top: int, shown: str) -> Iterator[ProjectFile]:
         folder, _, name = shown.partition("/")

@@ -22,7 +22,7 @@ from tui_agent.config.project_files import ProjectFiles
 from tui_agent.config.setting_types import HeaderText, Table, UserPath, VariableName
 from tui_agent.config.trust import Project
 from tui_agent.config.user_choices import FILE_NAME
-from tui_agent.ports.hook import DEFAULT_TIME_LIMIT_S, TOOL_EVENTS
+from tui_agent.ports.hook import DEFAULT_TIME_LIMIT_S, MATCHER_EVENTS
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.events.hook import HookEvent, HookSource
@@ -46,7 +46,7 @@ class HookSettings(Table):
     )
     matcher: str = Field(
         "",
-        description="Regular expression for the whole tool name (run_command, write_file|edit_file); empty: every tool.",
+        description="Regular expression for the whole tool name (write_file|edit_file), source or trigger; empty: all.",
     )
     timeout: float = Field(
         DEFAULT_TIME_LIMIT_S, gt=0, le=MAX_TIMEOUT_S, description="Seconds before the command is stopped."
@@ -63,13 +63,15 @@ class HookSettings(Table):
 
     @model_validator(mode="after")
     def _check_event(self) -> "HookSettings":
-        if self.matcher and self.event not in TOOL_EVENTS:
-            raise ValueError(f"matcher works with before_tool and after_tool only, not with {self.event}")
+        if self.matcher and self.event not in MATCHER_EVENTS:
+            raise ValueError(
+                f"matcher does not work with {self.event}; it works with {', '.join(sorted(MATCHER_EVENTS))}"
+            )
         return self
 
     @property
     def pattern(self) -> re.Pattern[str] | None:
-        """The compiled pattern for the whole name of a tool, or None if the hook applies to every tool."""
+        """The compiled `matcher`, or None if it matches everything."""
         return None if self.matcher in MATCH_ALL else re.compile(self.matcher)
 
 

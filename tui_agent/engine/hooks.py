@@ -149,7 +149,7 @@ class Hooks:
     ) -> HookVerdict:
         """Run an event's hooks until one denies. The caller must `record` the answers."""
         hook_verdict = NO_VERDICT
-        for hook in self._hooks_for(event, call.name if call is not None else ""):
+        for hook in self._hooks_for(event, _subject(facts, call)):
             _, ran = await self._ask(hook, facts, agent, call)
             hook_verdict = hook_verdict.with_outcome(ran)
             if hook_verdict.decision == "deny" and event.startswith("before"):
@@ -173,8 +173,8 @@ class Hooks:
         for ran in hook_verdict.outcomes:
             self._parts.recorder.append(ran, agent=agent)
 
-    def _hooks_for(self, event: HookEvent, tool: str) -> Iterator[Hook]:
-        return (hook for hook in self._parts.hooks if hook.event == event and hook.matches_tool(tool))
+    def _hooks_for(self, event: HookEvent, subject: str) -> Iterator[Hook]:
+        return (hook for hook in self._parts.hooks if hook.event == event and hook.matches(subject))
 
     async def _ask(
         self, hook: Hook, facts: Mapping[str, JsonValue], agent: AgentId, call: ToolCallPart | None
@@ -202,6 +202,11 @@ class Hooks:
             parts.recorder.append(_with_fault(_with_duration(ran, parts, started), _STOPPED), agent=agent)
             raise
         return reply, _with_reply(_with_duration(ran, parts, started), reply)
+
+
+def _subject(facts: Mapping[str, JsonValue], call: ToolCallPart | None) -> str:
+    """Return what matchers are compared with: the tool, a session start's source, or a compaction's trigger."""
+    return call.name if call is not None else str(facts.get("source") or facts.get("trigger") or "")
 
 
 def _call_facts(call: ToolCallPart) -> JsonMap:

@@ -16,6 +16,12 @@ from tui_agent.protocol.events.hook import HookDecision, HookEvent, HookSource
 
 HOOK_EVENTS: Final[tuple[HookEvent, ...]] = get_args(HookEvent)
 TOOL_EVENTS: Final[frozenset[HookEvent]] = frozenset({"before_tool", "after_tool"})
+MATCHER_EVENTS: Final[frozenset[HookEvent]] = TOOL_EVENTS | {
+    "session_start",
+    "before_compaction",
+    "after_compaction",
+}
+"""Events whose hooks may have a matcher: for the tool, a session start's source or a compaction's trigger."""
 DEFAULT_TIME_LIMIT_S: Final = 60.0
 """Default time limit of a hook in seconds."""
 
@@ -47,7 +53,8 @@ HookFunction: TypeAlias = Callable[[JsonMap, float], Awaitable[HookReply]]
 class Hook:
     """A hook of the user or a plugin.
 
-    `label` is its name on screen. `matcher` must match a tool's complete name (None: every tool).
+    `label` is its name on screen. `matcher` must match the event's whole subject, as `subject_name` translates it; None
+    matches every subject.
     """
 
     event: HookEvent
@@ -56,7 +63,8 @@ class Hook:
     run: HookFunction
     matcher: re.Pattern[str] | None = None
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
+    subject_name: Callable[[str], str] = str
 
-    def matches_tool(self, tool: str) -> bool:
-        """Return True if the hook applies to this tool."""
-        return self.matcher is None or self.matcher.fullmatch(tool) is not None
+    def matches(self, subject: str) -> bool:
+        """Return True if the hook applies to this tool, source of a session's start, or trigger of a compaction."""
+        return self.matcher is None or self.matcher.fullmatch(self.subject_name(subject)) is not None

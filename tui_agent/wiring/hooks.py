@@ -13,8 +13,10 @@ from anyio import to_thread
 from pydantic_core import PydanticSerializationError, to_json
 
 from tui_agent.config.api_keys import load_keys
+from tui_agent.config.claude_hooks import describe_event, load_claude_hooks, matcher_subject, read_answer
 from tui_agent.config.project_files import ProjectFiles, read_project_files
 from tui_agent.config.providers import PROVIDERS
+from tui_agent.config.settings import HookSettings
 from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.engine.recorder import EventListener as Listener
 from tui_agent.errors import PluginError, TuiAgentError
@@ -24,7 +26,9 @@ from tui_agent.ports.environment import Environment
 from tui_agent.ports.hook import Hook, HookAnswer, HookFunction, HookReply
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.hook import HookSource
 from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.hook_command import HookCommand, parse_answer
 
@@ -33,22 +37,39 @@ PROJECT_CHANGED = "The project's files changed since you trusted them. Run `tui-
 
 def build_hooks(base: StartupContext, loaded: LoadedPlugins, env: Environment) -> tuple[Hook, ...]:
     """Return all hooks in the order in which they run: the user's, the project's, then those of plugins."""
-    variables = _hook_only_variables(base)
-    project = base.config.project
+    variables, config = _hook_only_variables(base), base.config
+    candidates: list[tuple[HookSettings, HookSource, HookCommand, Callable[[str], str]]] = []
+    for settings, source in config.hooks:
+        candidates.append((settings, source, HookCommand(env, settings.command, variables), str))
+    claude_variables = {**variables, "CLAUDE_PROJECT_DIR": env.root}
+    for settings, source in load_claude_hooks(config.paths, config.project).hooks:
+        command = HookCommand(
+            env, settings.command, claude_variables, describe=describe_event, read=read_answer
+        )
+        candidates.append((settings, source, command, matcher_subject))
     commands = []
-    for hook, source in base.config.hooks:
-        ask: HookFunction = HookCommand(env, hook.command, variables).ask
+    in_order = sorted(candidates, key=lambda candidate: candidate[1] != "user")
+    for settings, source, command, subject_name in in_order:
+        ask: HookFunction = command.ask
         if source == "project":
-            if project is None:
+            if config.project is None:
                 continue
-            ask = partial(_ask_trusted, project, ask)
-        label = " ".join(hook.command.split())
-        commands.append(Hook(hook.event, label, source, ask, hook.pattern, hook.timeout))
+            ask = partial(_ask_trusted, config.project, ask)
+        label = " ".join(settings.command.split())
+        commands.append(
+            Hook(settings.event, label, source, ask, settings.pattern, settings.timeout, subject_name)
+        )
     functions = (
         Hook(offered.event, f"plugin {offered.owner}", "plugin", partial(ask_plugin_function, offered))
         for offered in loaded.asked
     )
     return (*commands, *functions)
+
+
+def report_hook_faults(base: StartupContext) -> list[ErrorRaised]:
+    """Return an event for each hook in Claude Code's settings that cannot be used."""
+    faults = load_claude_hooks(base.config.paths, base.config.project).faults
+    return [ErrorRaised(where="hooks", message=fault) for fault in faults]
 
 
 def _hook_only_variables(base: StartupContext) -> dict[str, str]:

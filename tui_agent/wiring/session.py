@@ -60,7 +60,7 @@ from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.context import ContextComposition
 from tui_agent.wiring.environments import Environments, start_environments
 from tui_agent.wiring.extensions import ExtensionBuilder
-from tui_agent.wiring.hooks import build_listeners
+from tui_agent.wiring.hooks import build_listeners, report_hook_faults
 from tui_agent.wiring.mcp import build_servers
 from tui_agent.wiring.models import ClientCache, build_model_factory
 from tui_agent.wiring.plugins import (
@@ -232,7 +232,7 @@ def _assemble(
     if unfinished.is_empty:
         context.ablation.require_known(extensions.tools.names(), recorder.state.allowed_tools)
     faults = subagents.fault_events(extensions.tools.names(), models.resolve)
-    for event in [*loaded.events, *failed, *refused, *faults, *unusable]:
+    for event in [*loaded.events, *failed, *refused, *faults, *unusable, *report_hook_faults(base)]:
         recorder.append(event)
     clients = ClientCache(models)
     parts = EngineParts(

@@ -72,7 +72,7 @@ def test_a_matcher_fits_the_whole_name(place, matcher, tool, fits):
         ('[[hook]]\nevent = "before_tool"\ncommand = "x"\nmatcher = "("\n', "pattern"),
         (
             '[[hook]]\nevent = "after_turn"\ncommand = "x"\nmatcher = "write_file"\n',
-            "matcher works with before_tool",
+            "matcher does not work with after_turn",
         ),
         ('[[hook]]\nevent = "after_turn"\ncommand = "x"\ntimeout = 0\n', "timeout"),
         ('[hook]\nevent = "after_turn"\ncommand = "x"\n', "hook"),

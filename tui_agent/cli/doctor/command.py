@@ -22,6 +22,7 @@ from tui_agent.cli.doctor import startup as doctor_startup
 from tui_agent.cli.options import add_groups, session_options
 from tui_agent.cli.output import say, say_json_lines, terminal_width
 from tui_agent.cli.theme_names import require_theme
+from tui_agent.config.claude_hooks import load_claude_hooks
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.repository import find_repository
 from tui_agent.errors import TuiAgentError
@@ -230,10 +231,14 @@ def plugins(base: StartupContext) -> CheckResult:
 
 
 def hooks(base: StartupContext) -> CheckResult:
-    """List the configured hooks."""
+    """List the hooks of the configuration and of Claude Code's settings, and report those that cannot be used."""
+    config = base.config
+    claude = load_claude_hooks(config.paths, config.project)
+    if claude.faults:
+        return bad(" ".join(claude.faults), "Correct that file.")
     descriptions = [
         f"{hook.event} {hook.command}{' (from the project)' * (origin == 'project')}"
-        for hook, origin in base.config.hooks
+        for hook, origin in (*config.hooks, *claude.hooks)
     ]
     return ok("; ".join(descriptions) or "none")
 

@@ -4,8 +4,8 @@ Invariant: the command and all its processes end within the time limit, and the 
 output is never accepted as an answer.
 """
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from pydantic_core import from_json, to_json
@@ -19,6 +19,10 @@ DENY_EXIT_CODE = 2
 """Exit status by which a hook command denies the event."""
 MAX_ANSWER_BYTES = 1 << 20
 MAX_ERROR_BYTES = 4_096
+
+
+AnswerReader: TypeAlias = Callable[[JsonMap, int, bytes, str], HookAnswer | str]
+"""Maps (facts about the event, exit status 0 or 2, output, standard error) to the answer, or to an error text."""
 
 
 class _HookOutput(BaseModel):
@@ -35,10 +39,24 @@ class _HookOutput(BaseModel):
 class HookCommand:
     """A hook that runs one command in an environment, with additional environment variables."""
 
-    def __init__(self, env: Environment, command: str, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        command: str,
+        variables: Mapping[str, str],
+        *,
+        describe: Callable[[JsonMap], JsonMap] = dict,
+        read: AnswerReader | None = None,
+    ) -> None:
+        """`describe` turns an event's facts into what the command reads; `read` understands what it prints.
+
+        Both default to the form in docs/hooks.md.
+        """
         self._env = env
         self._command = command
         self._variables = variables
+        self._describe = describe
+        self._read = read or _read_own_answer
 
     async def ask(self, event: JsonMap, time_limit_s: float) -> HookReply:
         """Run the hook's command to its end and return its reply. Cancelling ends the command and its processes."""
@@ -47,7 +65,7 @@ class HookCommand:
             env=self._variables,
             timeout=time_limit_s,
             max_output=MAX_ANSWER_BYTES,
-            stdin=to_json(event) + b"\n",
+            stdin=to_json(self._describe(event)) + b"\n",
             max_stderr_bytes=MAX_ERROR_BYTES,
             unsandboxed=True,
             allow_network=True,
@@ -56,31 +74,33 @@ class HookCommand:
             result = await self._env.exec(spec, _discard)
         except EnvironmentFault as fault:
             return HookReply(fault=f"The hook could not be run: {fault.message}")
-        return _read_reply(result)
+        return _read_reply(result, event, self._read)
 
 
 def _discard(data: bytes) -> None: ...
 
 
-def _read_reply(result: ExecResult) -> HookReply:
+def _read_reply(result: ExecResult, event: JsonMap, read: AnswerReader) -> HookReply:
     error_text = result.stderr.decode("utf-8", "replace").strip()
     code = result.exit_code
     if result.outcome == "timeout":
         return HookReply(fault=f"The hook was {result.message} (its time limit).")
     if result.outcome != "exited":
         return HookReply(fault=f"The hook could not be run: {result.message}")
-    if code == DENY_EXIT_CODE:
-        return HookReply(HookAnswer("deny", error_text), exit_code=code)
-    if code != 0:
+    if code is None or code not in (0, DENY_EXIT_CODE):
         reason = result.message or f"ended with {code}"
         last_line = error_text.splitlines()[-1] if error_text else ""
         return HookReply(fault=f"The hook {reason}{': ' + last_line if last_line else ''}.", exit_code=code)
-    if result.dropped_bytes:
+    if result.dropped_bytes and code == 0:
         return HookReply(fault=f"The hook printed more than {MAX_ANSWER_BYTES >> 20} MiB.", exit_code=code)
-    answer = parse_answer(result.output)
+    answer = read(event, code, result.output, error_text)
     if isinstance(answer, str):
         return HookReply(fault=f"The hook's output is not a valid answer: {answer}.", exit_code=code)
     return HookReply(answer, exit_code=code)
+
+
+def _read_own_answer(event: JsonMap, exit_code: int, printed: bytes, error_text: str) -> HookAnswer | str:
+    return HookAnswer("deny", error_text) if exit_code == DENY_EXIT_CODE else parse_answer(printed)
 
 
 def parse_answer(printed: bytes) -> HookAnswer | str:
