@@ -116,7 +116,7 @@ def test_no_secret_stands_in_any_file_or_output(program: Program, tmp_path: Path
     )
 
 
-WARNING = "tui-agent: This export contains the workspace's files as they were, with any keys in them. To remove secrets, add --redact.\n"
+WARNING = "tui-agent: This export contains the workspace's files unchanged, including any keys in them. To remove secrets, add --redact.\n"
 
 
 def content_of(export: Path, folder: Path) -> bytes:

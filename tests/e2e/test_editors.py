@@ -112,7 +112,7 @@ async def run_session_commands(connection: Any, editor: Editor, session: str, wo
     """Undo and redo the file, summarise nothing, and change the effort."""
     for typed, said, is_there in (
         ("/undo", "Undid the last turn. /redo brings it back. 1 file removed.", False),
-        ("/redo", "Redid what you undid. 1 file restored.", True),
+        ("/redo", "Redid the undone turn. 1 file restored.", True),
         ("/compact", "There are no older messages to summarise.", True),
     ):
         editor.updates.clear()

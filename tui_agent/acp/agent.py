@@ -1,6 +1,6 @@
 """The agent that an editor talks to: opens, lists and controls sessions.
 
-Invariant: an error of one request is answered to the editor and ends nothing else.
+Invariant: an error in one request becomes its answer to the editor; everything else continues.
 """
 
 from collections.abc import Callable, Iterator
@@ -58,7 +58,7 @@ MAX_LISTED: Final = 100
 MODEL_OPTION: Final = "model"
 EFFORT_OPTION: Final = "effort"
 DEFAULT_EFFORT: Final = "default"
-"""The value of the option while no effort is set."""
+"""The value of the effort option while no effort is set."""
 _MODES: Final[dict[PolicyName, str]] = {
     "plan": "Reads and plans; changes nothing",
     "ask": "Asks before it changes files or runs commands that are not known to be harmless",
@@ -87,7 +87,7 @@ class EditorAgent:
         self._client = conn
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
-        """Tell the editor the version and what this agent can do."""
+        """Return the version and the capabilities of this agent."""
         return InitializeResponse(
             protocol_version=acp.PROTOCOL_VERSION,
             agent_info=Implementation(name="tui-agent", title="tui-agent", version=__version__),
@@ -159,7 +159,7 @@ class EditorAgent:
             return CloseSessionResponse()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
-        """Switch to another policy."""
+        """Switch a session to the policy `mode_id`."""
         with _answering_errors():
             session = self._find(session_id)
             policy = next((name for name in POLICIES if name == mode_id), None)
@@ -172,7 +172,7 @@ class EditorAgent:
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
-        """Switch to another model or reasoning effort."""
+        """Switch a session to another model or reasoning effort."""
         with _answering_errors():
             session = self._find(session_id)
             model = session.settings.model
@@ -184,11 +184,11 @@ class EditorAgent:
                 if effort is not None and effort != model.effort:
                     await session.carry_out(SetEffort(effort=effort))
             else:
-                raise UsageError(f"There is no option {config_id!r} with such a value.")
+                raise UsageError(f"The option {config_id!r} does not exist, or does not accept this value.")
             return SetSessionConfigOptionResponse(config_options=self._options_of(session))
 
     async def prompt(self, session_id: str, prompt: list[PromptBlock], **_: Any) -> PromptResponse:
-        """Run a turn with a message."""
+        """Run a turn with the editor's message, and return why the turn ended."""
         with _answering_errors():
             session = self._find(session_id)
             return await session.prompt(build_prompt(prompt, session.workspace, self._images))
@@ -213,7 +213,7 @@ class EditorAgent:
     async def _open(
         self, cwd: str, servers: list[EditorServer] | None, session_id: str | None = None
     ) -> EditorSession:
-        """Open a session. A session that the editor names must exist."""
+        """Open the existing session `session_id`, or a new session if it is None."""
         assert self._client is not None
         entries = server_entries(servers or ())
         base = await to_thread.run_sync(self._startup_context, cwd, session_id, entries)

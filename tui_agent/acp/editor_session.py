@@ -1,6 +1,6 @@
 """One session that an editor controls: its prompts, permission requests and questions, and the updates about it.
 
-Invariant: uses the session only as the app does, so the log has all that happened and the app can open the session.
+Invariant: the session is used through the same interface as in the app, so its log is complete and the app can open it.
 """
 
 from contextlib import suppress
@@ -61,7 +61,7 @@ class EditorSession:
 
     @property
     def id(self) -> str:
-        """The session's id, the same in the app."""
+        """The session's id, which the app uses too."""
         return self._session.id
 
     @property
@@ -73,7 +73,7 @@ class EditorSession:
         return settings
 
     async def open(self, group: TaskGroup) -> None:
-        """Start the engine and read the session's history. Raises the error if the session cannot be opened."""
+        """Start the engine and read the session's history. Raises the engine's error if the session cannot be opened."""
         group.start_soon(self._session.serve)
         opened = await self._session.wait_until_open()
         self._follower = self._session.follow()
@@ -134,7 +134,7 @@ class EditorSession:
             await self._client.session_update(session_id=self.id, update=update)
 
     async def prompt(self, message: SubmitPrompt) -> PromptResponse:
-        """Send a message, and return when its turn has ended. Raises the error of a message that was refused.
+        """Send a message, and return when its turn has ended. Raises the engine's error if the message is refused.
 
         A message such as `/undo` is carried out as a command of the session.
         """
@@ -151,7 +151,7 @@ class EditorSession:
         return PromptResponse(stop_reason=_stop_reason(prompt))
 
     async def carry_out(self, command: Command) -> None:
-        """Send a command, and return when it has been carried out. Raises the error if it was refused."""
+        """Send a command, and return when it has been carried out. Raises the engine's error if the command is refused."""
         await self._wait_for(PendingCommand(self._session.submit(command)))
 
     async def _wait_for(self, command: PendingCommand) -> None:

@@ -1,6 +1,6 @@
 """The protocol's messages as JSON lines over two pipes.
 
-Invariant: a line that is not a JSON object is skipped and noted on standard error; it never ends the connection.
+Invariant: a line that is not a JSON object is skipped with a message on standard error; it never ends the connection.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ class JsonLines:
         The line is queued before anything is awaited, so messages keep the order in which they were sent.
         """
         if self._writer.is_closing():
-            raise ConnectionResetError("The editor is gone.")
+            raise ConnectionResetError("The editor has disconnected.")
         self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
         await self._writer.drain()
 
     async def receive(self) -> dict[str, Any] | None:
-        """Wait for the next message; None once the editor has disconnected."""
+        """Return the next message, or None when the editor has disconnected."""
         while True:
             try:
                 line = await self._reader.readuntil(b"\n")

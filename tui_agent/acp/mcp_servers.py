@@ -1,4 +1,4 @@
-"""MCP servers that an editor names for a session, in the form of the configuration."""
+"""Conversion of the MCP servers that an editor sends for a session to entries of the configuration."""
 
 import json
 import re
@@ -15,7 +15,7 @@ _NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]+")
 def server_entries(servers: Iterable[EditorServer]) -> tuple[tuple[str, str], ...]:
     """Return the name and the settings (JSON, as in `.mcp.json`) of each server that this agent can reach.
 
-    Names become part of tools' names, so characters that these cannot have are replaced.
+    Characters that are not allowed in tools' names are replaced, because these contain the server's name.
     """
     entries: dict[str, str] = {}
     for server in servers:

@@ -71,7 +71,7 @@ def _mention(uri: str, workspace: Path) -> str:
 
 
 def _path_in_workspace(uri: str, workspace: Path) -> str:
-    """Return the path of a `file:` URI relative to the workspace; empty if it names something else."""
+    """Return the path of a `file:` URI relative to the workspace; empty if the URI points elsewhere."""
     parts = urlsplit(uri)
     if parts.scheme != "file":
         return ""

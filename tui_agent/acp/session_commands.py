@@ -1,6 +1,6 @@
 """Slash commands about the session itself that work in an editor: `/compact`, `/undo`, `/redo`.
 
-Invariant: such a command starts no turn; what it did is told in a sentence.
+Invariant: these commands start no turn; each one reports its effect to the editor in a sentence.
 """
 
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ SESSION_COMMANDS: Final = (
 )
 _MOVES: Final[Mapping[str, str]] = {
     "undo": "Undid the last turn. /redo brings it back.",
-    "redo": "Redid what you undid.",
+    "redo": "Redid the undone turn.",
 }
 
 
 def session_command(message: SubmitPrompt) -> Command | None:
-    """Return the command that a message is; None if it is for the agent."""
+    """Return the session command in a message; None if the message is for the agent."""
     name, _, argument = message.text.strip().partition(" ")
     match name:
         case "/compact":
@@ -43,12 +43,12 @@ def session_command(message: SubmitPrompt) -> Command | None:
 
 
 class ReportedCommand(SettledCommand):
-    """A command that was sent, with sentences about what it did in `report`."""
+    """A command that was sent to the session; `report` has sentences about its effect."""
 
     report = ""
 
     def take(self, event: Envelope) -> None:
-        """Process an event of the session in order."""
+        """Process the session's next event."""
         if not self.done.is_set():
             self.report = f"{self.report} {_describe(event)}".strip()
         super().take(event)

@@ -73,7 +73,7 @@ Update: TypeAlias = (
 )
 CallContent: TypeAlias = ContentToolCallContent | FileEditToolCallContent
 ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
-"""A function that returns a text of an event in full."""
+"""Returns the full text that an event refers to."""
 
 MAX_TITLE_CHARS: Final = 200
 MAX_OUTPUT_CHARS: Final = 8_000
@@ -113,7 +113,7 @@ class UpdateTranslator:
         self.workspace = workspace
         self._read_text = read_text
         self._streamed: dict[tuple[RequestId, str], int] = {}
-        """Number of characters sent of each streaming answer, by request and kind of part."""
+        """Number of characters already sent of each streaming answer, by request id and kind of part."""
         self._output: dict[CallId, str] = {}
         self._running: dict[AgentId, CallId] = {}
         self._names: dict[AgentId, str] = {}
@@ -125,7 +125,7 @@ class UpdateTranslator:
     async def translate(self, event: Envelope, state: SessionState, *, replayed: bool) -> list[Update]:
         """Return the updates for an event; `state` is the session's state after it.
 
-        Messages of the user are only sent if `replayed`, because the editor shows what is typed into it.
+        The user's messages are sent only if `replayed` is True, because the editor itself shows new messages.
         """
         match event.payload:
             case AgentSpawned(name=name):

@@ -1,6 +1,6 @@
 """Permission requests and questions of the engine, as options to choose from in an editor.
 
-Invariant: anything but a clear choice denies: a cancelled request, an unknown option, an error, an editor that is gone.
+Invariant: only a valid choice allows; a cancelled request, an unknown option, an error or a lost connection denies.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 MAX_TITLE_CHARS: Final = 200
 DENY: Final = "deny"
 LATER: Final = "later"
-"""Id of the option of a question to answer it in the next message, in the user's own words."""
+"""Id of the option to answer a question in the user's next message, in their own words."""
 LATER_ANSWER: Final = (
     "I will answer in my next message. Repeat the question in your answer, and end the turn."
 )
@@ -45,7 +45,7 @@ def permission_options(request: PermissionRequested) -> list[PermissionOption]:
 
 
 async def permission_call(request: PermissionRequested, translator: UpdateTranslator) -> ToolCallUpdate:
-    """Return the tool call that a permission request is about, with all that it would do."""
+    """Return the tool call that a permission request is about, with all its effects."""
     effects = [
         f"{reveal_invisible(command.command)}: {effect.verb} {reveal_invisible(effect.target)}".rstrip()
         for command in request.commands
@@ -75,7 +75,7 @@ _REACHES: Final[tuple[Reach, ...]] = ("once", "session", "always", "everywhere")
 
 
 def question_options(question: QuestionAsked) -> list[PermissionOption]:
-    """Return the options of a question by their index, and one to answer in the next message."""
+    """Return the options of a question, with their indexes as ids, and an option to answer in the next message."""
     options = [
         PermissionOption(option_id=str(index), name=option, kind="allow_once")
         for index, option in enumerate(question.options)

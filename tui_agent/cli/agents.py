@@ -22,7 +22,7 @@ BUILT_IN = ("default", "asks a model and runs the tools that it calls")
 
 
 def configure(parser: Parser) -> None:
-    """Add the verb of `agents`."""
+    """Add the subcommand of `agents`."""
     verbs = Verbs(parser, EXAMPLES)
     verbs.add(
         "list",

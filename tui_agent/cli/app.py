@@ -91,7 +91,7 @@ def open_app(options: SessionOptions, *, choose: bool = False) -> int:
 
 
 def has_free_processor() -> bool:
-    """Return True if a second process would not compete with this one, as far as the system reports."""
+    """Return True if a second process probably has a processor of its own, judging by the number of runnable processes."""
     try:
         with open("/proc/loadavg", encoding="ascii") as file:  # noqa: PTH123 - importing pathlib takes longer
             runnable = int(file.read().split()[3].partition("/")[0])

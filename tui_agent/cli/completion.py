@@ -21,7 +21,7 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A word that can follow: a command or an option, with its help. `takes_value` is set for an option with a value."""
+    """A possible next word: a command or an option, with its help. `takes_value` is True for an option with a value."""
 
     word: str
     help: str
@@ -30,7 +30,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The words before the cursor that are commands, such as `sessions list`, and what can follow them."""
+    """A position on the command line: the commands before the cursor, such as `sessions list`, and the words that can
+    follow.
+    """
 
     path: str
     summary: str
@@ -43,13 +45,13 @@ def configure(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the script or the page."""
+    """Print the completion script or the man page."""
     say(WRITERS[arguments.format](places()))
     return 0
 
 
 def places() -> list[Place]:
-    """Return every place in a command line, from the parsers of all commands."""
+    """Return the places after each command and subcommand, read from the parsers of all commands."""
     top = parser_for("tui-agent", APP, import_module(APP.module))
     commands = tuple(Entry(name, verb.summary) for name, verb in VERBS.items())
     found = [Place("", "A terminal coding agent that records every event.", (*commands, *_options(top)))]
@@ -78,7 +80,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[Entry]:
 
 
 def _walk(found: list[Place], read_words: str) -> str:
-    """Return shell code that joins the commands among the words before the cursor to `$where`."""
+    """Return shell code that stores the commands before the cursor in `$where`."""
     known = "|".join(f'" {place.path}"' for place in found if place.path)
     return f"""  local where="" word
   for word in {read_words}; do

@@ -37,7 +37,7 @@ FIRST_LINES = """\
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs of `config`."""
+    """Add the subcommands of `config`."""
     verbs = Verbs(parser, EXAMPLES)
     show = verbs.add("show", show_config, "list settings and where they come from", groups=EVERYTHING)
     show.add_argument("--all", action="store_true", help="also list settings with their default value")

@@ -29,7 +29,7 @@ class ErrorStream(io.TextIOBase):
         self._redactor: Redactor | None = None
 
     def write(self, text: str) -> int:
-        """Redact the text and write it. Raises OSError."""
+        """Redact the text and write it. Raises `OSError` if that fails."""
         self._out.write(text if len(text) < MIN_REDACTED_CHARS else self._load_redactor().redact_text(text))
         return len(text)
 

@@ -228,7 +228,7 @@ def reject_mistyped_command(name: str) -> None:
 
 
 def call(prog: str, verb: Verb, words: list[str]) -> int:
-    """Parse `words` as the arguments of the command `verb`, and run it."""
+    """Parse `words` as the arguments of the command `verb`, and run the command."""
     module = load_module(verb.module)
     parser = parser_for(prog, verb, module)
     begins_with_option = not words or words[0].startswith("-")

@@ -24,7 +24,7 @@ examples:
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs of `mcp`."""
+    """Add the subcommands of `mcp`."""
     verbs = Verbs(parser, EXAMPLES)
     groups = ("folders", "project")
     verbs.add("list", list_servers, "list the servers without starting any", groups=groups)
@@ -53,7 +53,7 @@ def list_servers(arguments: argparse.Namespace) -> int:
 
 
 def _warn_of_untrusted(base: StartupContext) -> None:
-    """Name the project's file of servers if it is not trusted."""
+    """Warn if the project's file of MCP servers is not trusted."""
     for notice in ignored_file_notices(base.config, lambda path: path.name == PROJECT_FILE):
         warn(notice)
 
@@ -91,7 +91,7 @@ def check_server(arguments: argparse.Namespace) -> int:
 
 
 async def _start(settings: ServerSettings, env: LocalEnvironment) -> ServerRunner:
-    """Run a server until it has listed its tools or failed."""
+    """Start a server, stop it when it has listed its tools or failed, and return its runner."""
     runner = ServerRunner(settings, env, env.root, lambda: None, delays=())
     async with anyio.create_task_group() as group:
         group.start_soon(runner.run)

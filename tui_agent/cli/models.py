@@ -32,7 +32,7 @@ PATIENCE_S = 60.0
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs of `models`."""
+    """Add the subcommands of `models`."""
     verbs = Verbs(parser, EXAMPLES)
     verbs.add("list", list_models, "list the models that you can use")
     check = verbs.add(

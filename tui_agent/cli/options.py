@@ -106,7 +106,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--agent", metavar="NAME", help="the agent that answers (see: tui-agent agents list)")
     group.add_argument(
-        "--environment", metavar="NAME", help="where commands run: local, docker, or one of a plugin"
+        "--environment", metavar="NAME", help="where commands run: local, docker, or a plugin's environment"
     )
     group.add_argument(
         "--context-mode", choices=CONTEXT_MODES, help="how much of the conversation is sent to the model"
@@ -205,10 +205,10 @@ def add_groups(parser: argparse.ArgumentParser, groups: Iterable[str]) -> None:
 
 
 class Verbs:
-    """The verbs of one command, e.g. `list` in `tui-agent models list`.
+    """The subcommands of one command, e.g. `list` in `tui-agent models list`.
 
-    Each verb has `--json`, `--debug` and the options of the groups that are named when it is added. Without a verb, a
-    command lists.
+    Each subcommand has `--json`, `--debug` and the options of its groups. If it is left out, a command with `list`
+    lists.
     """
 
     def __init__(self, parser: Parser, examples: str) -> None:
@@ -225,7 +225,10 @@ class Verbs:
         examples: str = "",
         groups: tuple[str, ...] = ("folders",),
     ) -> Parser:
-        """Add a verb that runs `call`, and return its parser. `examples` defaults to the command's examples."""
+        """Add a subcommand that runs `call`, and return its parser.
+
+        `groups` names its groups of options; `examples` defaults to the command's examples.
+        """
         parser = self._parsers.add_parser(
             name,
             help=summary,

@@ -1,7 +1,7 @@
 """Printing for all commands.
 
 Invariant: colour is used only on a terminal that supports it; control characters in texts from outside never reach the
-terminal; nothing of tui-agent but `unicode_text` is imported.
+terminal; `unicode_text` is the only module of tui-agent that is imported.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""The files of a new plugin, by what it adds. Invariant: each of them works, and passes its test, as it is."""
+"""Templates for the files of a new plugin, one set for each kind of plugin.
+
+Invariant: each template works and passes its test unchanged.
+"""
 
 import json
 import sys
@@ -110,11 +113,11 @@ _KINDS: Final = {
     "pane": ("Counts the tool calls in a pane.", "folds.py", _PANE, _PANE_TEST),
 }
 KINDS: Final = (*_KINDS, "mcp")
-"""What a new plugin can add."""
+"""The kinds of things that a new plugin can add."""
 
 
 def describe_new_plugin(name: str, kind: str, folder: Path) -> str:
-    """Return what was created, and what to do next."""
+    """Return a text that says which files were created and what to do next."""
     if kind == "mcp":
         return (
             f"Created {folder}, an MCP server with one tool and its test. Add it to your config.toml:\n\n"

@@ -1,4 +1,6 @@
-"""The trials of `plugins check`: made-up calls of tools, panes over a recorded log, and the plugin's own tests."""
+"""The trials of `plugins check`: calls of tools with made-up arguments, panes of a recorded log, and the plugin's
+tests.
+"""
 
 import ast
 import shutil
@@ -49,7 +51,7 @@ def try_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
             tool.target(args)
             if not tool.effects(args):
                 notes.append(
-                    f"The tool {spec.name} declares no effects, so every call is asked about, and denied in scripts. "
+                    f"The tool {spec.name} declares no effects, so every call needs approval, and is denied in scripts. "
                     'If it only changes the session, return InternalEffect(subject="…").'
                 )
         except ToolCrash as crash:
@@ -58,7 +60,7 @@ def try_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
-    """Show the panes of the plugin at `path` over a log with every kind of event. Return faults and notes."""
+    """Draw the plugin's panes for a log that has every kind of event. Return faults and notes."""
     found = plugin_at(path.absolute(), "option")
     faults: list[str] = []
     notes = [
@@ -77,12 +79,12 @@ def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
         elif answer.kind == "blocks" and not any(
             draw_rows(answer.blocks, width) for width in (SIDE_WIDTH, PAGE_WIDTH)
         ):
-            notes.append(f"The pane {name} shows nothing of a log with every kind of event.")
+            notes.append(f"The pane {name} is empty for a log that has every kind of event.")
     return faults, notes
 
 
 async def _ask_panes(found: FoundPlugin, log: Path) -> dict[str, PaneAnswer]:
-    """Ask the panes as a session would, in a child process."""
+    """Return each pane's content or fault, computed in a child process as in a session."""
     client, folder = PaneClient(), str(found.path)
     answers: dict[str, PaneAnswer] = {}
     try:
@@ -110,7 +112,7 @@ def _functions_with_pane(folds: Path) -> list[str]:
 
 
 def draw_rows(blocks: Sequence[DisplayBlock], width: int) -> list[str]:
-    """Return the rows that blocks have on the screen, as text."""
+    """Return the screen rows of `blocks`, as text."""
     # By name, because drawing loads what no other command needs.
     palette, symbols = (import_module(f"tui_agent.tui.theme.{name}") for name in ("palette", "symbols"))
     theme = import_module("tui_agent.tui.theme.startup").named_theme("night", {})
@@ -120,7 +122,10 @@ def draw_rows(blocks: Sequence[DisplayBlock], width: int) -> list[str]:
 
 
 def pane_rows(plugin: Path, name: str, log: Path, width: int) -> list[str]:
-    """Return the rows of a plugin's pane at the end of a log, computed in this process. Raises `PluginError`."""
+    """Return the rows of a plugin's pane at the end of a log, computed in this process.
+
+    Raises `PluginError` if the plugin has no such pane or the pane fails.
+    """
     found = plugin_at(plugin, "option")
     try:
         pane = load_panes(found.name, plugin).get(name)

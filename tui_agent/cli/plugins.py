@@ -29,13 +29,13 @@ examples:
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs of `plugins`."""
+    """Add the subcommands of `plugins`."""
     verbs = Verbs(parser, EXAMPLES)
     groups = ("folders", "extensions")
     verbs.add("list", list_plugins, "list the plugins without importing them", groups=groups)
     new = verbs.add("new", new_plugin, "create a plugin in ./NAME")
     new.add_argument("name", metavar="NAME", help="the plugin's name: lower-case letters, digits and _")
-    new.add_argument("--kind", choices=KINDS, default="tool", help="what it adds (default: tool)")
+    new.add_argument("--kind", choices=KINDS, default="tool", help="what the plugin adds (default: tool)")
     for on, verb, summary in (
         (True, "enable", "enable a plugin, beginning with the next start"),
         (False, "disable", "disable a plugin, beginning with the next start"),

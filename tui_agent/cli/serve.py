@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1, this machine only)"
     )
     parser.add_argument(
-        "--port", type=port, default=PORT, help=f"the port (default: {PORT}; 0: any that is free)"
+        "--port", type=port, default=PORT, help=f"the port (default: {PORT}; 0: any free port)"
     )
     parser.add_argument(
         "--view",
@@ -49,14 +49,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def port(text: str) -> int:
-    """Parse a port from the command line; 0 is any free one."""
+    """Parse a port from the command line; 0 means any free port."""
     if not text.isascii() or not text.isdigit() or int(text) > MAX_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {MAX_PORT}")
     return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until a signal; return the exit status. Raises `ConfigError` if the extra `web` is not installed."""
+    """Serve until Ctrl+C or SIGTERM; return the exit status. Raises `ConfigError` if the extra `web` is not installed."""
     name = "web_server" if arguments.view is None else "history_server"
     try:
         server = import_module(f"tui_agent.serve.{name}")
@@ -87,6 +87,8 @@ async def _serve_until_signal(serve: "partial[object]") -> None:
 def _announce(address: str) -> None:
     say(f"Open {address}")
     if urlsplit(address).hostname not in ("127.0.0.1", "localhost", "::1"):
-        say("Other machines can reach it, and the traffic is not encrypted. Put a proxy with TLS before it.")
+        say(
+            "Other machines can reach it, and the traffic is not encrypted. Put a proxy with TLS in front of it."
+        )
     say("Ctrl+C stops the server and closes its sessions.")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Turn a task's text into a tree of aims and details by a model, or check a tree; print it as JSON."""
+"""Let a model turn a task's text into a tree of aims and details, or check a tree; print it as JSON."""
 
 import argparse
 import json
@@ -36,13 +36,13 @@ def configure(parser: Parser) -> None:
         "--check", metavar="FILE", type=Path, help="check the tree in this JSON file; needs no model"
     )
     parser.add_argument(
-        "--config", metavar="FILE", type=Path, help="settings instead of the bundled orchestrated.yaml"
+        "--config", metavar="FILE", type=Path, help="settings to use instead of the bundled orchestrated.yaml"
     )
     add_groups(parser, ("folders", "model"))
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the tree. Raises `ConfigError` for an invalid one."""
+    """Print the tree. Raises `ConfigError` if it is not valid."""
     if arguments.check is not None:
         if arguments.instruction or arguments.file:
             raise UsageError("--check takes no instruction.", hint="Give one of the two.")

@@ -19,7 +19,7 @@ examples:
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs of `themes`."""
+    """Add the subcommands of `themes`."""
     verbs = Verbs(parser, EXAMPLES)
     verbs.add("list", list_themes, "list the themes")
     preview = verbs.add("preview", preview_theme, "show a theme's colours and contrasts")

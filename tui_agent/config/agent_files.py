@@ -56,9 +56,9 @@ def load_named_agents(
     plugins: Sequence[Path] = (),
     neighbours: Sequence[Path] = (),
 ) -> NamedAgents:
-    """Read the built-in agents, those in folders of plugins, those in the user's, and those of a trusted project.
+    """Read the agents that are built in, of plugins, of the user, and of a trusted project.
 
-    `neighbours` are the user's folders of other programs (`neighbour_layouts`).
+    `neighbours` are other programs' folders in the user's home folder (`neighbour_layouts`).
     """
     roles: dict[str, Role] = {}
     faults: list[AgentFault] = []
@@ -85,7 +85,9 @@ def load_named_agents(
 def _read_roles(
     files: Iterator[tuple[str, str]], faults: list[AgentFault], *, is_neighbour: bool
 ) -> dict[str, Role]:
-    """Return the agents of one source by name, e.g. the user's folder; the first file with a name wins."""
+    """Return the agents of one source, such as the user's folder, by name. The first of two files with the same name is
+    used.
+    """
     roles: dict[str, Role] = {}
     for source, text in files:
         try:
@@ -104,7 +106,7 @@ def _read_roles(
 
 
 def parse_agent(source: str, text: str) -> Role:
-    """Parse one agent file. Raises `ConfigError` with the error but without the file's name."""
+    """Parse one agent file. Raises `ConfigError` without the file's name if the file is not valid."""
     fields, body, fault = split_front_matter(text)
     if fault:
         raise ConfigError(fault)
@@ -115,7 +117,10 @@ def parse_agent(source: str, text: str) -> Role:
 
 
 def parse_neighbour_agent(source: str, text: str) -> Role | None:
-    """Parse an agent file of another program; return None if it is not for delegated tasks. Raises `ConfigError`."""
+    """Parse an agent file of another program; return None if the agent is not for delegated tasks.
+
+    Raises `ConfigError` if the file is not valid.
+    """
     fields, body, _ = split_front_matter(text)
     adapted = adapt_agent_fields(fields)
     return None if adapted is None else _build_role(source, adapted, body)

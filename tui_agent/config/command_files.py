@@ -41,7 +41,7 @@ class CommandFile:
     text: str
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
-        """Return the text with the arguments in their places, and the commands that it names."""
+        """Return the text with the arguments filled in, and the shell commands to run first."""
         words = _split(arguments)
         quoted = [shlex.quote(word) for word in words]
         # Only commands of the file itself are run, with quoted arguments: an argument cannot add a command.
@@ -54,7 +54,7 @@ class CommandFile:
 
 @dataclass(frozen=True, slots=True)
 class CommandFiles:
-    """The commands of one owner, and a sentence for each file that cannot be used."""
+    """The commands of the user or of the project, and a sentence about each file that cannot be used."""
 
     owner: str
     commands: tuple[CommandFile, ...] = ()
@@ -64,7 +64,7 @@ class CommandFiles:
 def load_command_files(
     user: Path, project: ProjectFiles | None, neighbours: Sequence[Path] = ()
 ) -> tuple[CommandFiles, ...]:
-    """Read the commands in the user's folders, `neighbours` after `user`, and those of a trusted project."""
+    """Read the commands in the user's folder, in other programs' folders (`neighbours`), and of a trusted project."""
     folders = chain.from_iterable(map(_read_folder, (user, *neighbours)))
     return (_parse("user", folders), _parse("project", _read_project(project)))
 

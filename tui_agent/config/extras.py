@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 _RECEIPTS: Final = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
-"""A file that an installer leaves in the environment it made for a program, and its command."""
+"""The file by which the environment of an installer is recognised, and the installer's command."""
 
 
 def install_hint(extra: str) -> str:
@@ -20,7 +20,7 @@ def install_hint(extra: str) -> str:
 
 
 def _requirement(extra: str) -> str:
-    """Return the requirement that was installed, with an extra: a folder if it was installed from a folder."""
+    """Return the installed requirement with an extra added: the source folder if that was installed, else the package."""
     try:
         source = json.loads(distribution("tui-agent").read_text("direct_url.json") or "{}").get("url", "")
     except (PackageNotFoundError, ValueError):

@@ -10,9 +10,9 @@ _BLOCKS = frozenset((">", "|", ">-", "|-", ">+", "|+"))
 
 
 class FrontMatter(NamedTuple):
-    """The fields of a file by lower-case name, and the text below them; `fault` is a clause, or empty.
+    """The fields of a file by lower-case name, and the text below them. `fault` says what is wrong; empty if nothing.
 
-    A file whose fields have no beginning or end has no fields, and its whole text is the body.
+    If the line `---` before or after the fields is missing, there are no fields, and the whole text is the body.
     """
 
     fields: dict[str, str]
@@ -21,7 +21,7 @@ class FrontMatter(NamedTuple):
 
 
 def split_front_matter(text: str) -> FrontMatter:
-    """Split a text into its fields and the rest.
+    """Split a text into its fields and its body.
 
     A field is a line `key: value`, continued by indented lines. The items of a list (`- item`) are joined by commas.
     """

@@ -28,7 +28,7 @@ PROOFS: Final = {
     ),
     "env": ("pyvenv.cfg",),
 }
-"""Ambiguous names, each with the files that prove that such a folder is generated: in it, or beside it (`../`)."""
+"""Ambiguous names, each with files that prove that the folder is generated: in the folder, or beside it (`../`)."""
 
 
 class GeneratedFolders:

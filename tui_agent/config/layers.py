@@ -154,8 +154,8 @@ def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Pat
 
 
 def _hook_tables(tree: Tree) -> list[Any]:
-    """Return the hooks of one configuration file. A value other than a list is returned too, for validation to reject
-    it.
+    """Return the hooks of one configuration file. A value that is not a list is returned too, so that validation can
+    reject it.
     """
     value = tree.get("hook", [])
     return value if isinstance(value, list) else [value]
@@ -246,7 +246,9 @@ def _fill_model_names(tree: Tree) -> Tree:
 
 
 def find_line(text: str, loc: list[str]) -> int | None:
-    """Return the number of the line that sets a key; if none does, of the nearest line in or after its table."""
+    """Return the number of the line that sets a key, or of the header of that key's table; None if there is no such
+    line.
+    """
     if not loc:
         return None
     table = ""
@@ -303,7 +305,7 @@ def _options_layer(options: SessionOptions) -> Tree:
 
 
 def _drop_foreign_address(layers: _Layers) -> None:
-    """Remove a base URL from a farther layer if a nearer layer chose a model with its own address."""
+    """Remove the base URL if a nearer layer than its own chose a model that has an address of its own."""
     model, origins, order = str(layers.tree.get("model", "")), layers.origins, layers.order
     if "base_url" not in origins or "model" not in origins:
         return

@@ -1,6 +1,6 @@
 """The MCP servers of the user's configuration and of a trusted project's `.mcp.json`.
 
-Invariant: a project's server is known only while the project is trusted, and never replaces one of the user's.
+Invariant: a project's server is used only while the project is trusted, and never replaces a server of the user.
 """
 
 import json
@@ -19,12 +19,12 @@ MAX_SERVERS = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})(?::-([^{}]{0,999}))?\}")
 _OF_OTHERS = frozenset({"type", "transport", "description", "disabled", "alwaysAllow", "autoApprove"})
-"""Fields that other programs write into `.mcp.json`. `disabled` is obeyed, the others have no meaning here."""
+"""Fields that other programs write into `.mcp.json`. `disabled` turns a server off; the others have no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """A server with its name and the file that names it. With a `fault`, it cannot be used."""
+    """A configured server; `source` is where it is configured. If `fault` is not empty, the server cannot be used."""
 
     name: str
     source: str
@@ -35,10 +35,10 @@ class McpServer:
 def load_mcp_servers(
     config: Config, variables: Mapping[str, str], of_client: Iterable[tuple[str, str]] = ()
 ) -> tuple[McpServer, ...]:
-    """Return all servers, with `${VARIABLE}` replaced. Servers that are not enabled are among them.
+    """Return all servers, including disabled ones, with `${VARIABLE}` replaced.
 
-    Of servers with the same name, the user's own comes first, then that of the client (`SessionOptions.mcp_servers`),
-    then the project's.
+    If servers have the same name, the user's is returned, else the client's (`SessionOptions.mcp_servers`), else the
+    project's.
     """
     mine = [McpServer(name, config.origin(f"mcp.{name}"), table) for name, table in config.mcp.items()]
     known = {server.name: server for server in mine}
@@ -89,7 +89,7 @@ def _checked(server: McpServer, variables: Mapping[str, str]) -> McpServer:
     """Return the server with its variables replaced, or with a `fault` if it cannot be used."""
     table = server.table
     if not _NAME.fullmatch(server.name) and not server.fault:
-        return replace(server, fault="its name must have letters, digits, - and _ only, at most 40")
+        return replace(server, fault="its name must consist of at most 40 letters, digits, - and _")
     if table is None or not table.enabled:
         return server
     missing: list[str] = []

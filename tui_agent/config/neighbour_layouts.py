@@ -1,7 +1,7 @@
-"""The places where Claude Code, Codex and opencode keep commands, agents, skills and hooks, which are used as they are.
+"""The files of Claude Code, Codex and opencode with commands, agents, skills and hooks, which tui-agent uses too.
 
-Invariant: a file of tui-agent's own layout wins over a neighbour's of the same name. What a project has in these folders
-needs trust like `.tui_agent/`. An agent never gets more tools than its file gives it.
+Invariant: a file in tui-agent's own folders wins over a file of the same name in another program's folder. These
+folders of a project need trust like `.tui_agent/`. An agent never gets more tools than its file gives it.
 """
 
 import re
@@ -60,14 +60,14 @@ _WITHOUT_EDITS: Final = re.compile(r"""["']?\b(write|edit|patch)["']?\s*:\s*["']
 
 
 def user_folders(paths: Paths, kind: Kind) -> tuple[Path, ...]:
-    """Return the neighbours' folders of the user. They may not exist."""
+    """Return the other programs' folders in the user's home folder. They may not exist."""
     return tuple(paths.home / folder for folder in USER_LAYOUTS[kind])
 
 
 def adapt_agent_fields(fields: Mapping[str, str]) -> dict[str, str] | None:
-    """Translate the fields of a neighbour's agent file; return None for one to which no task can be delegated.
+    """Translate the fields of another program's agent file; return None if no task can be delegated to the agent.
 
-    Its model and tools that have no counterpart are left out.
+    The model, and tools that have no counterpart here, are left out.
     """
     if fields.get("mode") == "primary":
         return None
@@ -87,7 +87,7 @@ def adapt_agent_fields(fields: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def _known_tools(value: str) -> Iterator[str]:
-    """Yield our names of a neighbour's tools, such as `Read` and `Bash(git log:*)`."""
+    """Yield our names for another program's tools, such as `Read` and `Bash(git log:*)`."""
     for piece in re.sub(r"\([^()]*\)", "", value).strip("[]").split(","):
         known = _TOOLS.get(piece.strip(" \t\"'").lower())
         if known is not None:

@@ -41,8 +41,8 @@ class SessionOptions:
     allowed_tools: tuple[str, ...] | None = None
     """The only tools that a new session may call; None: all. An earlier session keeps its own."""
     without: tuple[str, ...] = ()
-    """What a new session runs without: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME`, `context:compaction`
-    (never automatically), or `policy:retry` (a turn ends at its first denied call).
+    """Features that a new session turns off: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME`,
+    `context:compaction` (never automatically), or `policy:retry` (a turn ends at its first denied call).
     """
     data_dir: Path | None = None
     plugin_dirs: tuple[Path, ...] = field(default=())

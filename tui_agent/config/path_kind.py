@@ -1,6 +1,6 @@
 """Classification of a file by its path alone.
 
-Invariant: pure; letter case does not matter.
+Invariant: no file is read; letter case does not matter.
 """
 
 import re

@@ -21,7 +21,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def load_plugin_settings(config: Config | None, plugin: str, model: type[ModelT]) -> ModelT:
-    """Return the settings of a plugin; without a configuration, the defaults. Raises `ConfigError`."""
+    """Return the settings of a plugin; without a configuration, the defaults. Raises `ConfigError` if a value is wrong."""
     table: dict[str, Any] = config.plugins.get(plugin, {}) if config is not None else {}
     unknown = next((key for key in table if key not in model.model_fields), None)
     known = ", ".join(model.model_fields)
@@ -50,7 +50,7 @@ def _fault(config: Config | None, plugin: str, key: tuple[str, ...], problem: st
 
 
 def describe_settings(model: type[BaseModel]) -> Iterator[SettingInfo]:
-    """Yield what the screen shows of each setting of a plugin."""
+    """Yield a description of each setting of a plugin, for the settings screen."""
     for name, field in model.model_fields.items():
         kind, choices = kind_of(field.annotation)
         default = None if field.is_required() else field.get_default(call_default_factory=True)

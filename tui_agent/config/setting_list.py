@@ -14,7 +14,9 @@ from tui_agent.protocol.events.plugin import PluginLoaded, SettingKind
 
 
 class ConfigEntry(NamedTuple):
-    """One setting. A setting of the kind `table` holds several values, and is edited in the file; one of the kind `key` is a secret."""
+    """One setting. A setting of the kind `table` holds several values, and is edited in the file; a setting of the kind
+    `key` is a secret.
+    """
 
     key: tuple[str, ...]
     about: str
@@ -40,7 +42,9 @@ class ConfigEntry(NamedTuple):
         return "" if self.value in (None, Path()) else str(self.value)
 
     def parse(self, text: str) -> Value | None:
-        """Return the value that the user typed; None if the text is empty. A number that is not one stays text."""
+        """Return the value that the user typed; None if the text is empty. Text that is not a valid number is returned
+        unchanged.
+        """
         if self.kind == "switch":
             return text == "on"
         if self.kind == "number":

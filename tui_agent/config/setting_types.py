@@ -1,4 +1,4 @@
-"""Types of settings: the base class of a table, and texts that are checked.
+"""Types of settings: the base class of a table, and types of text that are checked.
 
 Invariant: a value that does not fit is refused with a message that a user understands.
 """

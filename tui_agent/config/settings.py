@@ -236,7 +236,7 @@ class DelegationSettings(Table):
 
 
 class StatusSettings(Table):
-    """The `[status]` table: text of your own in the status line. A project cannot set it."""
+    """The `[status]` table: your own text in the status line. A project cannot set it."""
 
     command: str = Field(
         "",
@@ -247,20 +247,20 @@ class StatusSettings(Table):
 class McpServerTable(Table):
     """One `[mcp.NAME]` of the configuration: an MCP server, with the fields that `.mcp.json` has."""
 
-    command: str = Field("", description="The program that is the server.")
+    command: str = Field("", description="The program to start as the server.")
     args: tuple[str, ...] = Field((), description="Its arguments.")
     env: dict[VariableName, str] = Field(
         default_factory=dict,
-        description="Its environment variables; `${NAME}` stands for your variable NAME, `${NAME:-x}` for x if that is not set.",
+        description="Environment variables for the server; `${NAME}` stands for your variable NAME, `${NAME:-x}` for x if NAME is not set.",
     )
-    cwd: str = Field("", description="The folder it runs in; empty: the workspace.")
-    url: str = Field("", description="The address of a server that is reached by HTTP, instead of `command`.")
+    cwd: str = Field("", description="The folder in which the server runs; empty: the workspace.")
+    url: str = Field("", description="The address of an HTTP server; use it instead of `command`.")
     headers: dict[str, str] = Field(
-        default_factory=dict, description="HTTP headers; write keys as `${NAME}`, never themselves."
+        default_factory=dict, description="HTTP headers; write a key as `${NAME}`, never the key itself."
     )
-    enabled: bool = Field(True, description="Set false to keep the entry without using it.")
+    enabled: bool = Field(True, description="Set false to keep the server's entry without using the server.")
     timeout: float = Field(
-        60.0, gt=0, le=MAX_TIMEOUT_S, description="Seconds before a start or a call is given up."
+        60.0, gt=0, le=MAX_TIMEOUT_S, description="Time limit of the start and of each call, in seconds."
     )
 
     @model_validator(mode="after")
@@ -325,7 +325,7 @@ class Config(Table):
         description="The environment in which commands run: local, docker, or one of a plugin (docs/environments.md).",
     )
     environments: EnvironmentsSettings = Field(
-        default_factory=EnvironmentsSettings, description="How the other environments are started."
+        default_factory=EnvironmentsSettings, description="How environments other than local are started."
     )
     theme: str = Field("", description="A theme's name; empty: night or day, by the terminal's background.")
     symbols: Symbols = Field(
@@ -336,10 +336,10 @@ class Config(Table):
     mouse: bool = Field(True, description="Use the mouse.")
     notifications: Notifications = Field(
         "auto",
-        description="How you are told that a turn ended or waits for you: auto, osc9, osc777, bell, desktop or off.",
+        description="How you are notified that a turn ended or waits for you: auto, osc9, osc777, bell, desktop or off.",
     )
     status: StatusSettings = Field(
-        default_factory=StatusSettings, description="Text of your own in the status line."
+        default_factory=StatusSettings, description="Your own text in the status line."
     )
     vim: bool = Field(False, description="Vim keys in the prompt.")
     keys: dict[str, str | tuple[str, ...]] = Field(
@@ -349,10 +349,10 @@ class Config(Table):
     plugin_dirs: tuple[UserPath, ...] = Field((), description="Extra folders with plugins.")
     plugins_disabled: tuple[str, ...] = Field((), description="Names of plugins to turn off.")
     plugins_enabled: tuple[str, ...] = Field(
-        (), description="Names of plugins to turn on that are off by default."
+        (), description="Names of plugins that are off by default and that you want on."
     )
     plugins: dict[str, dict[str, Any]] = Field(
-        default_factory=dict, description="Settings of plugins, in a table for each: [plugins.NAME]."
+        default_factory=dict, description="Settings of plugins; each plugin has a table: [plugins.NAME]."
     )
     notes_dir: UserPath = Field(
         Path(),

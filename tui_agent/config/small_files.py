@@ -15,7 +15,7 @@ MAX_BYTES = 1 << 20
 
 
 def read_small(path: Path) -> str | None:
-    """Return the content of a small text file, or None if it does not exist. Raises `ConfigError` if unreadable."""
+    """Return the content of a small text file, or None if it does not exist. Raises `ConfigError` if it cannot be read."""
     try:
         content = read_regular(path, MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
@@ -44,10 +44,9 @@ def decode_text(content: bytes, path: Path) -> str:
 def read_regular(
     path: Path | str, limit: int, flags: int = 0, *, folder_fd: int | None = None
 ) -> bytes | None:
-    """Read at most `limit` bytes of a regular file, or return None for any other kind of file. Raises `OSError`.
-
-    Opening never blocks, not even on a pipe. `folder_fd` is the descriptor of the folder that a relative path starts
-    in.
+    """Read at most `limit` bytes of a regular file, or return None for any other kind of file. Raises `OSError` if the
+    file cannot be opened. Opening never blocks, not even on a pipe. `folder_fd` is the descriptor of the folder that a
+    relative path starts in.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder_fd)
     try:
@@ -60,7 +59,9 @@ def read_regular(
 
 
 def replace_private(path: Path, text: str) -> None:
-    """Atomically replace a private file (mode 0600, folder 0700). Raises `OSError` and keeps the old file."""
+    """Atomically replace a private file (mode 0600, folder 0700). If that fails, raises `OSError` and keeps the old
+    file.
+    """
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)

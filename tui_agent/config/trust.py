@@ -52,7 +52,7 @@ def trust_state(files: ProjectFiles, paths: Paths, trusted_once: Collection[str]
 
 
 def compare_files(files: ProjectFiles, paths: Paths) -> dict[str, FileChange]:
-    """Return how each file differs from the user's last trust decision; empty if there was none."""
+    """Return how each file differs from the user's last trust decision; empty if the user made no decision."""
     decision = load_decisions(paths).get(str(files.folder))
     if decision is None:
         return {}
@@ -134,7 +134,7 @@ def _write(paths: Paths, listed: Mapping[str, TrustDecision]) -> None:
 
 @dataclass(frozen=True)
 class Project:
-    """A folder under the name that the user gave, its files that need trust, and their trust state."""
+    """A folder (with the path that the user gave), its files that need trust, and their trust state."""
 
     folder: Path
     files: ProjectFiles

@@ -1,7 +1,7 @@
-"""Choices that the app remembers between starts: theme, model, side panes, and the policy of each project.
+"""The user's choices that the app remembers between starts: theme, model, side panes, and the policy of each project.
 
-Invariant: they are in one file of the data folder, never in config.toml, and hold only where no configuration says
-otherwise. A damaged file means no choices. `bypass` is neither saved nor used.
+Invariant: they are in one file of the data folder, never in config.toml, and apply only to settings that no
+configuration sets. A damaged file means no choices. `bypass` is neither saved nor used.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 FILE_NAME: Final = "choices.json"
 MAX_BYTES: Final = 1 << 18
 MAX_PROJECTS: Final = 300
-"""Number of projects whose policy is remembered; the ones chosen last stay."""
+"""Maximum number of projects whose policy is remembered; the most recent choices are kept."""
 NEVER_REMEMBERED: Final = "bypass"
 
 
@@ -25,20 +25,20 @@ class UserChoices(NamedTuple):
     base_url: str = ""
     sidebar: bool = True
     policies: Mapping[str, str] = MappingProxyType({})
-    """Policies by the project's folder, the one chosen last at the end."""
+    """Policies by the project's folder; the newest choice comes last."""
 
     def with_policy(self, project: Path, policy: str) -> "dict[str, str]":
-        """Return the policies with this one added, without the oldest if there are too many."""
+        """Return the remembered policies with this one added; if there are too many, the oldest is dropped."""
         others = {folder: name for folder, name in self.policies.items() if folder != str(project)}
         return dict([*others.items(), (str(project), policy)][-MAX_PROJECTS:])
 
     def to_json(self) -> str:
-        """Return the text of the file."""
+        """Return the choices as the text of their file."""
         return json.dumps(self._asdict() | {"policies": dict(self.policies)}, indent=1)
 
 
 def load_choices(data_dir: Path) -> tuple[UserChoices, str]:
-    """Return the remembered choices, and why the file cannot be used, if so."""
+    """Return the remembered choices, and the reason if their file cannot be used, else an empty text."""
     path = data_dir / FILE_NAME
     try:
         if not path.exists():

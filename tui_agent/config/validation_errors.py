@@ -1,4 +1,4 @@
-"""Describes the errors of a validated file: the key as the file spells it, the problem, and what to do.
+"""Descriptions of the errors in a validated file: the key as the file spells it, the problem, and what to do.
 
 Invariant: a known key that is spelled nearly like an unknown one is suggested; a long value is never repeated in full.
 """
@@ -21,7 +21,7 @@ Place = Sequence[int | str]
 def describe_errors(error: ValidationError, tree: object, kind: Any, *, place: Place = ()) -> str:
     """Return sentences about all errors of `tree`, which should be of the type `kind`.
 
-    `place` is where `tree` is in the file.
+    `place` has the keys that lead to `tree` in the file.
     """
     errors = error.errors()
     problems = [

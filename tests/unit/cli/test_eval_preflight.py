@@ -48,7 +48,7 @@ def test_a_resumed_run_takes_no_option_of_its_plan(capsys: pytest.CaptureFixture
         (("one",), "SUITE"),
     ):
         assert main(["eval", "run", "--resume", "out", *words]) == 2
-        assert f"as it was started, without {option}." in capsys.readouterr().err
+        assert f"with its own options and does not accept {option}." in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_created_is_named(capsys: pytest.CaptureFixture[str]) -> None:

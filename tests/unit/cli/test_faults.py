@@ -74,7 +74,7 @@ def test_a_data_folder_that_is_a_file_is_a_fault_of_the_configuration(
     for words in (["sessions", "list"], ["run", "hi", "-m", "demo"], ["trace", "latest"]):
         assert main([*words, "--data-dir", str(tmp_path / "file"), "-C", str(tmp_path)]) == 2
         err = capsys.readouterr().err
-        assert "Move the file" in err and "space" not in err
+        assert "Rename the file" in err and "space" not in err
 
 
 def test_a_folder_that_cannot_be_looked_into_is_named(tmp_path: Path) -> None:

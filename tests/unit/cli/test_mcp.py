@@ -91,7 +91,7 @@ def test_a_check_starts_the_server(place: Path, capsys: pytest.CaptureFixture[st
         (
             '{"mcpServers": {"a b": {"command": "x"}}}',
             "a b",
-            "its name must have letters, digits, - and _ only",
+            "its name must consist of at most 40 letters, digits, - and _",
         ),
     ],
 )

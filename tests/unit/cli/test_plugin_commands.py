@@ -54,7 +54,7 @@ def register(api):
 @pytest.mark.parametrize(
     ("effects", "status", "words"),
     [
-        ("()", 0, "declares no effects, so every call is asked about"),
+        ("()", 0, "declares no effects, so every call needs approval"),
         ("1 / 0", 1, "in `effects`, failed: ZeroDivisionError"),
         ("('x',)", 1, "`effects` returned str instead of effects"),
     ],
@@ -125,7 +125,7 @@ def test_a_check_shows_each_pane_over_a_log_with_every_kind_of_event(call: Call,
         ["The pane broken: AttributeError: 'int' object has no attribute 'x' (folds.py:27)"],
         [
             "The pane unlisted is not shown: add it to `panes` in plugin.toml.",
-            "The pane silent shows nothing of a log with every kind of event.",
+            "The pane silent is empty for a log that has every kind of event.",
         ],
     )
 

@@ -336,10 +336,10 @@ def _describe_files(files: Sequence[SecretFile]) -> str:
 
 
 def keys(base: StartupContext) -> CheckResult:
-    """Check the user's own keys of the app."""
+    """Check the user's own key bindings for the app."""
     faults = apply_key_settings(base.config.keys).faults
     if faults:
-        return bad(" ".join(faults), "Correct [keys] in config.toml; the default keys hold until then.")
+        return bad(" ".join(faults), "Correct [keys] in config.toml; until then the default keys apply.")
     changed = len(base.config.keys)
     return ok(
         f"{format_count(changed, 'key of your own', 'keys of your own')}" if changed else "the default keys"

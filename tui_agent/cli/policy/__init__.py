@@ -1,1 +1,1 @@
-"""The command `tui-agent policy` and its verbs."""
+"""The command `tui-agent policy` and its subcommands."""

@@ -52,7 +52,7 @@ TOOL = "run_command"
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs of `policy`."""
+    """Add the subcommands of `policy`."""
     verbs = Verbs(parser, EXAMPLES)
     check = verbs.add(
         "check",

@@ -1,4 +1,4 @@
-"""The verb `policy try`: shows which decisions of past sessions would differ with other rules.
+"""The subcommand `policy try`: shows which decisions of past sessions would differ with other rules.
 
 Invariant: logs are only read. Each call is judged with the workspace, profile, session rules and sandbox recorded for
 it. Links are not followed, because their targets are not recorded.
@@ -201,7 +201,7 @@ UNANSWERED_HEADING = "would run, although it was denied because nobody could ans
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verb `try` to `verbs`."""
+    """Add the subcommand `try` to `verbs`."""
     parser = verbs.add(
         "try",
         try_rules,

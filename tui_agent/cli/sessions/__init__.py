@@ -1,1 +1,1 @@
-"""`tui-agent sessions` and its verbs."""
+"""`tui-agent sessions` and its subcommands."""

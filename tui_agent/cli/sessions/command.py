@@ -50,7 +50,7 @@ MAX_NAME_CHARS = 200
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs of `sessions`."""
+    """Add the subcommands of `sessions`."""
     verbs = Verbs(parser, EXAMPLES)
     listing = verbs.add("list", list_sessions, "list this workspace's sessions, newest first")
     listing.add_argument("--all", action="store_true", help="sessions of every workspace")

@@ -41,7 +41,7 @@ workspace's files. To remove secrets from a bundle or an archive too, add --reda
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verbs `export` and `import` to `verbs`."""
+    """Add the subcommands `export` and `import` to `verbs`."""
     out = verbs.add("export", export_session, "write a session to a file", examples=EXAMPLES)
     out.add_argument("id", metavar="ID", help=RECORDING_HELP)
     out.add_argument("--format", choices=tuple(FORMATS), default="html", help="file format (default: html)")
@@ -76,7 +76,7 @@ def export_session(arguments: argparse.Namespace) -> int:
     folder = base.store.find(arguments.id)
     form, output = arguments.format, arguments.output
     if arguments.to and output:
-        raise UsageError("-o and --to name two places.", hint="Use only one of them.")
+        raise UsageError("-o and --to are two different destinations.", hint="Use only one of them.")
     if output == "-":
         if form not in TEXT_FORMATS:
             raise UsageError(f"{form} cannot be written to standard output.", hint="Name a file with -o.")
@@ -90,7 +90,7 @@ def export_session(arguments: argparse.Namespace) -> int:
             if form == "trajectory"
             else "To remove secrets, add --redact."
         )
-        warn(f"This export contains the workspace's files as they were, with any keys in them. {secret}")
+        warn(f"This export contains the workspace's files unchanged, including any keys in them. {secret}")
     if arguments.to:
         with TemporaryDirectory(prefix="tui-agent-export-") as temporary_folder:
             dest = _write_export(arguments, base, folder, temporary_folder)
@@ -109,7 +109,9 @@ def export_session(arguments: argparse.Namespace) -> int:
 def _write_export(
     arguments: argparse.Namespace, base: StartupContext, folder: Path, output: str | None
 ) -> Path:
-    """Write the export below or to `output`; return its file, or the folder of a trajectory."""
+    """Write the export to `output`, a file or a folder for it; return the path of the file, or of a trajectory's
+    folder.
+    """
     form, data_dir = arguments.format, base.config.data_dir
     stem = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
     if form == "trajectory":

@@ -1,4 +1,4 @@
-"""The verb `sessions fork`: creates a session that continues from an event of another session.
+"""The subcommand `sessions fork`: creates a session that continues from an event of another session.
 
 Invariant: the parent's log and files do not change. If the fork's workspace cannot be created, there is no fork.
 """
@@ -53,7 +53,7 @@ class CreatedFork:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verb `fork` to `verbs`."""
+    """Add the subcommand `fork` to `verbs`."""
     fork = verbs.add(
         "fork", fork_session, "create a session that continues from an event of another", examples=EXAMPLES
     )

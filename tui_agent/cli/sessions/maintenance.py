@@ -1,4 +1,4 @@
-"""The verbs of `sessions` that check and remove sessions. Invariant: nothing is removed without a yes or --yes."""
+"""The subcommands of `sessions` that check and remove sessions. Invariant: nothing is removed without a yes or --yes."""
 
 import argparse
 import sys
@@ -44,7 +44,7 @@ WASTE = {
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verbs `rm`, `verify` and `prune` to `verbs`."""
+    """Add the subcommands `rm`, `verify` and `prune` to `verbs`."""
     remove = verbs.add("rm", remove_sessions, "delete a session permanently", examples=EXAMPLES)
     remove.add_argument("id", metavar="ID", nargs="+", help=SESSION_HELP)
     remove.add_argument("--yes", action="store_true", help="delete without asking")

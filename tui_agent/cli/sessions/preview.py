@@ -1,4 +1,4 @@
-"""The verb `sessions preview`: what a session is about and its state. Invariant: of a long log, only the end is read."""
+"""The subcommand `sessions preview`: shows a session's topic and state. Invariant: of a long log, only the end is read."""
 
 import argparse
 from collections.abc import Sequence
@@ -57,10 +57,8 @@ class LogPart:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verb `preview` to `verbs`."""
-    preview = verbs.add(
-        "preview", preview_session, "show what a session is about and its state", examples=EXAMPLES
-    )
+    """Add the subcommand `preview` to `verbs`."""
+    preview = verbs.add("preview", preview_session, "show a session's topic and state", examples=EXAMPLES)
     preview.add_argument("id", metavar="ID", help=SESSION_HELP)
 
 

@@ -1,4 +1,4 @@
-"""The verbs `sessions revert` and `sessions checkpoints`: go back to an event, and list the checkpoints.
+"""The subcommands `sessions revert` and `sessions checkpoints`: go back to an event, and list the checkpoints.
 
 Invariant: the session's engine does the revert and records it, so that `/redo` can take it back. Files that someone else
 also changed are kept, except those given by `--overwrite`.
@@ -50,7 +50,7 @@ CHECKPOINT_HEADS = ("event", "time", "part", "author", "lines", "files")
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verbs `revert` and `checkpoints` to `verbs`."""
+    """Add the subcommands `revert` and `checkpoints` to `verbs`."""
     parser = verbs.add("revert", revert_session, "revert a session to one of its events", examples=EXAMPLES)
     parser.add_argument("id", metavar="ID", help=SESSION_HELP)
     parser.add_argument("--to", metavar="SEQ", type=int, required=True, help="the event to revert to")

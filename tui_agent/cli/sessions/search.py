@@ -1,4 +1,4 @@
-"""The verbs `sessions search` and `sessions reindex`. Invariant: the logs are only read; the index can be rebuilt."""
+"""The subcommands `sessions search` and `sessions reindex`. Invariant: the logs are only read; the index can be rebuilt."""
 
 import argparse
 import sqlite3
@@ -44,7 +44,7 @@ STALE_INDEX_NOTE = (
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verbs `search` and `reindex` to `verbs`."""
+    """Add the subcommands `search` and `reindex` to `verbs`."""
     search = verbs.add(
         "search", search_sessions, "search messages, answers, tool calls and results", examples=EXAMPLES
     )

@@ -1,4 +1,4 @@
-"""The verb `sessions tree`: a session's branches, its parents and its forks."""
+"""The subcommand `sessions tree`: a session's branches, its parents and its forks."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ MARK, ELBOW = ">", "└ "
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verb `tree` to `verbs`."""
+    """Add the subcommand `tree` to `verbs`."""
     parser = verbs.add("tree", show_tree, "show a session's branches, forks and parents", examples=EXAMPLES)
     parser.add_argument("id", metavar="ID", help=SESSION_HELP)
 

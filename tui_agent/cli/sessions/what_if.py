@@ -1,4 +1,4 @@
-"""The verb `sessions what-if`: runs a fork with one change and compares it with the original.
+"""The subcommand `sessions what-if`: runs a fork with one change and compares it with the original.
 
 Invariant: fork and original never work in the same folder. Actions that the policy would ask about are denied, because
 no user is there to answer.
@@ -40,7 +40,7 @@ the fork's run. To print the comparison again: tui-agent compare FORK
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verb `what-if` to `verbs`."""
+    """Add the subcommand `what-if` to `verbs`."""
     parser = verbs.add(
         "what-if",
         what_if,

@@ -52,12 +52,14 @@ exit status of run: 0 the tests passed, 1 they did not, 2 usage or configuration
 
 
 def configure(parser: Parser) -> None:
-    """Add the verbs of `sim`."""
+    """Add the subcommands of `sim`."""
     verbs = Verbs(parser, EXAMPLES)
     run = verbs.add(
         "run", run_simulation, "run one simulation", groups=("folders", "model", "limits", "extensions")
     )
-    run.add_argument("--mode", choices=MODES, default="user-agent", help="who works (default: user-agent)")
+    run.add_argument(
+        "--mode", choices=MODES, default="user-agent", help="who takes part (default: user-agent)"
+    )
     run.add_argument(
         "--task", metavar="PATH", type=Path, help="a task folder, a case's file, or a prompt (.md)"
     )
@@ -72,22 +74,26 @@ def configure(parser: Parser) -> None:
     run.add_argument(
         "--policy",
         choices=POLICIES,
-        help="what the agent may do without asking the user (default: of the mode)",
+        help="what the agent may do without asking the user (default: the mode's)",
     )
-    run.add_argument("--profile", metavar="NAME", default="default", help="the person that is played")
+    run.add_argument("--profile", metavar="NAME", default="default", help="the profile of the simulated user")
     run.add_argument("--profiles", metavar="FILE", type=Path, help="a YAML file with more profiles")
     run.add_argument("--user-model", metavar="NAME", default="", help="the model that plays the user")
     run.add_argument(
-        "--orchestrator", choices=("simple", "default"), help="in the mode orchestrated (default: simple)"
+        "--orchestrator",
+        choices=("simple", "default"),
+        help="the orchestrator of the mode orchestrated (default: simple)",
     )
-    run.add_argument("--tree", metavar="FILE", type=Path, help="the task tree, instead of one by a model")
     run.add_argument(
-        "--config", metavar="FILE", type=Path, help="settings instead of the mode's bundled file"
+        "--tree", metavar="FILE", type=Path, help="the task tree to use (default: a model makes one)"
+    )
+    run.add_argument(
+        "--config", metavar="FILE", type=Path, help="settings to use instead of the mode's bundled file"
     )
     run.add_argument(
         "--jobs", metavar="DIR", type=Path, default=Path("jobs"), help="the folder of the outputs"
     )
-    profiles = verbs.add("profiles", list_profiles, "list the profiles of users", groups=())
+    profiles = verbs.add("profiles", list_profiles, "list the profiles of simulated users", groups=())
     profiles.add_argument("--profiles", metavar="FILE", type=Path, help="a YAML file with more profiles")
     report = verbs.add("report", report_runs, "compare the modes and profiles of past runs", groups=())
     report.add_argument(
@@ -99,7 +105,7 @@ def run_simulation(arguments: argparse.Namespace) -> int:
     """Run one simulation; print its messages as they come, then the result."""
     settings = load_mode(arguments.mode, arguments.config)
     profiles = load_profiles(arguments.profiles, _config_dir())
-    # Imported only here, because the other verbs need no engine.
+    # Imported only here, because the other subcommands need no engine.
     runner = import_module("tui_agent.simulation.runner")
     simulation: Simulation = runner.Simulation(
         case=_load_case(arguments),
@@ -174,7 +180,7 @@ def _print_result(finished: "FinishedRun", *, as_json: bool) -> None:
 
 
 def list_profiles(arguments: argparse.Namespace) -> int:
-    """Print the profiles of users."""
+    """Print the profiles of simulated users."""
     profiles = load_profiles(arguments.profiles, _config_dir())
     if arguments.json:
         for name, text in sorted(profiles.items()):
@@ -190,7 +196,7 @@ def list_profiles(arguments: argparse.Namespace) -> int:
 def report_runs(arguments: argparse.Namespace) -> int:
     """Print success rate, turns and tokens of all runs by mode and profile.
 
-    Runs that do not measure the agent are counted apart.
+    Runs that do not measure the agent are counted separately.
     """
     groups: dict[tuple[str, str, str], list[SimulationResult]] = defaultdict(list)
     for result in read_results(arguments.jobs):
