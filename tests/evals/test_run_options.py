@@ -146,3 +146,15 @@ def test_the_list_names_the_state_of_each_run(capsys: pytest.CaptureFixture[str]
         ["eval-runs/on", "running", "1/2"],
         ["eval-runs/stopped", "stopped", "1/2"],
     ]
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--repetitions 2", "--evaluate commits", "--evaluate end", "--checks ruff", "--preemptible", "--test a"],
+)
+def test_a_resumed_run_refuses_options_of_its_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    stored_run(tmp_path / "run", a="p")
+    assert main(["eval", "run", "--resume", str(tmp_path / "run"), *option.split()]) == 2
+    assert f"does not accept {option.split()[0]}." in capsys.readouterr().err

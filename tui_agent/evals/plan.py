@@ -75,8 +75,13 @@ class Plan(_Stored):
     evaluate: Literal["end", "commits"] = "end"
     """When a cell's checks run: after the agent, or also on each checkpoint and after each turn."""
     static_checks: tuple[CheckProgram, ...] = ()
-    max_attempts: int = 3
-    """Maximum number of attempts for a cell whose provider fails temporarily or whose process dies."""
+    preemptible: bool = False
+    """True if machines may be taken away at any time. A cell whose environment fails then gets another attempt."""
+
+    @property
+    def max_attempts(self) -> int:
+        """Maximum attempts for a cell whose provider fails temporarily, whose process dies or whose machine is lost."""
+        return 10 if self.preemptible else 3
 
     def cells(self) -> Iterator[Cell]:
         """Yield all cells, those of one case together."""

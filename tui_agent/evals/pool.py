@@ -73,7 +73,7 @@ async def _run_with_attempts(
         status, reason = await run_attempt(run, cell)
         result = run.load_result(cell)
         is_last = attempt == plan.max_attempts
-        if result is not None and result.instability and not is_last:
+        if result is not None and _needs_retry(plan, result) and not is_last:
             await anyio.sleep(pause)
             pause *= 2
         elif result is not None:
@@ -84,6 +84,12 @@ async def _run_with_attempts(
         elif status == FAULT_STATUS or is_last:
             return CellFault(cell, reason)
     raise AssertionError("unreachable: the last attempt returns")
+
+
+def _needs_retry(plan: Plan, result: CellResult) -> bool:
+    """Return True if the provider failed, or if a machine that may be taken away failed."""
+    is_lost = result.failure == "environment" or result.end == "env_error"
+    return result.instability or (plan.preemptible and is_lost and not result.passed)
 
 
 async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:

@@ -7,6 +7,7 @@ import io
 import logging
 import os
 import shutil
+import socket
 import tarfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,10 @@ from tui_agent.evals.suites import load_suite
 from tui_agent.export.optional_package import load_package
 
 CASE_FILE = ".case-of-cell.json"
+ADDRESS_HINT = (
+    "Give --address HOST:PORT as `ray start --head` names it. If it asks for a token: RAY_AUTH_MODE=token."
+)
+CONNECT_TIMEOUT_S = 5.0
 LOST_STATUS = -1
 """Exit status of an attempt whose worker was lost; the cell is tried again."""
 MOVED_FOLDERS = ("logs", "data/trajectories", "data/sessions")
@@ -44,18 +49,32 @@ def open_cluster(address: str | None, plan: Plan) -> Iterator[RunAttempt]:
         "RAY_DEDUP_LOGS_SKIP_REGEX", "."
     )  # else the log of a lost machine is printed to stdout
     ray = load_package("ray")
+    if address is not None:
+        _require_reachable(address)
     try:
         ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
     except (OSError, RuntimeError, ValueError) as error:  # a ConnectionError is an OSError
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise ConfigError(
             f"The Ray cluster {address or 'on this machine'} cannot be used: {reason}.",
-            hint="Give --address HOST:PORT as `ray start --head` names it. If it asks for a token: RAY_AUTH_MODE=token.",
+            hint=ADDRESS_HINT,
         ) from error
     try:
         yield _Cluster(ray, plan).run_attempt
     finally:
         ray.shutdown()
+
+
+def _require_reachable(address: str) -> None:
+    """Raise `ConfigError` if nothing listens at HOST:PORT. Ray itself would try for more than a minute."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S):
+            return
+    except (OSError, ValueError, OverflowError) as error:
+        raise ConfigError(
+            f"The Ray cluster {address} cannot be reached: {error}.", hint=ADDRESS_HINT
+        ) from error
 
 
 class _Cluster:

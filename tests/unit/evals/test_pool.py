@@ -32,8 +32,10 @@ class Attempts:
         self.ended.append(ended)
 
 
-async def end_of(tmp_path: Path, *played: int | dict[str, object]) -> CellResult | CellFault:
-    made, attempts = plan("a"), Attempts(*played)
+async def end_of(
+    tmp_path: Path, *played: int | dict[str, object], preemptible: bool = False
+) -> CellResult | CellFault:
+    made, attempts = plan("a").model_copy(update={"preemptible": preemptible}), Attempts(*played)
     await run_pool(RunFolder(tmp_path), made, list(made.cells()), 1, attempts.report, attempts.run, 0.0)
     (ended,) = attempts.ended
     return ended
@@ -53,6 +55,19 @@ async def test_what_is_lost_or_spoiled_by_the_provider_runs_again(tmp_path: Path
         ended = await end_of(tmp_path / str(number), *played)
         assert isinstance(ended, CellResult)
         assert (ended.passed, ended.attempts, ended.instability) == wanted
+
+
+async def test_a_preemptible_machine_that_was_lost_is_no_result(tmp_path: Path) -> None:
+    lost: list[int | dict[str, object]] = [
+        {"passed": False, "failure": "environment", "end": "unsolved"},
+        {"passed": False, "failure": "engine", "end": "env_error"},
+    ]
+    kept = await end_of(tmp_path / "kept", *lost)
+    assert isinstance(kept, CellResult) and (kept.passed, kept.attempts) == (False, 1)
+    for number, (played, attempts) in enumerate([((*lost, {}), 3), ((*lost * 5, {}), 10)]):
+        ended = await end_of(tmp_path / str(number), *played, preemptible=True)
+        assert isinstance(ended, CellResult) and ended.attempts == attempts
+        assert ended.passed == (attempts == 3)
 
 
 async def test_a_cell_without_a_result_is_named_with_the_reason(tmp_path: Path) -> None:

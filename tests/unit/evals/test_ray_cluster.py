@@ -5,6 +5,7 @@
 
 import asyncio
 import io
+import socket
 import sys
 import tarfile
 from collections.abc import Callable
@@ -50,7 +51,7 @@ class FakeRay:
         self.cancelled = 0
 
     def init(self, address: str | None, **_: object) -> None:
-        if address == "nowhere:1":
+        if address is not None:
             raise ConnectionError("no answer\nand a long story")
 
     def shutdown(self) -> None:
@@ -180,8 +181,13 @@ def test_what_is_missing_is_named(
     assert main([*words, "--address", "x:1"]) == 2
     assert "Add --engine ray." in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "ray", FakeRay(lambda: (0, "", b"")))
-    assert main([*words, "--engine", "ray", "--address", "nowhere:1"]) == 2
-    assert "The Ray cluster nowhere:1 cannot be used: no answer. Give" in capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert main([*words, "--engine", "ray", "--address", address]) == 2
+    assert f"The Ray cluster {address} cannot be used: no answer. Give" in capsys.readouterr().err
+    for unreachable in (address, "127.0.0.1", "127.0.0.1:99999999"):
+        assert main([*words, "--engine", "ray", "--address", unreachable]) == 2
+        assert f"The Ray cluster {unreachable} cannot be reached: " in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main([*words, "--engine", "ray"]) == 2
     error = capsys.readouterr().err

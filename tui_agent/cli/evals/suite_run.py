@@ -65,6 +65,10 @@ PLAN_OPTIONS = (
     ("category", "--category"),
     ("split", "--split"),
     ("test", "--test"),
+    ("repetitions", "--repetitions"),
+    ("evaluate", "--evaluate"),
+    ("checks", "--checks"),
+    ("preemptible", "--preemptible"),
     ("out", "--out"),
     ("policy", "--policy"),
     ("environment", "--environment"),
@@ -115,7 +119,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--case", metavar="NAME", action="append", default=[], help="only this case")
     parser.add_argument("--category", metavar="NAME", help="only cases of this category")
     parser.add_argument("--split", metavar="NAME", help="only cases of this split")
-    parser.add_argument("--repetitions", metavar="N", type=count, default=1, help="run each case N times")
+    parser.add_argument("--repetitions", metavar="N", type=count, help="run each case N times")
     parser.add_argument(
         "--out", metavar="DIR", type=Path, help="the run's folder (default: eval-runs/SUITE-TIME)"
     )
@@ -131,6 +135,11 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="where the cases run")
     parser.add_argument(
         "--address", metavar="HOST:PORT", help="the Ray cluster (default: RAY_ADDRESS, or this machine)"
+    )
+    parser.add_argument(
+        "--preemptible",
+        action="store_true",
+        help="the machines may be taken away: run a case again if its environment fails, up to 10 times",
     )
     parser.add_argument("--policy", choices=POLICIES, help="the policy (default: the case's)")
     parser.add_argument(
@@ -159,7 +168,6 @@ def _add_check_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--evaluate",
         choices=("end", "commits"),
-        default="end",
         help="commits: also check each change of files while the agent works, and send it the results after each turn",
     )
     parser.add_argument(
@@ -288,14 +296,15 @@ def _make_plan(arguments: argparse.Namespace, arms: Sequence[Arm]) -> Plan:
         here=Path.cwd(),
         arms=tuple(arms),
         cases=tuple(case.id for case in cases),
-        repetitions=arguments.repetitions,
+        repetitions=arguments.repetitions or 1,
         budgets=Budgets(**{name: values[name] for name in Budgets.model_fields}),
         policy=arguments.policy,
         test_timeout_seconds=arguments.test_timeout_seconds,
         test_paths=tuple(arguments.test),
         environment=arguments.environment,
-        evaluate=arguments.evaluate,
+        evaluate=arguments.evaluate or "end",
         static_checks=arguments.checks,
+        preemptible=arguments.preemptible,
         plugin_dirs=tuple(path.resolve() for path in arguments.plugin_dirs),
     )
 
