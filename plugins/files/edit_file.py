@@ -126,7 +126,10 @@ def _list_lines(lines: Sequence[int], limit: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match of `old_text` in a file, from `start` up to, but not including, `end`. `ending` is the line ending in it."""
+    """A match of `old_text` in a file, from `start` up to, but not including, `end`.
+
+    `ending` is the line ending of the matched text.
+    """
 
     start: int
     end: int

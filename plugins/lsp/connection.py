@@ -119,7 +119,7 @@ class Connection:
             self._written.set()
 
     async def finish(self) -> None:
-        """Wait until all messages are written. No message can be sent any more."""
+        """Refuse further messages, and wait until all earlier ones are written."""
         self._outgoing.close()
         await self._written.wait()
 

@@ -157,7 +157,7 @@ class Notebook:
         return "" if self._indent is None else self._newline + self._indent * depth
 
     def _render(self, value: object, depth: int) -> str:
-        """Return a value as JSON in the style of the file, for a place inside `depth` brackets."""
+        """Return a value as JSON in the style of the file, indented for a position inside `depth` brackets."""
         compact = (",", ":") if self._indent is None and '": ' not in self._text else None
         text = json.dumps(
             value,

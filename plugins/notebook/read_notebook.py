@@ -1,4 +1,4 @@
-"""read_notebook: lists the cells of a notebook, or shows one of them whole."""
+"""read_notebook: lists the cells of a notebook, or shows one complete cell."""
 
 import asyncio
 

@@ -77,7 +77,7 @@ class _Scan:
 
 
 class _QueryWords:
-    """The words of a query. Finds them in a text, with a weight for each match."""
+    """The words of a query, which it finds in texts, with a weight for each match."""
 
     def __init__(self, query: str) -> None:
         self.words = tuple(dict.fromkeys(api.word_forms(api.strip_accents(query))))
@@ -88,7 +88,7 @@ class _QueryWords:
         self._weights: dict[str, tuple[tuple[str, float], ...]] = {}
 
     def counts(self, text: str) -> dict[str, float]:
-        """Return the sum of the match weights in a text for each query word that occurs in it."""
+        """Return the sum of the match weights for each query word that occurs in a text."""
         lowered = text.lower()
         # Most paragraphs contain no query word, and a substring check is much faster than splitting the text.
         if not any(seed in lowered for seed in self._seeds):

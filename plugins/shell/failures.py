@@ -48,7 +48,7 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
 
 
 def find_failures(framework: str, output: str) -> list[str]:
-    """Return the different failures in the output of a test program, in their order."""
+    """Return the failures in the output of a test program in order, without repetitions."""
     lines = output.split("\n")
     for form in _FORMS[framework]:
         failures = ["\n".join(block) for block in _blocks(lines, form)]

@@ -1,6 +1,7 @@
-"""Client for one page over HTTP.
+"""Client that fetches one web page over HTTP.
 
-Invariant: connects only to addresses that the policy does not deny, and sends no cookies and no keys of the user. A redirect is followed only to the same host.
+Invariant: connects only to addresses that the policy does not deny, and sends no cookies and no keys of the user. A
+redirect is followed only to the same host.
 """
 
 import asyncio

@@ -87,8 +87,8 @@ class RestorePlan:
 class RestoreResult:
     """The result of restoring a checkpoint.
 
-    It has the restored `paths`, the `kept_paths`, and the `commit` of the workspace afterwards. `files` describes the
-    first few restored paths, with their contents before and after.
+    `paths` were restored and `kept_paths` were not; `commit` is the workspace afterwards. `files` describes the first
+    few restored paths, with their contents before and after.
     """
 
     commit: str

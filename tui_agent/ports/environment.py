@@ -304,7 +304,7 @@ class PipedProcess(Protocol):
     async def write(self, data: bytes) -> None: ...
 
     async def end(self, grace_s: float) -> int | None:
-        """Close the program's input, wait up to `grace_s` seconds for it to exit, then kill what is left of it.
+        """Close the program's input, wait up to `grace_s` seconds for it to exit, then kill the remaining processes.
 
         Returns the exit code.
         """

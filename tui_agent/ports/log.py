@@ -52,7 +52,7 @@ class Log(Protocol):
         ...
 
     async def commit(self) -> None:
-        """Return once everything appended so far is on stable storage (blobs first)."""
+        """Wait until everything appended so far is on stable storage (blobs first)."""
         ...
 
     def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:

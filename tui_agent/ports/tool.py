@@ -88,7 +88,7 @@ class ToolContext:
     progress: Callable[[str], None]
     """Appends live output to the call's row on screen. Small pieces are merged before they are recorded."""
     deadline: float | None
-    """The time at which the call ends, on the monotonic clock in seconds, or None."""
+    """The time at which the call is stopped, in seconds of the monotonic clock; None: no limit."""
     state: SessionStateView
     """The session's state when the call started."""
     may_read: Callable[[str], bool]

@@ -205,7 +205,7 @@ class SetBudgets(CommandBase):
 
 
 class Compact(CommandBase):
-    """Replace all but the newest messages by a summary; `focus` is a topic to emphasise in it."""
+    """Replace all but the newest messages by a summary; `focus` is a topic that the summary should emphasise."""
 
     kind: Literal["compact"] = "compact"
     focus: str = ""

@@ -31,7 +31,7 @@ class ImageContent(FrozenModel):
 
 
 def image_type(data: bytes) -> str:
-    """Return the media type of an image that models accept; empty for anything else."""
+    """Return the media type of image data in a format that models accept; empty for any other data."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):

@@ -136,7 +136,7 @@ class _Turn:
         """The tool calls of the model's newest answer that has calls."""
 
     def begin_next(self, command: CommandId) -> None:
-        """Start to collect the turn that `command` starts, in the same run."""
+        """Reset this state, and collect the turn that `command` starts in the same run."""
         self._command, self.ended, self.words = command, None, ()
         self.denials.clear()
         self._last_calls = set()

@@ -231,7 +231,7 @@ class RecordedTurn:
         self._requests = 0
 
     def begin(self, events: Sequence[Envelope]) -> None:
-        """Switch to the events of the next turn, and to the first answer in it."""
+        """Switch to the events of the next turn; `stream` then starts with that turn's first answer."""
         self._events, self._requests = events, 0
         self._answers = list(recorded_answers(events, self._blobs))
 

@@ -177,8 +177,8 @@ def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
 def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
     """Return the reason why the origin of a fork is invalid, or None if it is valid.
 
-    A parent must have been forked before its child, so that no chain is endless. `previous_seq` is the event at which
-    the child's own fork was made, or None.
+    A parent must have been forked before its child, so that no chain is endless. `previous_seq` is the event of
+    `child` at which the previously checked session was forked (None: `child` is the first).
     """
     parent = origin.parent
     if not is_session_id(parent) or (previous_seq is not None and origin.at_seq >= previous_seq):

@@ -80,10 +80,7 @@ def _find_line_after(log: BinaryIO, offset: int, end: int) -> tuple[int, int] | 
 
 
 def find_lines(folder: Path, mark: bytes, *, size: int | None = None) -> Iterator[bytes]:
-    """Yield the lines of a log that contain `mark`, without their newlines.
-
-    The bytes are searched and not parsed.
-    """
+    """Yield the lines of a log that contain the bytes `mark`, without their newlines. Nothing is parsed."""
     for piece in read_chunks(folder, size=size):
         yield from lines_with(piece, mark)
 

@@ -80,7 +80,7 @@ class SessionStats:
 
 
 def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> SessionStats:
-    """Return the counts `previous` with those of the next whole lines of the log (`piece`) added."""
+    """Add the counts of the log's next whole lines (`piece`) to the counts `previous`, and return the sum."""
     turns, cost, title, workspace = previous.turns, previous.cost_usd, previous.title, previous.workspace
     start, size = 0, len(piece)
     model_lines: list[bytes] = []

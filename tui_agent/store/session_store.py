@@ -179,7 +179,10 @@ class SessionStore:
 
     @contextmanager
     def lock_session(self, session_id: str) -> Iterator[Path]:
-        """Lock a session's folder against other writers. Raises `SessionNotFound`, `SessionLocked`."""
+        """Lock a session's folder against other writers.
+
+        Raises `SessionNotFound`, or `SessionLocked` if another process has the lock.
+        """
         folder = self.folder(session_id)
         self._require_session(folder)
         lock = WriterLock(folder / "lock", wait_s=0.0)

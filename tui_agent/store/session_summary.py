@@ -111,7 +111,7 @@ def summarise_session(folder: Path, known: SessionStats | None = None) -> Sessio
 
 
 def _count_ends(path: Path, blobs: BlobStore, known: SessionStats | None) -> SessionStats:
-    """Return title, model and workspace of a log that is too long to count, from its end, `known`, or its start."""
+    """Return title, model and workspace of a log too long to count: those at its end, in `known`, or at its start."""
     end = count_lines(read_tail_bytes(path, _LONG_TAIL_BYTES), known or SessionStats(), blobs)
     if end.title and end.model and end.workspace:
         return end

@@ -29,7 +29,7 @@ class TestFinished(Payload):
 
 
 class VerifierFinished(Payload):
-    """The verifier of an evaluation case gave a reward (1.0 or more is success).
+    """The verifier of an evaluation case ended, with a reward of 1.0 or more if the case was solved.
 
     `fault` says why there is no valid reward; empty if there is one.
     """

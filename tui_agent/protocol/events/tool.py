@@ -1,4 +1,4 @@
-"""Events of tool calls, from the model's request to the result."""
+"""Events of tool calls: the model's request, the start, the output and the result."""
 
 from typing import Literal, TypeAlias
 

@@ -40,7 +40,7 @@ def describe_missing_folders(store: Path) -> str:
 
 
 def read_alternates(objects: Path) -> list[bytes]:
-    """Return the borrowed folders, as the alternates file of the folder `objects` spells them."""
+    """Return the lines of the alternates file in the object folder `objects`: the folders that it borrows from."""
     path = objects / "info" / "alternates"
     return path.read_bytes().splitlines() if path.exists() else []
 

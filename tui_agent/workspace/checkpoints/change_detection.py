@@ -42,7 +42,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import (
 MAX_EXAMPLES = 3
 """Maximum number of paths that a sentence about skipped files names."""
 MAX_SHOWN_FILES = 32
-"""Number of files of the maximum size whose contents, before and after, one change detection may return."""
+"""Maximum size of all contents that one change detection returns, as a multiple of `Limits.shown_bytes`."""
 
 
 @dataclass
@@ -80,7 +80,7 @@ class ChangedPath:
 async def find_changes(
     shadow: CheckpointStore, paths: Sequence[str] | None = None, also: Sequence[str] = ()
 ) -> WorkspaceChanges:
-    """Return the changes at `paths`, or in the whole workspace if it is None.
+    """Return the changes at `paths`, or in the whole workspace if `paths` is None.
 
     `also` names paths to include although git ignores them.
     """
@@ -210,7 +210,10 @@ async def find_candidates(shadow: CheckpointStore, index: Path | None = None) ->
 async def list_candidates(
     shadow: CheckpointStore, index: Path | None = None, what: tuple[str, ...] = ("-m", "-d", "-o")
 ) -> list[str]:
-    """Return the paths that git's index reports as changed, removed or new. `what` holds options of `git ls-files`."""
+    """Return the paths that git's index reports as changed, removed or new.
+
+    `what` are options of `git ls-files` that select these paths.
+    """
     await run_sync(write_patterns, shadow)
     own_excludes = [f"--exclude=/{escape_pattern(shadow.session_folder)}"] if shadow.session_folder else []
     out = await shadow.git(
@@ -259,7 +262,7 @@ def find_changed_bits(shadow: CheckpointStore) -> list[str]:
 
 
 def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
-    """Return the files of the newest checkpoint that are now below a link, because their folder was replaced by it."""
+    """Return the files of the newest checkpoint that are now below a link, because a link replaced their folder."""
     new = {path for path in candidates if path not in shadow.tracked and not path.endswith("/")}
     replaced = {f"{path}/" for path in new if (shadow.workspace / path).is_symlink()}
     if not replaced:
@@ -374,7 +377,7 @@ def measure_growth(shadow: CheckpointStore) -> int:
 
 
 async def describe_changes(shadow: CheckpointStore, changes: list[ChangedPath]) -> tuple[FileDifference, ...]:
-    """Return the changed paths with line counts and contents, for the first `max_paths` of them."""
+    """Return line counts and contents of the first `max_paths` changed paths."""
     detailed = changes[: shadow.limits.max_paths]
     ids = [change.entry.oid for change in detailed if change.entry is not None]
     sizes = await shadow.git.read_sizes(ids, missing=True)

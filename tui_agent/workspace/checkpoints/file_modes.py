@@ -100,6 +100,6 @@ def read_modes(messages: Iterable[str]) -> Modes:
 
 
 def changed_mode_paths(message: str) -> set[str]:
-    """Return the paths whose permission bits a commit changed, from its message."""
+    """Return the paths whose permission bits a commit changed, as the commit's message lists them."""
     lines = [line for line in trailer_lines(message) if line.startswith("Mode: ")]
     return {json.loads(line.split(" ", 2)[2]) for line in lines}

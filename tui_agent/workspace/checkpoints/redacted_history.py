@@ -1,4 +1,4 @@
-"""Redaction of a checkpoint store's whole history, as a stream of `git fast-export` for `git fast-import`.
+"""Redaction of a checkpoint store's whole history, on its way from `git fast-export` to `git fast-import`.
 
 Invariant: every file's content, every path and every message is redacted; anything else in the stream is unchanged.
 """

@@ -79,7 +79,7 @@ class GitCheckpoints:
 
     @property
     def unavailable_reason(self) -> str:
-        """The reason why the workspace has no checkpoints, as a sentence, or empty if it has."""
+        """The reason why the workspace has no checkpoints, as a sentence; empty if it can have them."""
         return self._unavailable
 
     @property
@@ -151,9 +151,9 @@ class GitCheckpoints:
     async def find_changes(
         self, paths: Sequence[str] | None = None, *, extra_paths: Sequence[str] = ()
     ) -> WorkspaceChanges:
-        """Return the changes since the newest checkpoint at `paths`.
+        """Return the changes at `paths` since the newest checkpoint.
 
-        If `paths` is None, search the whole workspace, and the `extra_paths` even if git ignores them.
+        If `paths` is None, search the whole workspace, and also `extra_paths` if git ignores them.
         """
         async with self._exclusive() as shadow:
             return await find_changes(shadow, paths, extra_paths)

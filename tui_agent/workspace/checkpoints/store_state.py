@@ -75,9 +75,9 @@ class CheckpointStore:
         return session.relative_to(self.workspace).as_posix()
 
     def find_generated(self) -> GeneratedFolders:
-        """Return a finder of generated folders, for one call: a proof is a file of the checkpoint or the workspace.
+        """Return a finder of generated folders, which looks at the files of the checkpoint and of the workspace.
 
-        It blocks, so it is used in a thread.
+        Use it for one call only, and in a thread, because it blocks.
         """
         return GeneratedFolders(
             lambda path: path in self.tracked or os.path.lexists(self.workspace / path),

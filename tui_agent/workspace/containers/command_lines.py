@@ -1,4 +1,4 @@
-"""The command lines of the programs that run containers, and what their errors mean.
+"""The command lines of the programs that run containers, and explanations of these programs' errors.
 
 Invariant: nothing here starts a program.
 """
@@ -84,7 +84,7 @@ class DockerCommandLine:
             )
 
     def supervise(self, name: str, root: str) -> tuple[str, ...]:
-        """Return the command line of the supervisor, up to its script."""
+        """Return the command line that starts a container with its supervisor, up to the supervisor's script."""
         settings = self._settings
         mount = ("-v", f"{root}:{root}")
         if ":" in root:
@@ -146,7 +146,7 @@ class ApptainerCommandLine(DockerCommandLine):
 
 
 def explain_failure(settings: ContainerSettings, errors: bytes) -> ConfigError:
-    """Return why a container did not start, with what to do, from what the program printed."""
+    """Return the error for a container that did not start, explained from the program's error output."""
     low, name = errors.decode("utf-8", "replace").lower(), settings.environment
     if any(sign in low for sign in _NOT_RUNNING):
         hint = f"Start it (such as: systemctl start {settings.program}), or use --environment local."

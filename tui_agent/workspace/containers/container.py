@@ -31,7 +31,7 @@ REMOVE_LIMIT_S = 10.0
 POLL_S = 0.03
 _REMOVAL_VARIABLES = ("HOME", "PATH", "TMPDIR", "USER")
 _REMOVAL_PREFIXES = ("CONTAINER", "DOCKER_", "XDG_", "STORAGE_", "REGISTRY_", "DBUS_")
-"""The variables that the program needs to find the container again."""
+"""Names and name prefixes of the variables that the program needs to find the container again."""
 
 
 class Container:
@@ -46,7 +46,7 @@ class Container:
         self.shell = "bash"
         self.search_path: tuple[str, ...] = ()
         self.is_gone = True
-        """True before the start and after the end."""
+        """True before the container's start and after its end."""
         self.is_closed = False
         self.command_line = settings.command_line(environ)
         self._settings = settings
@@ -56,10 +56,10 @@ class Container:
         self._lock = anyio.Lock()
         self._buffer = b""
         self.running: set[str] = set()
-        """The markers of the commands that run."""
+        """The markers of the running commands."""
 
     async def start(self) -> None:
-        """Start the container. Raises `ConfigError` that says what to do."""
+        """Start the container. Raises `ConfigError`, which says what to do, if it does not start."""
         self.command_line.require_usable(self._environ)
         await to_thread.run_sync(self._launch)
         try:
@@ -102,7 +102,7 @@ class Container:
     # -- the processes in it ---------------------------------------------------------------------------------------
 
     def launcher(self, marker: str, *, merged: bool, has_input: bool) -> "ContainerLauncher":
-        """Return the launcher of the command with this marker."""
+        """Return a launcher for one command. The command's processes get `marker` in their environment."""
         return ContainerLauncher(self, self._environ, marker, merged=merged, has_input=has_input)
 
     async def find_program(self, name: str, cwd: str) -> str | ExecResult:
@@ -180,7 +180,10 @@ class Container:
         await self._run_client(self.command_line.copy(f"{self.name}:{path}", str(target)))
 
     async def _run_client(self, command: Sequence[str]) -> None:
-        """Run a command line of the container's program. Raises `EnvironmentFault` with its last error."""
+        """Run a command line of the container's program.
+
+        Raises `EnvironmentFault` with the last line of its errors if it fails.
+        """
         folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             client = await to_thread.run_sync(open_piped, command, folder, "/", self._environ, self.reaper)

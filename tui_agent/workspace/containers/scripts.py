@@ -108,11 +108,11 @@ exit $code
 """The parent of one command: `sh -c COMMAND sh merged|separate PROGRAM ARGUMENT…`.
 
 It ends the processes that the command leaves behind, and ends with the command's code. After a SIGTERM, which comes
-from tui-agent, it leaves that to the supervisor.
+from tui-agent, it leaves these processes to the supervisor.
 """
 
 FIND_PROGRAM = _FIND_PROGRAM + 'find_program "$1"'
-"""`sh -c FIND_PROGRAM sh PROGRAM` prints what the supervisor answers to `find`."""
+"""`sh -c FIND_PROGRAM sh PROGRAM` prints the same as the supervisor's answer to `find`."""
 
 SIGNAL = (
     _FIND

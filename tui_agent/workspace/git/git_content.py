@@ -87,7 +87,7 @@ class GitContent:
         return False
 
     def _find_repository(self, folder: str) -> tuple[str, Path] | None:
-        """Return the top folder and the index file of the repository that contains a folder, or None."""
+        """Return the top folder and the index file of the repository around a folder; None if there is none."""
         visited = [folder]
         while (path := visited[-1]) not in self._tops:
             if os.path.lexists(f"{path}/.git"):

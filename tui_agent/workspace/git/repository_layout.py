@@ -61,7 +61,7 @@ def read_pointer(path: str) -> str | None:
 
 
 def find_repository(folder: str, homes: Sequence[str]) -> Repository | None:
-    """Return the git repository that git finds in a real folder or its parents, or None.
+    """Return the git repository that git finds in a real folder or its parents; None if git finds none.
 
     Raises `SteeredError` if parts of the repository are outside `homes` and do not refer back to its work tree.
     """

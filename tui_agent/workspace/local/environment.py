@@ -118,7 +118,7 @@ class LocalEnvironment(WorkspaceFiles):
             os.close(entry)
 
     def open_working_folder(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
-        """Return the path of the working folder and an open descriptor of it, or a result that reports the failure.
+        """Return the working folder's path and its open descriptor, or a result that reports the failure.
 
         The program is started by the descriptor, so that it is unaffected if the folder is renamed.
         """
@@ -162,7 +162,7 @@ class LocalEnvironment(WorkspaceFiles):
         )
 
     async def open_command(self, spec: ExecSpec) -> PipedProcess:
-        """Start a program that runs where commands run; see `ports.environment.CommandOpener`."""
+        """Start a background program where commands run; see `ports.environment.CommandOpener`."""
         if self._closed:
             raise EnvironmentFault("The environment is closed; it cannot run more programs.")
         folder, entry = await to_thread.run_sync(self.open_working_folder, spec)
@@ -179,7 +179,7 @@ class LocalEnvironment(WorkspaceFiles):
             os.close(entry)
 
     async def open_process(self, argv: Sequence[str], env: Mapping[str, str], cwd: str = "") -> PipedProcess:
-        """Start a program beside the session, outside the sandbox; see `ports.environment.ProcessOpener`."""
+        """Start a background program outside the sandbox; see `ports.environment.ProcessOpener`."""
         if self._closed:
             raise EnvironmentFault("The environment is closed; it cannot run more programs.")
         return await to_thread.run_sync(self._open_process, argv, env, cwd)

@@ -18,7 +18,7 @@ from tui_agent.ports.environment import (
 
 
 class EnvironmentWrapper:
-    """Forwards all calls to the environment `inner`."""
+    """Environment that forwards all calls to the environment `inner`."""
 
     def __init__(self, inner: Environment) -> None:
         self._inner = inner

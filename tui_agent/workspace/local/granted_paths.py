@@ -1,8 +1,8 @@
-"""Environment wrapper for one tool call that can open files outside the workspace, if the call may use them.
+"""Environment wrapper for one tool call, which opens those files outside the workspace that the call may use.
 
 Invariant: a path outside the workspace is opened only if its real path was allowed; the inner environment refuses all
-others. An approved path always opens the file that it referred to when it was approved: a link created later, inside or
-outside the workspace, is refused.
+others. An approved path always opens the file that it referred to when it was approved: a link created later, inside
+or outside the workspace, is refused.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence

@@ -38,7 +38,7 @@ def file_kind(mode: int) -> str:
 
 
 def make_info(path: str, status: os.stat_result) -> FileInfo:
-    """Return the `FileInfo` of a path, from its file status."""
+    """Convert the file status of a path to a `FileInfo`."""
     return FileInfo(
         path=path,
         kind=file_kind(status.st_mode),  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Opening a folder by its names from the root of the file system, refusing links on the way.
+"""Opening of a folder by the names on its path from the file system's root, without following any link.
 
 Invariant: the returned descriptor is the folder with exactly these names. The kernel refuses a link in place of any
 name, even a link created just before. `openat2` does this in one call; without it, the folders are opened one after

@@ -1,6 +1,6 @@
-"""Programs that run beside the session and are talked to through pipes, such as MCP servers.
+"""Background programs that are connected by pipes, such as MCP servers.
 
-Invariant: like a command, such a program is a child of the reaper: it ends with this process, even if that is killed.
+Invariant: like a command, such a program is a child of the reaper, which ends it when this process ends or is killed.
 """
 
 import os
@@ -21,12 +21,12 @@ _KILL_GRACE_S = 0.5
 
 
 class PipedProcess:
-    """A running program with a pipe to its input and from its output and errors; see `ports.environment`."""
+    """A running program whose standard input, output and errors are pipes; see `ports.environment`."""
 
     def __init__(
         self, child: Child, stdin: int, stdout: int, stderr: int, release: Callable[[], object] | None = None
     ) -> None:
-        """`release` is called in a thread when the program has ended."""
+        """Wrap a started program. `release` is called in a thread when the program has ended."""
         self._child = child
         self._release = release
         self._stdin, self._stdout, self._stderr = stdin, stdout, stderr
@@ -42,7 +42,7 @@ class PipedProcess:
         return await _read(self._stderr)
 
     async def write(self, data: bytes) -> None:
-        """Write to the program's standard input. Raises `EnvironmentFault` if it no longer reads."""
+        """Write to the program's standard input. Raises `EnvironmentFault` if the program no longer reads it."""
         rest = memoryview(data)
         while rest:
             await anyio.wait_writable(self._stdin)
@@ -54,9 +54,9 @@ class PipedProcess:
                 raise EnvironmentFault(f"The program does not read its input: {error.strerror}.") from error
 
     async def end(self, grace_s: float) -> int | None:
-        """Close the program's input, wait `grace_s` seconds for its end, then end it with all its processes.
+        """Close the program's input, wait up to `grace_s` seconds for it to exit, then end all its processes.
 
-        Return its exit code, negative for a signal. Nothing else may use the process any more.
+        Returns the exit code, negative for a signal. Nothing else may use the process any more.
         """
         with anyio.CancelScope(shield=True):
             os.close(self._stdin)
@@ -90,10 +90,12 @@ def open_piped(
     wrapped: bool = False,
     release: Callable[[], object] | None = None,
 ) -> PipedProcess:
-    """Start a program in the folder of the descriptor `folder`. Blocking. Raises `EnvironmentFault`.
+    """Start a program in the folder of the descriptor `folder`. Blocking.
 
-    `cleanup` is a program that the reaper runs if this process ends before the program. `descriptors` and `wrapped`: see
-    `ReaperClient.launch`. `release`: see `PipedProcess`.
+    Raises `EnvironmentFault` if it cannot start.
+
+    `cleanup` is a program that the reaper runs if this process ends before the program. `descriptors` and `wrapped`:
+    see `ReaperClient.launch`. `release`: see `PipedProcess`.
     """
     (stdin, own_in), (own_out, stdout), (own_err, stderr) = os.pipe(), os.pipe(), os.pipe()
     started = None

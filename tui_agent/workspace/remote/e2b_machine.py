@@ -36,7 +36,7 @@ class E2BMachine:
         return f"an E2B sandbox (template {self._template or 'base'}, {network})"
 
     async def start(self) -> None:
-        """Create the sandbox. Raises `ConfigError`."""
+        """Create the sandbox. Raises `ConfigError` if the SDK is missing or E2B refuses."""
         try:
             self._sdk = await to_thread.run_sync(import_module, "e2b")  # takes a second
         except ImportError as error:
@@ -86,7 +86,7 @@ class E2BMachine:
             raise EnvironmentFault(f"E2B could not run a command: {error}") from error
 
     async def _prolong(self) -> None:
-        """Let the sandbox live for its whole lifetime again, at most every `PROLONG_AFTER_S` seconds."""
+        """Restart the sandbox's lifetime, unless that was done in the last `PROLONG_AFTER_S` seconds."""
         if time.monotonic() - self._prolonged_at > PROLONG_AFTER_S:
             self._prolonged_at = time.monotonic()
             await self._sandbox.set_timeout(self._lifetime_s)

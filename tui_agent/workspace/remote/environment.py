@@ -69,7 +69,10 @@ class RemoteEnvironment(EnvironmentWrapper):
         return Sandbox(self._name, (f"Commands run in {self._machine.description}.",), NO_PROMISES)
 
     async def start(self) -> None:
-        """Create the machine and copy the workspace to it. Raises `ConfigError` or `EnvironmentFault`."""
+        """Create the machine and copy the workspace to it.
+
+        Raises `ConfigError` if the machine cannot be created, `EnvironmentFault` if copying fails.
+        """
         await self._machine.start()
         self._is_open = True
         await self._mirror.start()

@@ -13,7 +13,7 @@ class RemoteMachine(Protocol):
         ...
 
     async def start(self) -> None:
-        """Create the machine. Raises `ConfigError` that says what to do."""
+        """Create the machine. Raises `ConfigError`, which says what to do, if that fails."""
         ...
 
     async def run(

@@ -1,7 +1,7 @@
-"""Keeps a workspace here and its copy on a remote machine equal, as whole archives of the changed files.
+"""Keeps a workspace and its copy on a remote machine equal, by copying archives of the changed files.
 
-Invariant: only files that changed on one side since the last copy are written on the other; nothing is written outside
-the workspace. If a file changed on both sides, the remote one stays.
+Invariant: only files that changed on one side since the last copy are written on the other; nothing is written
+outside the workspace. If a file changed on both sides, the remote version is kept.
 """
 
 import io
@@ -42,7 +42,7 @@ class Mirror:
         await self.push()
 
     async def push(self) -> None:
-        """Copy what changed here to the machine."""
+        """Copy the files that changed here to the machine."""
         here = await to_thread.run_sync(_list_folder, self._root)
         changed = [path for path in here if here[path] != self._local.get(path)]
         gone = [path for path in self._local if path not in here]
@@ -57,7 +57,7 @@ class Mirror:
             self._local, self._remote = here, await self._list_remote()
 
     async def pull(self) -> None:
-        """Copy what changed on the machine to the workspace here."""
+        """Copy the files that changed on the machine to the workspace here."""
         there = await self._list_remote()
         changed = [path for path in there if there[path] != self._remote.get(path)]
         gone = [path for path in self._remote if path not in there]
@@ -82,7 +82,7 @@ class Mirror:
         if code:
             raise EnvironmentFault(
                 f"The workspace could not be copied: {errors.decode('utf-8', 'replace').strip()[-500:]}",
-                hint="The remote machine needs find and tar of GNU.",
+                hint="Use an image that has GNU find and GNU tar.",
             )
         return bytes(output)
 

@@ -28,7 +28,7 @@ class ModalMachine:
         return f"a Modal sandbox (image {self._image or 'debian_slim'}, {network})"
 
     async def start(self) -> None:
-        """Create the sandbox. Raises `ConfigError`."""
+        """Create the sandbox. Raises `ConfigError` if the SDK is missing or Modal refuses."""
         try:
             modal = await to_thread.run_sync(import_module, "modal")  # takes a second
         except ImportError as error:

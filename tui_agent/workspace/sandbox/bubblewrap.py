@@ -1,4 +1,4 @@
-"""Bubblewrap's command line: the whole file system read-only, with a command's writable paths mounted over it.
+"""Bubblewrap's command line: it mounts the whole file system read-only, and a command's writable paths over it.
 
 Invariant: reads and changes no files. The order of options matters, because later mounts cover earlier mounts.
 """

@@ -92,9 +92,9 @@ async def run_confined(
 async def open_confined(
     confinement: Confinement, command: Command, spec: ExecSpec, reaper: ReaperClient
 ) -> PipedProcess:
-    """Start a program in the sandbox with pipes. The sandbox's resources are released when it is ended.
+    """Start a program in the sandbox with pipes. The sandbox's resources are released when the program ends.
 
-    Raises `EnvironmentFault`.
+    Raises `EnvironmentFault` if it cannot be confined or started.
     """
     missing = await to_thread.run_sync(_missing_program, command)
     if missing is not None:
@@ -197,7 +197,10 @@ def _prepare(
 
 
 def _missing_program(command: Command) -> ExecResult | None:
-    """Return the result if the program or folder is missing, because bubblewrap's own message is unclear."""
+    """Return a result that says that the program or folder is missing; None if both exist.
+
+    Bubblewrap's own message is unclear.
+    """
     program, folder = Path(command.cwd, command.argv[0]), Path(command.cwd)
     if not folder.is_dir():
         return start_failure("not_found", f"The folder {command.cwd} does not exist.")

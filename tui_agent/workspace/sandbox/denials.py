@@ -96,7 +96,8 @@ def explain_denial(
 def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDenial:
     """Return the secret files that a failed command seems to need. Blocking.
 
-    These are the files that could not be opened according to the output, or a file that sets a variable named in it.
+    These are the files that could not be opened according to the output, or a file that sets a variable which the
+    output names.
     """
     tail = output[-MAX_OUTPUT_CHARS:]
     denied = [line for line in tail.splitlines() if DENIED.search(line)]
@@ -121,7 +122,7 @@ def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDeni
 
 
 def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:
-    """Return the files whose full name is in `line`, or else the first file whose last path component is in it."""
+    """Return the files whose full name is in `line`, or else the first file whose last path component is in `line`."""
     linked = tuple(
         file
         for file in masked

@@ -63,7 +63,7 @@ def find_git_places(root: str) -> GitPlaces:
 def seal_repository(
     writable: Sequence[str], read_only: Sequence[str], root: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Take away write access to the workspace's repository: return the changed `writable` and `read_only` paths."""
+    """Return `writable` and `read_only` paths, changed so that the workspace's repository is read-only."""
     git = find_git_places(root)
     if not git.folder:
         return tuple(writable), tuple(read_only)

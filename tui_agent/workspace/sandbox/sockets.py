@@ -26,10 +26,12 @@ def find_listening(table: Path = _TABLE) -> list[str]:
 
 
 def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
-    """Return the paths of the sockets in a workspace on which programs listen. Raises `OSError` for too many folders.
+    """Return the paths of the sockets in a workspace on which programs listen.
 
-    The whole workspace is searched, because the kernel's table has only the path with which a socket was created. That
-    may be relative to the program's folder, and the folder may have been moved.
+    Raises `OSError` if the workspace has too many folders.
+
+    The whole workspace is searched, because the kernel's table has only the path with which a socket was created.
+    That may be relative to the program's folder, and the folder may have been moved.
     """
     names = set[str]()
     for path in _read_socket_names(table):
