@@ -125,7 +125,7 @@ def shorten_home(path: Path) -> str:
 
 
 def reveal_line(text: str) -> str:
-    """Show a command, path or host that the user decides about on one line, with invisible characters revealed."""
+    """Return a command, path or host for the user to decide about, as one line with invisible characters revealed."""
     return clean_line(text, reveal=True)
 
 

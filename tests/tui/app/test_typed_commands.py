@@ -46,7 +46,7 @@ async def test_the_whole_word_sets_the_policy() -> None:
 async def test_the_menu_says_that_the_whole_word_is_needed_and_tab_only_completes() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/ac")
-        assert "loosens the policy: type all of /accept-edits" in driven.text()
+        assert "loosens the policy: type /accept-edits in full" in driven.text()
         assert "Enter run" not in driven.text()
         await driven.press("enter")
         assert driven.app.prompt.editor.text == "/ac" and driven.session.submitted == []

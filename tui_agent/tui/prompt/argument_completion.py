@@ -1,6 +1,6 @@
-"""Completions of the arguments of slash commands that the session makes by a function of the command's plugin.
+"""Completions of arguments of slash commands, returned by a function of the command's plugin.
 
-Invariant: the session is asked only when typing pauses, and once for the same words.
+Invariant: the session is asked only when typing pauses, and only once for the same words.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -29,11 +29,11 @@ class ArgumentCompletion:
         self._timer: Timer | None = None
 
     def needs_request(self, token: Token) -> bool:
-        """Return True if the session should be asked about these words."""
+        """Return True if the session must be asked for completions of this argument."""
         return token.command in self.commands and (token.command, token.query) != self._asked
 
     def request_later(self, widget: Widget, token: Token, show: Callable[[], None]) -> None:
-        """Ask the session once typing pauses, then call `show`."""
+        """Ask the session for completions once typing pauses, then call `show`."""
         if self._timer is not None:
             self._timer.stop()
 

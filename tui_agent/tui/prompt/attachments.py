@@ -59,7 +59,7 @@ class Chips:
         return label
 
     def fold_picture(self, text: str, root: Path) -> str | None:
-        """Return the label of a new chip if the paste is the path of an image file; otherwise None."""
+        """Add a chip and return its label if the paste is the path of an image file; otherwise return None."""
         plain = text.strip().strip("'\"")
         path = _parse_path(plain if plain.startswith("file://") else plain.replace("\\ ", " ")).expanduser()
         media = MEDIA.get(path.suffix.lower())
@@ -71,7 +71,7 @@ class Chips:
         return self.add_picture(image, media)
 
     def add_picture(self, image: Path, media_type: str) -> str:
-        """Return the label of a new chip for an image file."""
+        """Add a chip for an image file, and return the chip's label."""
         name = re.sub(r"[\[\]\x00-\x1f]", "_", image.name)[:60]
         label = self._unused(f"image {name}")
         self.pictures[label] = Picture(str(image), media_type)

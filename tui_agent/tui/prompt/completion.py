@@ -15,7 +15,7 @@ from tui_agent.tui.prompt.symbols import Symbol
 MAX_FILES_BEFORE_SYMBOLS = 5
 """Maximum number of files listed before the symbols.
 
-Files whose names contain the query come before the symbols; if there are no such files, one other file does.
+These are files whose names contain the query or, if there are none, one other file.
 """
 _SCATTERED_SCORE = 100
 """Lowest score of a text that has the letters of the query in order, but not next to each other."""
@@ -54,7 +54,7 @@ class Candidate(NamedTuple):
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
-    """Return the word at the cursor if it can be completed, else None."""
+    """Return the word at the cursor if it can be completed; otherwise None."""
     before = line[:column]
     if first_line and before.startswith("/"):
         if " " not in before:
@@ -70,7 +70,7 @@ def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
 def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
     """Match `query` as a case-insensitive subsequence of `text`.
 
-    Return a score (lower is better) and the matched positions, or None.
+    Return a score (lower is better) and the matched positions; None if `text` does not match.
     """
     wanted, folded = query.casefold(), text.casefold()
     if len(folded) != len(text):

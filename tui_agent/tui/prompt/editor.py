@@ -293,12 +293,12 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
 
     @property
     def paste_at_cursor(self) -> tuple[int, int] | None:
-        """The (start, end) columns of the chip of a pasted text at the cursor; None if there is none."""
+        """The (start, end) columns of the chip of a pasted text at the cursor; None if no such chip is there."""
         row, column = self.cursor_location
         return self.chips.paste_at(self.document.get_line(row), column)
 
     def unfold_paste(self) -> bool:
-        """Replace the chip of a pasted text at the cursor by the text; return False if there is none."""
+        """Replace the chip at the cursor by its pasted text; return False if no such chip is there."""
         span = self.paste_at_cursor
         if span is None:
             return False
@@ -317,7 +317,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         self.act("choose_up" if direction < 0 else "choose_down")
 
     def run_choice(self, methods: Sequence[str], choice: int) -> None:
-        """Run the method for an alternative of a key: `choice` is -1 or 1 for two methods, otherwise the index."""
+        """Run one of `methods`: if there are two, `choice` is -1 or 1, otherwise the index of the method."""
         getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
     def queue(self) -> bool:
@@ -352,7 +352,8 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def enter(self, running: bool) -> bool:
         """Send the message; after a backslash at the end of the line, insert a line break instead.
 
-        `running` says whether the key is for sending while a turn runs. Return False if that is not the current state.
+        `running` is True for the key that sends while a turn runs. Return False if that does not match the turn's
+        state.
         """
         if running != self.running:
             return False

@@ -21,7 +21,7 @@ MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30
 """If a search has fewer matches than this, paths that contain the letters of the query in order are added."""
 ENOUGH_MATCHES: Final = 200
-"""Number of matches of each kind after which the search stops and ranks them."""
+"""Number of matches after which each search (by names, by paths and so on) stops."""
 MAX_QUERY_LENGTH: Final = 64
 """Number of characters of a query that are used; the others are ignored."""
 FRESH_S = 5.0
@@ -103,7 +103,7 @@ class PathIndex:
         self._lowered_names = _Lines([name_of(path) for path in self.paths])
 
     def find(self, query: str) -> list[str]:
-        """Return the paths that match the query: those whose name or path begins with or contains the query.
+        """Return the paths of which the name or the whole path begins with or contains the query, best match first.
 
         If there are few, add paths that contain the letters of the query in order.
         """

@@ -133,8 +133,8 @@ class Prompt(Vertical):
     ) -> None:
         """Set the texts of the row below the editor.
 
-        `waits_for` names work other than a turn, such as a summary, that ends before a message is sent. `unconfined`
-        means that commands run without a sandbox.
+        `waits_for` names the work, other than a turn, that must end before a message is sent, e.g. a summary.
+        `unconfined` means that commands run without a sandbox.
         """
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
@@ -149,7 +149,7 @@ class Prompt(Vertical):
         self._update_note()
 
     def set_queue(self, texts: Sequence[str], *, after: str) -> None:
-        """Show the queued messages; `after` names the work that ends before they are sent."""
+        """Show the queued messages; `after` names the work that must end before they are sent."""
         before = self.queue_rows.rows_wanted
         self.queue_rows.set_texts(texts, after=after)
         if self.queue_rows.rows_wanted != before:
@@ -180,7 +180,7 @@ class Prompt(Vertical):
         mode = vim.mode if vim is not None else ""
         candidate = self.menu.candidate if self.menu.display else None
         if candidate is not None and candidate.needs_whole_word:
-            note = f"loosens the policy: type all of {candidate.label}"
+            note = f"loosens the policy: type {candidate.label} in full"
         elif self.menu.display and self._token is not None:
             count = len(self.menu.candidates)
             note = {
@@ -270,7 +270,7 @@ class Prompt(Vertical):
         self.app.call_from_thread(self._complete)
 
     def _offer(self, candidates: list[Candidate], *, choose: bool = True) -> None:
-        """Show the menu with these candidates. With `choose` False, Enter uses none before an arrow key selects one."""
+        """Show the menu with these candidates. With `choose` False, none is selected until an arrow key is pressed."""
         before = (self.menu.display, self.menu.rows, self.menu.candidate) if self.menu.is_attached else ()
         self.menu.offer(candidates, choose=choose)
         self.menu.display = bool(candidates)

@@ -31,7 +31,7 @@ class QueueRows(LinePane):
         return min(len(self.texts), MAX_ROWS)
 
     def set_texts(self, texts: Sequence[str], *, after: str) -> None:
-        """Show these messages; `after` names the work that runs before they are sent, empty if there is none."""
+        """Show these messages; `after` names the work that must end before they are sent, empty if there is none."""
         if (tuple(texts), after) == (self.texts, self.after):
             return
         self.texts, self.after, self._is_taken = tuple(texts), after, False
@@ -46,7 +46,7 @@ class QueueRows(LinePane):
             self.show()
 
     def take(self) -> bool:
-        """Take the newest queued message back into the prompt, once until the queue changes.
+        """Take the newest queued message back into the prompt; ignore repeated calls until the queue changes.
 
         Return False if no message is queued.
         """

@@ -21,10 +21,7 @@ _LINE: Final = re.compile(rf"\b(?:{_KEYWORDS})\s+(?:\([^()]*\)\s*)?(\w+)")
 
 
 def find_definitions(root: Path, query: str) -> list[Symbol]:
-    """Return the names that match the query, from lines that define something, found by git grep.
-
-    Blocks, so call it in a thread.
-    """
+    """Return definitions of names that contain the query, found by git grep. Blocks, so call it in a thread."""
     if not can_be_symbol(query):
         return []
     pattern = rf"(^|[^[:alnum:]_])({_KEYWORDS})[[:space:]]+(\([^)]*\)[[:space:]]*)?[[:alnum:]_]*{query}"

@@ -40,13 +40,13 @@ class Symbols:
         self._searched_at = float("-inf")
 
     def find(self, query: str) -> Sequence[Symbol]:
-        """Return the symbols of the last search that contain the query; empty if that search was unrelated."""
+        """Return the symbols of the last search that contain the query; empty if the query does not extend that one."""
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()
         return [symbol for symbol in self._found if query.lower() in symbol.name.lower()]
 
     def needs_search(self, query: str) -> bool:
-        """Cancel the scheduled search; return True if `query` needs a new search once the user pauses typing."""
+        """Return True if `query` needs a new search, which begins once the user pauses; cancel a scheduled search."""
         if self.timer is not None:
             self.timer.stop()
         is_known = query == self._query and time.monotonic() - self._searched_at < FRESH_S

@@ -40,7 +40,10 @@ def compacted_rows(view: CompactedView) -> list[Item]:
 
 
 def present_rows(view: CompactedView) -> list[Item]:
-    """Return a list item for each message in the context; its value continues the numbers of `compacted_rows`."""
+    """Return a list item for each message in the context.
+
+    The items' values are numbers that continue those of `compacted_rows`.
+    """
     items = enumerate(view.present_items, start=len(view.items))
     return [replace(_row(number, item), group=IN_CONTEXT) for number, item in items]
 

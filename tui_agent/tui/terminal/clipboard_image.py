@@ -50,7 +50,7 @@ def read_clipboard_image(environ: Mapping[str, str]) -> bytes | None:
 
 
 def save_image(image: bytes, folder: Path) -> Path:
-    """Save an image, only for the user to read, and delete old ones in `folder`. Return its path."""
+    """Save an image in `folder`, readable only by the user, and delete old images there; return the image's path."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for old in folder.glob("*.png"):
         if old.stat().st_mtime < time.time() - KEEP_S:
@@ -70,7 +70,7 @@ def _usable_programs(environ: Mapping[str, str]) -> list[tuple[str, ...]]:
 
 
 def _read(words: list[str], environ: Mapping[str, str]) -> bytes | None:
-    """Return what a program prints if it is a PNG image; osascript prints its bytes as hexadecimal digits."""
+    """Return the output of a program if it is a PNG image, otherwise None; osascript prints hexadecimal digits."""
     try:
         done = subprocess.run(
             words,

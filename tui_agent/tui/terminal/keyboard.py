@@ -97,7 +97,7 @@ class Keyboard(XTermParser):
             part, data = data[:end], data[end:]
             self._tail = "" if has_mark else (tail + part)[-_OVERLAP:]
             if self._pasted is None:
-                yield from self._unquoted(part, tail if self._timeout_time is not None else "")
+                yield from self._parse_outside_paste(part, tail if self._timeout_time is not None else "")
                 self._pasted = [] if has_mark else None
                 continue
             self._pasted.append(part)
@@ -108,21 +108,21 @@ class Keyboard(XTermParser):
                     pass
                 yield Paste(text.replace("\x00", ""))
 
-    def _unquoted(self, data: str, pending: str) -> Iterator[Message]:
+    def _parse_outside_paste(self, data: str, pending: str) -> Iterator[Message]:
         """Yield keys and reports for characters outside a paste.
 
-        The base class waits for what follows `pending`, the end of the last read.
+        `pending` is the end of the last read if the base class waits for what follows it.
         """
         for start in ("\x1b]", ESC):
             if pending.endswith(start) and (start + data).startswith(_REPORT):
-                for _ in self._esc_alone():
+                for _ in self._release_esc():
                     pass  # Not a key: it began the report.
                 data, pending = start + data, ""
         if self._begun_report and time.monotonic() < self._begun_at + REPLY_S:
             data = self._begun_report + data
         self._begun_report, position = "", 0
         for report in _FULL_REPORT.finditer(data):
-            yield from self._typed(data[position : report.start()], after_esc=pending.endswith(ESC))
+            yield from self._parse_keys(data[position : report.start()], after_esc=pending.endswith(ESC))
             position, pending = report.end(), ""
             if (is_dark := is_dark_colour(report[1])) is not None:
                 yield BackgroundReported(is_dark=is_dark)
@@ -130,9 +130,9 @@ class Keyboard(XTermParser):
         if begun := _BEGUN_REPORT.search(data):
             self._begun_report, self._begun_at = begun[0], time.monotonic()
             data = data[: begun.start()]
-        yield from self._typed(data, after_esc=pending.endswith(ESC))
+        yield from self._parse_keys(data, after_esc=pending.endswith(ESC))
 
-    def _typed(self, data: str, *, after_esc: bool) -> Iterator[Message]:
+    def _parse_keys(self, data: str, *, after_esc: bool) -> Iterator[Message]:
         """Yield keys for characters outside a paste.
 
         If one read returned exactly `ESC x`, it is Alt+x; otherwise it is Esc, then x.
@@ -143,14 +143,14 @@ class Keyboard(XTermParser):
             yield from super().feed(data)
             return
         if after_esc and self._alone.search(ESC + data[:1]):
-            yield from self._esc_alone()
+            yield from self._release_esc()
         for number, piece in enumerate(self._alone.split(data)):
             if number:
-                yield from self._esc_alone()
+                yield from self._release_esc()
             yield from super().feed(piece)
 
-    def _esc_alone(self) -> Iterable[Message]:
-        """Yield an Esc at the end of the input as a key, because the next characters do not continue a sequence."""
+    def _release_esc(self) -> Iterable[Message]:
+        """Yield as a key an Esc that the parser still holds, because the next characters do not continue it."""
         self._timeout_time = None
         self._awaiting = self._gen.throw(ParseTimeout())
         while self._tokens:

@@ -69,9 +69,9 @@ class Terminal:
             self._titled = ""
 
     def notify(self, title: str, text: str) -> None:
-        """Notify a user who is looking elsewhere, in the way of the setting `notifications`.
+        """Show a notification, as chosen by the setting `notifications`, to a user who is looking elsewhere.
 
-        A terminal without messages gets the bell only. `desktop` is used on the user's own machine only.
+        A terminal that cannot show messages only rings the bell. A desktop notification is not used over ssh.
         """
         title, text = (clean_line(part)[:MAX_NOTIFICATION_CHARS] for part in (title, text))
         kind = self.notifications
@@ -85,7 +85,7 @@ class Terminal:
         self._write("\x07")
 
     def _notify_desktop(self, title: str, text: str) -> bool:
-        """Show a message of the desktop without waiting for it. Return False if there is no program for it."""
+        """Show a desktop notification without waiting for the program that does it; return False if there is none."""
         script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
         is_mac = sys.platform == "darwin"
         words = ("osascript", "-e", script) if is_mac else ("notify-send", "--app-name=tui-agent", "--")

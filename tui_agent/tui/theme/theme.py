@@ -102,7 +102,7 @@ class ThemeFile(NamedTuple):
         return self._replace(colors={**self.colors, **self.colors_256})
 
     def mode_in(self, mode: ColourMode) -> ColourMode:
-        """Return the colour mode in which a terminal of colour mode `mode` shows the theme."""
+        """Return the colour mode for this theme in a terminal of mode `mode`: "16" if the theme has no colours."""
         return mode if self.colors or mode == "none" else "16"
 
     @property
@@ -160,7 +160,7 @@ def load_theme(path: Path) -> ThemeFile:
 
 
 def parse_theme(raw: Mapping[str, object], path: Path) -> ThemeFile:
-    """Validate the parsed TOML of a theme file. Raises ConfigError."""
+    """Validate the parsed TOML of a theme file. Raises ConfigError, which names a missing, unknown or invalid entry."""
     unknown = sorted(set(raw) - {"name", "about", "dark", "colors", "colors-256"})
     if unknown:
         raise _refusal(path, f"does not know the entry {unknown[0]!r}", "Remove it.")

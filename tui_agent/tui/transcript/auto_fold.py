@@ -54,7 +54,7 @@ class Slot:
 
 
 class Slots(Protocol):
-    """The part of `Layout` that `AutoFold` uses."""
+    """Interface of `Layout`, as used by `AutoFold`."""
 
     slots: list[Slot]
 
@@ -107,14 +107,14 @@ class AutoFold:
             self._turn, self._turn_start = entry.turn, index
 
     def fold_deferred(self) -> None:
-        """Fold the slots that were in view when their turn ended, and no longer are."""
+        """Fold the entries that were in view when their turn ended, and were therefore not folded then."""
         due = [index for index in self.deferred if index < self._turn_start]
         self.deferred.clear()
         if due:
             self._fold_turn(min(due), self._turn_start)
 
     def toggle(self, index: int) -> bool:
-        """Show all rows of a slot's entry, or fold it if no row is hidden; open the slot's group if it is in one.
+        """Show all rows of an entry or, if no row is hidden, fold it; if it is in a group, open the group.
 
         Return False if that changes nothing.
         """
@@ -200,7 +200,7 @@ class AutoFold:
 
 
 def group_row(members: Sequence[ToolEntry], look: Look) -> Row:
-    """Return the row that stands for a group of calls: `▸ 7 reads, 2 searches 0.1 s`."""
+    """Return the row for a folded group of calls: `▸ 7 reads, 2 searches 0.1 s`."""
     counts = Counter(_NOUNS.get(entry.verb, "look") for entry in members)
     words = ", ".join(
         format_count(counts[noun], noun, many)

@@ -140,7 +140,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     def set_view(self, view: TranscriptView, changed: Sequence[int] = ()) -> None:
         """Show a newer view of the transcript.
 
-        `changed` has the indexes of entries that differ from the previous view. New entries may be left out.
+        `changed` has the indexes of entries that differ from the previous view; it need not include new entries.
         """
         self._entries = view.entries
         self._changed.update(changed)
@@ -160,7 +160,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._entries, self._changed = view.entries, set(range(len(view.entries)))
         self._apply_view()
         if self.finder.text:
-            self.finder.search(self.finder.text, self.viewport.layout, self._known)
+            self.finder.search(self.finder.text, self.viewport.layout, self._loaded_text)
 
     def _apply_view(self) -> None:
         """Show the newest view now, without waiting for the next frame."""
@@ -349,14 +349,14 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             self._ticker.stop()
             self._ticker = None
         if self._quick_timer is None and self.is_attached and any(map(self._is_too_young, self._unfinished)):
-            self._quick_timer = self.set_timer(QUICK_S, self._show_quick)
+            self._quick_timer = self.set_timer(QUICK_S, self._show_young_calls)
 
     def _is_too_young(self, index: int) -> bool:
         layout = self.viewport.layout
         return is_too_young(layout.entry(index), layout.now())
 
-    def _show_quick(self) -> None:
-        """Show the calls that are running after `QUICK_S`."""
+    def _show_young_calls(self) -> None:
+        """Draw rows for the calls that are still running `QUICK_S` after their start."""
         # Rows of new calls are delayed, because most of these calls end before their row could be read.
         self._quick_timer = None
         self._redraw(self._unfinished)
@@ -366,8 +366,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         """Update the elapsed times of visible running calls, once a second."""
         self._redraw({line.slot for line in self._frame} & self._unfinished)
 
-    def _known(self, text: LongText) -> str:
-        """Return a text, or its preview if the text is not fully loaded."""
+    def _loaded_text(self, text: LongText) -> str:
+        """Return a text, or its preview if the text is stored outside the log and not loaded."""
         whole = text if isinstance(text, str) else self._resolve(text)
         return text_preview(text) if whole is None else whole
 
@@ -380,7 +380,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         ):
             self._requested.add(text.blob_sha256)
             self.post_message(BlobWanted(text))
-        return self._known(text)
+        return self._loaded_text(text)
 
 
 def _differ(old: _Painted, new: _Painted) -> bool:

@@ -136,7 +136,7 @@ def split_tabs(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4)
 def _lexed(text: str, lexer: "Lexer") -> tuple[tuple[object, str], ...]:
-    """Return Pygments' tokens. The last few texts are cached, because `group_ends` has just lexed a drawn group."""
+    """Return Pygments' tokens. The last few texts are cached: `group_ends` lexes a group just before it is drawn."""
     return tuple(lexer.get_tokens(text))
 
 

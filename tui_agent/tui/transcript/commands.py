@@ -26,7 +26,7 @@ class TranscriptCommands(TranscriptCanvas):
     _hover = ""
 
     def take_layout(self, layout: Layout, view: TranscriptView) -> None:
-        """Replace the layout by one that was built separately, with the same entries and older entries before them."""
+        """Replace the layout by one that was built separately: the same entries, with older entries before them."""
         self.selection = None
         self._unfinished = set()
         self._entries = view.entries
@@ -71,7 +71,7 @@ class TranscriptCommands(TranscriptCanvas):
         return index is not None and self.viewport.layout.auto_fold.can_toggle(index)
 
     def newest_block(self) -> str:
-        """Return the id of the newest tool call, notice or plan with hidden rows, or that was opened; empty if none."""
+        """Return the id of the newest tool call, notice or plan that has hidden rows or was opened; empty if none."""
         layout = self.viewport.layout
         for index in range(len(layout) - 1, -1, -1):
             slot = layout.slots[index]
@@ -91,7 +91,7 @@ class TranscriptCommands(TranscriptCanvas):
         Return the number of matches; 0 if a newer search has begun meanwhile. Keys are handled during the search.
         """
         slices, layout = Slices(), self.viewport.layout
-        for _ in self.finder.search_entries(text, layout, self._known):
+        for _ in self.finder.search_entries(text, layout, self._loaded_text):
             if await slices.turn() and (self.finder.text != text or self.viewport.layout is not layout):
                 return 0
         self.find_next(1)

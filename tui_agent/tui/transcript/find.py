@@ -34,9 +34,10 @@ class Finder:
         self.text = ""
         self.current: Hit | None = None
         self._counts: dict[int, int] = {}
-        """The number of matches by index of the entry.
+        """The number of matches in each entry, by the entry's index.
 
-        After a visit of an entry, this is the number in its rows, which may repeat a text or break a match.
+        Matches are first counted in the entry's text. When the search has reached the entry, they are counted in its
+        rows, which may show a text twice or break a match.
         """
         self._pattern: re.Pattern[str] | None = None
 

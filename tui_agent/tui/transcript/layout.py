@@ -57,8 +57,8 @@ class Layout:
     ) -> None:
         """Use a newer view of the transcript.
 
-        `changed` has the indexes of entries that differ from the previous view. New entries may be left out. Slots in
-        `in_view` are not folded when their turn ends; `auto_fold.fold_deferred` does that later.
+        `changed` has the indexes of entries that differ from the previous view; it need not include new entries.
+        Entries in `in_view` are not folded when their turn ends; `auto_fold.fold_deferred` does that later.
         """
         self.auto_fold.deferred.update(in_view)
         known = min(len(self.slots), len(entries))
@@ -97,7 +97,7 @@ class Layout:
             self.heights = Heights(slot.gap + slot.count for slot in self.slots)
 
     def draw_between(self, y: int, end: int) -> bool:
-        """Draw every slot with rows between `y` and `end`. If the result is True, a height changed: call again."""
+        """Draw every slot with rows between `y` and `end`. Return True if a height changed; then call it again."""
         if not self.slots:
             return False
         before = self.heights.total

@@ -54,7 +54,7 @@ class Viewport:
 
     @property
     def new_rows(self) -> int:
-        """Number of rows added at the end since the user scrolled up that the user has not seen yet."""
+        """Number of rows that were added at the end since the user scrolled up, and are still below the view."""
         if self.anchored or not len(self.layout):
             return 0
         index, height = self._seen
@@ -97,7 +97,7 @@ class Viewport:
             self.layout.set_entries(entries, changed, in_view)
 
     def resize(self, look: Look, height: int) -> None:
-        """Lay out for this look, which has the width, and this height in rows."""
+        """Lay out the transcript for a look (which contains the width) and a height in rows."""
         with self.steady():
             self.height = height
             if look != self.layout.look:
@@ -116,7 +116,7 @@ class Viewport:
         self._settle(position)
 
     def scroll_to(self, y: int) -> None:
-        """Scroll row `y` of the layout to the top if enough rows come after it. At the end, follow new rows."""
+        """Scroll row `y` of the layout to the top if enough rows follow it; on reaching the end, follow new rows."""
         self._move(y)
         if self.anchored:
             self.layout.auto_fold.fold_deferred()
@@ -133,7 +133,7 @@ class Viewport:
             self.scroll_to(top - self.height + 1)
 
     def show_at_top(self, index: int) -> None:
-        """Scroll the first row of an entry near the top of the view."""
+        """Scroll until the first row of an entry is the second row of the view."""
         self.scroll_to(self.layout.top(index) - 1)
 
     def lines(self) -> list[Line]:

@@ -55,7 +55,7 @@ class Field:
         self.cursor += len(text)
 
     def parts(self, room: int, pen: Pen, hint: str = "", *, is_open: bool = True) -> list[Part]:
-        """Draw the text in `room` cells, scrolled so that the cursor is visible; `hint` stands for an empty text.
+        """Draw the text in `room` cells, scrolled so that the cursor is visible; an empty text is drawn as `hint`.
 
         The cursor is drawn if the field `is_open`.
         """

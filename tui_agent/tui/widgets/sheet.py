@@ -85,7 +85,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self._opened_at = math.inf
         self._grace_s = GRACE_PERIOD_S
         self.typed_ahead: TypedAhead | None = None
-        """Receives the keys that the sheet ignores, because the user may be typing a message; None if not."""
+        """Receives keys that the sheet ignores, because they may belong to a message; None if the user did not type."""
         self._head = FixedRows(looks, id="sheet-head")
         self._foot = FixedRows(looks, id="sheet-foot")
         self._body = Lines(looks, id="sheet-body")

@@ -108,7 +108,7 @@ def describe_model(side: Side) -> str:
 
 
 def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
-    """Return two texts about the common beginning of two sessions: the app's words, and a quotation or ""."""
+    """Return two texts about the common beginning of two sessions: a description and, or empty, a quotation."""
     if point is None:
         return "no common start: the whole sessions are compared", ""
     words = f"both start at event {point.seq}"

@@ -21,12 +21,12 @@ _SIGNATURE = re.compile(
     r"(?:def|class|fn|func|fun|function|struct|enum|trait|interface|type|impl|mod|module|namespace|object|union)\s+)"
     r"([\w$.:]+)(.*)"
 )
-"""Matches a definition: its keywords, its name and the rest."""
+"""Matches a definition: its keywords, its name and the rest of the line."""
 _SCORE_FROM = 60
 """Width of the list in cells from which the score has a bar."""
 _PREVIEW_LINES: Final = 40
 _LINES_OF_SYMBOL: Final = 4
-"""Number of lines after the first one of a symbol that the preview of a file shows."""
+"""Number of lines of a symbol, after its first line, that the preview of a file shows."""
 
 
 def column_names(width: int, looks: Looks) -> Strip:
@@ -131,7 +131,7 @@ def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None
 def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most: int) -> None:
     """Add the code of a row of the map, at most `most` rows.
 
-    `text` is the file's text; None if it is not read, for the reason `fault` if that is not empty.
+    `text` is the file's text; None if it is not loaded. `fault` is the reason why it cannot be shown, or empty.
     """
     if text is None or fault:
         facts.section("Code")
@@ -144,7 +144,7 @@ def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most
 
 
 def code_preview(line: MapLine, text: str) -> str:
-    """Return the code of a symbol, or around all shown symbols of a file, as hunks of unchanged lines."""
+    """Return the code of a symbol or, for a file, around all its shown symbols, as hunks of unchanged lines."""
     lines = text.split("\n")
     last = len(lines) - (not lines[-1])
     if line.symbol is not None:
