@@ -37,7 +37,7 @@ async def _start(
 
 
 def what_if(context: AppContext, argument: str) -> None:
-    """Repeat the message at the event with the number `argument`, or the newest message, with one thing changed."""
+    """Repeat the message at the event with the number `argument`, or the newest message, with one change."""
     messages = [entry for entry in context.views.transcript.view().entries if isinstance(entry, UserEntry)]
     newest = next((entry.seq for entry in reversed(messages) if entry.state in ("sent", "steered")), -1)
     seq = _parse_event(context, argument, "/what-if", newest)
@@ -93,7 +93,7 @@ def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> Non
 
 
 async def _choose_session(context: AppContext) -> None:
-    """Let the user choose a session to compare with the open one, which has neither a parent nor a fork."""
+    """Let the user choose a session to compare with the open session, which has neither a parent nor a fork."""
     status, output = await context.ask("sessions", "list", "--json", "-C", str(context.app.options.cwd))
     own = context.app.session_id
     rows = [row for row in json_rows(output) if text_of(row, "id") != own] if status == 0 else []

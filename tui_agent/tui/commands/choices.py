@@ -61,7 +61,7 @@ def _agent_item(row: JsonRow, now: str) -> Item:
 
 
 def delegate_task(context: AppContext, argument: str) -> None:
-    """Give a task to a named agent (`AGENT TASK`); without an argument, choose the agent."""
+    """Give a task to an agent (`AGENT TASK`); without an argument, let the user choose the agent."""
     name, _, task = argument.strip().partition(" ")
     if task.strip():
         context.submit(Delegate(agent=name, text=task.strip()))

@@ -15,18 +15,18 @@ from tui_agent.tui.panes.todo import EMPTY, item_row, progress
 from tui_agent.tui.widgets.facts import Facts
 
 FIRST_GROUPS: Final = "Prompt", "Commands", "App", "Transcript", "Menu"
-"""The groups of actions that help lists first; those of single screens follow."""
+"""Groups of actions that the help lists first; the groups of single screens follow."""
 
 
 def show_help(context: AppContext, argument: str) -> None:
-    """List all keys and commands, the prompt's keys first; run the chosen one if it works anywhere."""
+    """List all keys and commands, the prompt's keys first; run the chosen action if it works on any screen."""
     groups = {name: number for number, name in enumerate(FIRST_GROUPS)}
     actions = sorted(context.app.actions, key=lambda action: groups.get(action.group, len(groups)))
     _list_actions(context, "Help", actions)
 
 
 def open_palette(context: AppContext, argument: str) -> None:
-    """List all actions that work anywhere, the commands first, and run the chosen one."""
+    """List all actions that work on any screen, commands first; run the chosen action."""
     hidden = ("palette", "stop", "copy_or_stop")
     actions = [
         action for action in context.app.actions if action.scope == "app" and action.name not in hidden
@@ -155,7 +155,7 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
 
 
 def toggle_block(context: AppContext, argument: str) -> None:
-    """Show the full text of a notice that is cut off, else of a paste at the cursor, else fold or unfold a block."""
+    """Show the full text of a cut-off notice, or else of the paste at the cursor, or else fold or unfold a block."""
     if show_full_notice(context, context.app.notice):
         context.app.hide_notice()
     elif not (context.editor.has_focus and context.editor.unfold_paste()):

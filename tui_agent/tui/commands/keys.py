@@ -1,4 +1,4 @@
-"""The command /keys: give an action another key, or its default keys again, and test what the terminal sends."""
+"""The command /keys: gives an action another key or its default keys, and shows what the terminal sends for a key."""
 
 from collections.abc import Mapping, Sequence
 
@@ -48,7 +48,7 @@ def _chosen(context: AppContext, name: str) -> None:
 
 
 def _choose_change(context: AppContext, name: str) -> None:
-    """Ask for a new key; if the user changed the keys before, offer the default ones too."""
+    """Ask for the new keys of an action; if the user changed its keys before, offer the default keys too."""
     if name not in _changed(context):
         _capture(context, name)
         return

@@ -36,7 +36,7 @@ worth reading."""
 
 
 def choose_skill(context: AppContext, argument: str) -> None:
-    """List the skills with their origin; insert the chosen one into the message."""
+    """List the skills with their origin; insert the chosen skill into the message."""
     items = [
         Item(
             skill.name,
@@ -56,7 +56,7 @@ def choose_skill(context: AppContext, argument: str) -> None:
 
 
 def list_commands(context: AppContext, argument: str) -> None:
-    """List the slash commands of plugins, files and servers; insert the chosen one into the message."""
+    """List the slash commands of plugins, files and servers; insert the chosen command into the message."""
     items = [
         Item(
             item.name,

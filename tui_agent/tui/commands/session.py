@@ -26,7 +26,7 @@ SESSION_ID_PREFIX = "ses_"
 
 
 def list_or_open_session(context: AppContext, argument: str) -> None:
-    """List the sessions, or open the named one; if there is none of this name, rename this session to it."""
+    """List the sessions, or open the session `argument`; if there is none, rename the open session to `argument`."""
     if not argument:
         context.app.push_screen(SessionsScreen(context))
     else:
@@ -153,7 +153,7 @@ def switch(context: AppContext, session_id: str) -> None:
 
 
 def start_session(context: AppContext, argument: str) -> None:
-    """Start a new session with the settings of the open one."""
+    """Start a new session with the settings of the open session."""
     context.sessions.go_to(context.sessions.open(context.sessions.same_settings()), "new")
 
 

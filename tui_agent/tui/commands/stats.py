@@ -26,7 +26,7 @@ MAX_TURNS = 20
 
 
 def show_status(context: AppContext, argument: str) -> None:
-    """Show what the user works with: model, policy, sandbox, folder, context, cost and settings."""
+    """Show the current model, policy, sandbox, folder, context, cost and settings."""
     hidden_files = "looking …"
 
     def draw(facts: Facts) -> None:

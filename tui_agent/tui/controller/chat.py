@@ -72,7 +72,7 @@ class ChatWidget(TranscriptWidget):
     async def extend_to(self, index: int) -> None:
         """Lay out older entries as well, back to entry `index`. Keys are handled meanwhile.
 
-        If many entries are missing, build a second layout in time slices, and replace the first one with it.
+        If many entries are missing, build a new layout in time slices, and replace the current layout with it.
         """
         if self._whole is None or not self._first or self._first - index <= REACH:
             self.extend(index)
@@ -415,7 +415,7 @@ class Chat:
     def openable(self) -> str:
         """The id of the entry that `toggle` folds or unfolds; empty if there is none.
 
-        It is the chosen entry if the transcript has the focus, otherwise the newest one with hidden rows.
+        This is the chosen entry if the transcript has the focus, otherwise the newest entry with hidden rows.
         """
         widget = self.widget
         if widget is None:

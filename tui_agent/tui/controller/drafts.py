@@ -22,7 +22,7 @@ class DraftFile:
         self.path = path
 
     def load(self) -> str:
-        """Return the unsent message, or an empty string."""
+        """Return the unsent message; empty if there is none or its file cannot be read."""
         try:
             return self.path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
@@ -31,7 +31,8 @@ class DraftFile:
     def save(self, text: str, *, create_folder: bool = False) -> None:
         """Save `text`; if it is empty, delete the file. `create_folder` creates a missing folder.
 
-        Raises OSError; then the old file is unchanged and no temporary file is left behind.
+        Raises OSError if the file cannot be written; the old file is then unchanged, and no temporary file is left
+        behind.
         """
         if not text:
             self.path.unlink(missing_ok=True)

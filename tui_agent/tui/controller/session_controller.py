@@ -318,7 +318,7 @@ class SessionController:
             self.act("revert")
 
     def interrupt(self) -> bool:
-        """Interrupt the turn that is running or that a sent message is about to start; return False without one."""
+        """Interrupt the running turn, or the turn that a sent message will start; return False if there is none."""
         if not self.is_running and not self.submitter.under_way:
             return False
         state, now = self.state, time.monotonic()

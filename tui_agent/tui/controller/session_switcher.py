@@ -34,11 +34,11 @@ AS_RECORDED: Final = dict.fromkeys(
 )
 """Settings to leave out when a session is opened, so that the values in the session's log are used."""
 LONG = 3_000
-"""Number of events from which the end of a session is shown before the whole session is read."""
+"""Minimum number of events for showing the end of a session before the whole session is read."""
 PREVIEW_RECORDS = 300
 """Number of records in the preview of a long session's end."""
 VERY_LONG = 20_000
-"""Number of events from which a session can be used before it is read completely."""
+"""Minimum number of events for using a session before it is read completely."""
 
 
 class SessionSwitcher:
@@ -82,7 +82,7 @@ class SessionSwitcher:
         self._host.worker(work, name)
 
     def stay(self) -> None:
-        """Keep the open session, and send it the messages that waited for another one."""
+        """Keep the open session, and send it the messages that waited for another session."""
         self.under_way = False
         self._host.panes.show_status()
         self._send_waiting()
@@ -221,7 +221,7 @@ class SessionSwitcher:
         await self.open(replace(options, session=session_id))
 
     def same_settings(self) -> SessionOptions:
-        """Return options for a new session with the settings of the open one, except a model that is not usable."""
+        """Return options for a new session with the open session's settings, except a model that is not usable."""
         options = replace(
             self._host.app.options, session=None, continue_latest=False, carry_from=None, prompt=None
         )

@@ -41,7 +41,7 @@ class ApprovalBody:
         self._block_cache: dict[tuple[object, ...], list[Strip]] = {}
         self._run_effects = [effect for effect in request.effects if isinstance(effect, RunEffect)]
         self.runs = next(iter(self._run_effects), None)
-        """The first command that the tool call runs, or None."""
+        """The first command that the tool call runs; None if it runs none."""
 
     @property
     def is_complete(self) -> bool:
@@ -126,10 +126,10 @@ class ApprovalBody:
         rows = command_table(shown, self._sheet.pen, width)
         hidden = len(commands) - len(shown)
         if hidden:
-            text = (
-                "command only reads, changes or runs" if hidden == 1 else "commands only read, change or run"
-            )
-            rows += self._sheet.text_rows(width, f"{hidden} more {text} this workspace's files", "t3")
+            text = f"{hidden} more commands only read, change or run this workspace's files"
+            if hidden == 1:
+                text = "1 more command only reads, changes or runs this workspace's files"
+            rows += self._sheet.text_rows(width, text, "t3")
         return rows
 
     def risky_commands(self, width: int, room: int) -> list[Strip]:

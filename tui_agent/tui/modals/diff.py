@@ -1,6 +1,6 @@
 """A sheet with the diffs of changed files, in which one change (a hunk of a diff) can be reverted.
 
-Invariant: the counts are those of the diffs shown; nothing is reverted without a question that names the lines.
+Invariant: the counts are computed from the shown diffs; nothing is reverted without a question that names the lines.
 """
 
 from bisect import bisect_right
@@ -301,7 +301,7 @@ class DiffSheet(Viewer):
         self.call_after_refresh(self._choose_visible)
 
     def _choose_visible(self) -> None:
-        """After scrolling, choose the first visible change, unless the chosen one is visible."""
+        """After scrolling, choose the first visible change, unless the chosen change is visible."""
         rows = [stop.row for stop in self._stops]
         top = self._body.scroll_offset.y
         if rows and not top <= rows[self._index] < top + self._body.size.height:

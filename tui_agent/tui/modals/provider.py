@@ -47,8 +47,8 @@ _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 class ProviderForm(Form[Provider | None]):
     """The form: three fields and a checkbox, which Space toggles.
 
-    Enter goes to the next line. On the last one it calls `test` with the values, which shows a fault or dismisses the
-    form. After a fault, Enter uses the unchanged values all the same. `variables` maps each model profile to the
+    Enter goes to the next line; on the last line it passes the values to `test`, which shows a fault or dismisses the
+    form. After a fault, Enter accepts the values if they are unchanged. `variables` maps each model profile to the
     environment variable with its API key, and `keys` are the variables that are set.
     """
 
@@ -220,7 +220,7 @@ class ProviderForm(Form[Provider | None]):
         self.redraw()
 
     def go_on(self) -> None:
-        """Go to the next line; on the last one, submit the form."""
+        """Go to the next line; on the last line, submit the form."""
         if self.is_testing:
             return
         if self._is_last or self.tested:

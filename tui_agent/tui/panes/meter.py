@@ -58,7 +58,7 @@ def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int
 
 
 def tick_labels(view: "ContextMeterView", cells: int) -> str:
-    """Return the row of percentages below the ticks of the bar; if two would overlap, only the later one is kept."""
+    """Return the row of percentages below the ticks of the bar; if two labels would overlap, only the later is kept."""
     line = [" "] * cells
     for cell, label in sorted(ticks(view, cells).items()):
         start = max(0, min(cells - len(label), cell - (label == "32")))

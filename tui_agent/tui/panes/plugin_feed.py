@@ -1,4 +1,4 @@
-"""The panes of plugins: the list of all panes, and the content of the open ones.
+"""The panes of plugins: the list of all panes, and the content of open panes.
 
 Invariant: never waits for a plugin; one child process per session draws the panes, started when a pane is first opened.
 """
@@ -56,7 +56,7 @@ class PaneState:
     """A pane of a plugin: the newest blocks, or the reason why there are none."""
 
     loaded: PluginLoaded
-    """The event that offered the pane. A new one means that the plugin's files have changed."""
+    """The event that offered the pane. A new event means that the plugin's files have changed."""
     blocks: tuple[DisplayBlock, ...] | None = None
     """The newest content of the pane; None until the first answer."""
     asked_seq: int = -2

@@ -63,7 +63,7 @@ class PluginSections:
 
     @property
     def least_rows(self) -> int:
-        """The number of rows to leave for the sections: their titles, and some rows if one is open."""
+        """The number of rows to leave for the sections: their titles, and some rows if a section is open."""
         return self.count + (OPEN_ROWS if self.feed.unfolded & self.feed.panes.keys() else 0)
 
     def rows(self, looks: Looks, width: int, room: int) -> list[Strip]:

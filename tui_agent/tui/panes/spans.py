@@ -115,7 +115,7 @@ def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[
     """Return the indices of the spans to show from `roots` downwards, from top to bottom.
 
     `folds` maps spans to True (folded by the user or the pane) or False (unfolded). Other spans are unfolded, except
-    successful subtasks. Folded spans are not read, because those of a long session are stored packed.
+    successful subtasks. Spans inside a folded span are not read, because a long session stores its spans packed.
     """
     shown: list[int] = []
     stack = list(reversed(roots))

@@ -37,7 +37,7 @@ class StatusView(NamedTuple):
 def mood_symbol(view: StatusView, symbols: Symbols, *, lit: bool = True) -> tuple[str, Role]:
     """Return the symbol for the mood of a status (e.g. idle, running, waiting or failed), and the symbol's colour role.
 
-    A blinking symbol is drawn with `lit` True and False in turn.
+    A symbol blinks because it is drawn with `lit` True and False alternately.
     """
     if view.mood == "running" and not lit:
         return symbols.running_dim, "accent"

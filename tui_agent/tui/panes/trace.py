@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 EMPTY = "Nothing has run."
 COLUMNS_FROM = 46
-"""Pane width in cells from which tokens and cost have their own columns."""
+"""Minimum width of the pane, in cells, for separate columns of tokens and cost."""
 
 
 def trace_rows(
@@ -56,9 +56,10 @@ def trace_rows(
 
 
 def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
-    """Return which spans are folded in the pane: those that the user folded, and older turns.
+    """Return the spans that are folded (True) or unfolded (False) in the pane.
 
-    If the newest turn needs more than `room` rows, finished iterations in it are folded from the top.
+    Older turns are folded unless the user unfolded them. If the newest turn needs more than `room` rows, its finished
+    iterations are folded, from the top.
     """
     recent = view.roots[-max(2, room) :]
     drawn = {**dict.fromkeys(recent[:-1], True), **folds}

@@ -92,7 +92,7 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
 
 
 def _loosens(command: str, policy: str) -> bool:
-    """Return True if a command, such as `/policy bypass`, sets a looser policy than the current one, `policy`."""
+    """Return True if a command such as `/policy bypass` sets a looser policy than `policy`, the current policy."""
     name, _, value = command.partition(" ")
     order = list(DESCRIPTIONS)
     return (
@@ -105,7 +105,7 @@ def _loosens(command: str, policy: str) -> bool:
 def command_candidates(
     query: str, actions: Sequence[Action], *, running: bool, policy: str = "ask"
 ) -> list[Candidate]:
-    """Return the slash commands and then the aliases that begin with the query; if there are none, those that contain it.
+    """Return the slash commands and then the aliases that begin with the query or, if there are none, contain it.
 
     A bare slash lists no aliases. `policy` is the current policy.
     """

@@ -169,7 +169,7 @@ class MessageArea(TextArea, inherit_css=False):
         self._erase(self.get_cursor_word_left_location())
 
     def _erase(self, to: tuple[int, int]) -> None:
-        """Erase the selection or, without one, the text up to `to`; `action_put_back` restores the text."""
+        """Erase the selection or, if nothing is selected, the text up to `to`; `action_put_back` restores the text."""
         start, end = sorted(self.selection if not self.selection.is_empty else (self.cursor_location, to))
         if start != end:
             self._erased = self.get_text_range(start, end)
@@ -283,7 +283,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def _drop_default_key(self, key: str) -> bool:
         """Ignore a key that is bound by default but not by the user, so that the text area does not handle it.
 
-        The default keys of the action `history` move the cursor nevertheless.
+        Only the default keys of the action `history` still move the cursor.
         """
         for action, choice in _DEFAULT_KEYS.find(key, ("prompt",)):
             if action.name == "history":

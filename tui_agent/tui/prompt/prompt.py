@@ -108,7 +108,7 @@ class Prompt(Vertical):
         self.actions: Sequence[Action] = ()
         """The actions whose slash commands the menu lists."""
         self.offered: Sequence[Action] = ()
-        """The slash commands that run in the engine. The menu lists them after those of the app."""
+        """The slash commands that run in the engine. The menu lists them after the app's own."""
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
         self.arguments = ArgumentCompletion()
         self.running = self._unconfined = False

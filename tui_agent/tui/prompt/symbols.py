@@ -40,7 +40,10 @@ class Symbols:
         self._searched_at = float("-inf")
 
     def find(self, query: str) -> Sequence[Symbol]:
-        """Return the symbols of the last search that contain the query; empty if the query does not extend that one."""
+        """Return the symbols of the last search that contain the query.
+
+        Return no symbols if the query does not begin with the query of that search.
+        """
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()
         return [symbol for symbol in self._found if query.lower() in symbol.name.lower()]

@@ -25,7 +25,7 @@ EMPTY: Final = "Nothing yet: all messages are in the context."
 
 
 def read_compacted(records: Sequence[Record]) -> CompactedView:
-    """Return the messages that were shortened or summarised on the log's current branch, and those in the context."""
+    """Return the messages of the current branch that were shortened or summarised, and the messages in the context."""
     messages, tokens, calls = ModelMessages(), CountedTokens(), CallNames()
     for record in current_branch(records):
         if isinstance(record, Envelope):

@@ -36,7 +36,10 @@ _ROLES: dict[SimulationRole, Role] = {"user": "accent", "agent": "success", "env
 
 
 class HistoryScreen(LinesScreen):
-    """The messages of a history, all or those that one viewer sees. Its keys are in the scopes `history` and `viewer`."""
+    """The messages of a simulation: all, or only those that the chosen viewer sees.
+
+    Its keys are in the scopes `history` and `viewer`.
+    """
 
     DEFAULT_CSS = """
     HistoryScreen { background: $s0; }

@@ -25,9 +25,9 @@ from tui_agent.units import format_bytes, format_elapsed
 
 FOLLOW_S = 0.25
 SIZE_FROM, STATE_FROM, LINE_FROM = 40, 56, 64
-"""Width of the list in cells from which the size, the state and the last line of a job are shown."""
+"""Minimum widths of the list, in cells, for showing the size, the state and the last line of a job."""
 FACTS_FROM = 14
-"""Height of the details pane in rows from which it shows more than the job's output."""
+"""Minimum height of the details pane, in rows, for showing more than the job's output."""
 EMPTY: Final = "No background jobs yet. The agent starts one for a command that keeps running: a server, a watcher, a long build."
 
 

@@ -33,7 +33,7 @@ from tui_agent.tui.worker_errors import WorkerErrorReporter
 
 MIN_WIDTH_FOR_DETAIL = 100
 MIN_HEIGHT_FOR_HEADS = 24
-"""Height of the terminal in rows from which empty rows separate the title and the column names."""
+"""Minimum height of the terminal, in rows, for empty rows between the title and the column names."""
 NOTICE_S = 10.0
 HEADER_ACTIONS = ("help", "context", "cost", "model", "policy", "agent", "jobs")
 """Actions that a click in the header runs on the main screen."""
@@ -184,7 +184,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.header.set_views(self.context.state, self.context.views.meter.view())
 
     def show_keys(self) -> None:
-        """Show in the footer the keys that are available on the page; without items, none that needs an item."""
+        """Show in the footer the keys that are available on the page; if the list is empty, none for its items."""
         hints = self.key_map.hints(self.scope)
         if not self.listing.items:
             on_items = {name for name, method in self._key_methods.items() if method[0] == "on_chosen"}
@@ -236,7 +236,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     # -- for subclasses to define ----------------------------------------------------------------------------------
 
     def draw_row(self, item: ItemT, width: int, chosen: bool) -> Strip:
-        """Draw the row of an item. A page whose list draws its own rows does not define this."""
+        """Draw the row of an item. A page whose list draws its own rows need not define this method."""
         return Strip.blank(width)
 
     @abstractmethod

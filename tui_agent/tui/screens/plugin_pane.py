@@ -22,7 +22,7 @@ from tui_agent.tui.widgets.rows import part
 
 
 class PluginPaneScreen(LinesScreen):
-    """The page of the pane `name` of `feed`. `show_session` fills the header; without it, there is none.
+    """The page of the pane `name` of `feed`. `show_session` fills the header; if it is None, the page has no header.
 
     The registry lists its keys under the scopes `pane` and `viewer`.
     """

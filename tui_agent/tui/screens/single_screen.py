@@ -35,7 +35,7 @@ class SingleScreenApp(Frame, inherit_bindings=False):
         self.shape = shape(width or self.size.width, height or self.size.height)
 
     def on_mount(self) -> None:
-        """Use the keys of the configuration, and say what is wrong in them."""
+        """Use the configured keys, and show errors in their configuration."""
         gc.enable()
         self.reshape()
         try:

@@ -25,7 +25,10 @@ _OTHER_WAY: Final = "Or save the image, and drop the file into the message."
 
 
 def read_clipboard_image(environ: Mapping[str, str]) -> bytes | None:
-    """Return the image in the clipboard as PNG, or None if it holds none. Raises `TuiAgentError` if no program can read it."""
+    """Return the image in the clipboard as PNG; None if the clipboard holds no image.
+
+    Raises `TuiAgentError` if no program can read the clipboard.
+    """
     if environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
         raise TuiAgentError(
             "The clipboard of your computer cannot be read over ssh.",
@@ -70,7 +73,7 @@ def _usable_programs(environ: Mapping[str, str]) -> list[tuple[str, ...]]:
 
 
 def _read(words: list[str], environ: Mapping[str, str]) -> bytes | None:
-    """Return the output of a program if it is a PNG image, otherwise None; osascript prints hexadecimal digits."""
+    """Return the output of a program if it is a PNG image, otherwise None; decode osascript's hexadecimal output."""
     try:
         done = subprocess.run(
             words,

@@ -25,7 +25,7 @@ ALT_ENTER: Final = "alt+enter"
 ESC: Final = "\x1b"
 POLL_S: Final = 0.1
 REPLY_S: Final = 0.5
-"""Seconds within which the rest of a report must follow its beginning."""
+"""Maximum seconds between the beginning and the end of a report."""
 _REPORT: Final = "\x1b]11;"
 _COLOUR: Final = "[rgba:#/0-9A-Fa-f]{0,60}"
 _FULL_REPORT: Final = re.compile(f"\x1b\\]11;({_COLOUR})(?:\x07|\x1b\\\\)")
@@ -150,7 +150,7 @@ class Keyboard(XTermParser):
             yield from super().feed(piece)
 
     def _release_esc(self) -> Iterable[Message]:
-        """Yield as a key an Esc that the parser still holds, because the next characters do not continue it."""
+        """Release an Esc that the parser still holds, and yield it as a key: no sequence follows."""
         self._timeout_time = None
         self._awaiting = self._gen.throw(ParseTimeout())
         while self._tokens:

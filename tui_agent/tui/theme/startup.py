@@ -71,8 +71,7 @@ def has_no_model_or_session(
 def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook:
     """Return the look of the first frame.
 
-    It is taken from the options, else from the environment, else from the user's config.toml, else from the remembered
-    choices.
+    It is taken from the options, the environment, the user's config.toml, or the remembered choices, in this order.
     """
     settings = _user_file(environ)
     choices = _choices(options, environ, settings)
@@ -99,7 +98,7 @@ def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook
 def _choices(
     options: SessionOptions, environ: Mapping[str, str], settings: Mapping[str, object]
 ) -> UserChoices:
-    """Return the remembered choices; none if their folder is unknown."""
+    """Return the remembered choices; empty choices if their folder is unknown."""
     given = options.data_dir or (not environ.get("TUI_AGENT_HOME") and settings.get("data_dir"))
     try:
         folder = Path(str(given)) if given else user_data_dir(environ)

@@ -44,9 +44,9 @@ class MarkdownStream:
         self._place = place
         self._text = ""
         self._read_up_to = 0
-        """Number of characters of the text whose lines were read."""
+        """Length in characters of the text up to the end of the last line that was read."""
         self._size = 0
-        """Number of characters of the cleaned text that were read. The offsets in rows refer to the cleaned text."""
+        """Length of the same text after cleaning. The offsets in rows refer to the cleaned text."""
         self._open: OpenPiece | None = None
         self._fence: _Fence | None = None
         self._table: _Table | None = None

@@ -22,7 +22,7 @@ from tui_agent.tui.transcript.style import Look
 
 TAB: Final = 8
 LINE_LIMIT: Final = 4_000
-"""Maximum number of characters of one line that are drawn; the rest is counted."""
+"""Maximum number of characters drawn of a line; the hidden characters are counted."""
 
 _SGR = re.compile(r"(?:\x1b\[|\x9b)([0-9;:]{0,64})m")
 _LINK = re.compile(

@@ -48,7 +48,7 @@ class Look:
         return self.palette.rich(role, ground or self.base, bold=bold, underline=underline)
 
     def available(self, *names: str) -> tuple[str, ...]:
-        """Return those of the actions in `names` that the app can run."""
+        """Return the actions in `names` that the app can run."""
         return tuple(name for name in names if name in self.actions)
 
     @property
@@ -58,7 +58,7 @@ class Look:
 
     @property
     def right(self) -> int:
-        """The first column on the right side of the text."""
+        """The first column of the right margin."""
         return max(self.width - MARGIN, TEXT_COLUMN + 1)
 
     @property

@@ -72,7 +72,7 @@ class Viewport:
     def steady_slot(self, index: int) -> Iterator[None]:
         """Keep the first row of an entry in its place while heights change in the `with` block.
 
-        If the entry is not in view, do as `steady` does.
+        If the entry is not in view, behave like `steady`.
         """
         offset = self.layout.top(index) - self.y
         if not 0 <= offset < self.height:

@@ -43,7 +43,7 @@ class Window(Sequence[Entry]):
 def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
     """Return the first index of a window that contains entry `index` and at least `REACH` entries before it.
 
-    Without `index`, return the start of a window on the newest entries; 0 if there are at most `LONG` entries.
+    If `index` is None, return the start of a window on the newest entries; 0 if there are at most `LONG` entries.
     """
     if index is None and len(entries) <= LONG:
         return 0

@@ -117,7 +117,7 @@ class KeyActions:
         """Return the scopes whose keys work now, the most specific one first."""
 
     def run_key(self, key: str, *scopes: Scope) -> bool:
-        """Run the action of a key in these scopes or, without any, in those of `key_scopes`.
+        """Run the action of a key in the given scopes, by default in those of `key_scopes` and of the app.
 
         Return False if the key has no action that is available now.
         """

@@ -107,8 +107,8 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     ) -> None:
         """Replace the items of the list.
 
-        The item with the key `held`, or without `held` the selected item, stays selected. If it is missing, the row
-        `otherwise` is selected.
+        The item with the key `held` stays selected or, if `held` is None, the selected item. If that item is missing,
+        the row `otherwise` is selected.
         """
         chosen = self.chosen
         if held is None and chosen is not None:

@@ -287,7 +287,7 @@ class Sheet(SheetFrame[ResultT]):
     def keys_line(self, width: int, right: str = "") -> Strip:
         """Draw a row such as `Enter choose Esc close`, with the text `right` on the right if there is room.
 
-        If the keys do not fit, the last ones are left out first, but never the one that closes the sheet.
+        If the keys do not fit, the last keys are left out first, but never the key that closes the sheet.
         """
         shown = list(self.key_hints())
         while len(shown) > 1 and hints_width(shown) > width:
@@ -375,7 +375,7 @@ class ChoiceSheet(Sheet[ResultT]):
         """Use the selected row, e.g. give the answer in it."""
 
     def choice_pen(self, number: int, ground: Role = "selection") -> Pen:
-        """Return the `Pen` for the row with this index (from 0) among those that can be selected."""
+        """Return the `Pen` for the selectable row with this index (from 0)."""
         return self.choice_row(number == self.chosen, f"choose {number}", ground)
 
     def move(self, direction: int) -> None:

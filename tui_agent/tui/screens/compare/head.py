@@ -91,7 +91,7 @@ def join_pieces(width: int, pieces: Iterable[Piece], fill: Style, ellipsis: str)
 SIDE_ROLES: Final[tuple[Role, Role]] = ("accent", "number")
 """The colour roles of the left and the right session. Names and columns distinguish them without colour as well."""
 FIGURE_CELLS: Final = 13
-"""Width in cells of a figure that has a bar after it."""
+"""Width in cells of a figure that is followed by a bar."""
 NOTE_CELLS: Final = 14
 MIN_BAR, MAX_BAR = 6, 30
 _SHORT: Final = {"Tokens in / out": "Tokens"}

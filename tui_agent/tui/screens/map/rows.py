@@ -23,7 +23,7 @@ _SIGNATURE = re.compile(
 )
 """Matches a definition: its keywords, its name and the rest of the line."""
 _SCORE_FROM = 60
-"""Width of the list in cells from which the score has a bar."""
+"""Minimum width of the list, in cells, for a bar next to the score."""
 _PREVIEW_LINES: Final = 40
 _LINES_OF_SYMBOL: Final = 4
 """Number of lines of a symbol, after its first line, that the preview of a file shows."""

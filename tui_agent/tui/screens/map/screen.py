@@ -46,7 +46,7 @@ EMPTY = "Nothing to map here: no file with text was found."
 FOLLOW_S = 0.25
 MAX_CODE_BYTES = 1_000_000
 _LEAST_CODE = 6
-"""Minimum number of rows of the preview of a file's code."""
+"""Minimum number of rows in the preview of a file's code."""
 COUNT_S = 0.8
 """Seconds between two queries of the index's progress while the index is built."""
 BUILDING = "the index is still being built"
@@ -56,7 +56,7 @@ BUILDING = "the index is still being built"
 class MapPage(SearchPage[MapLine | None]):
     """The repository map without its keys: a question, the list and the details.
 
-    `query` is the question; without it, the question is the newest message.
+    `query` is the question; if it is empty, the newest message is the question.
     """
 
     scope: ClassVar[Scope] = "map"
@@ -186,8 +186,8 @@ class MapPage(SearchPage[MapLine | None]):
     def list_files(self, stay: Literal["row", "place", "top"] = "row") -> None:
         """List the files of the newest answer.
 
-        `row` keeps the selected row or, if that is gone, selects the row of its file; `place` keeps the position; `top`
-        selects the first row.
+        `stay` is `row` to keep the selected row (or a row of the same file), `place` to keep the position of the
+        selection, or `top` to select the first row.
         """
         if self.answer is None:
             return
@@ -295,7 +295,7 @@ class MapScreen(MapPage):
         self.set_typing(True)
 
     def stop_typing(self, *, keep: bool = False) -> None:
-        """Close the question field. Without `keep`, restore the question of the newest request."""
+        """Close the question field. If `keep` is False, restore the question of the newest request."""
         if not keep:
             self.top.field = Field(self.asked)
         elif self.top.field.text != self.asked:

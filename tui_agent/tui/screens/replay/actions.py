@@ -35,7 +35,7 @@ from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_elapsed, format_line_changes
 
 MIN_WIDTH_FOR_LONG_WORDS = 140
-"""Width in cells from which the footer has room for longer words."""
+"""Minimum width of the screen, in cells, for longer words in the footer."""
 MAX_JOB_LINES = 8
 
 
@@ -99,7 +99,7 @@ class ReplayActions(MomentScreen):
             self.say(result.fault, "error")
 
     def what_if(self) -> None:
-        """Create a session that continues from the shown event with one thing changed."""
+        """Create a session that continues from the shown event with one change."""
         point = self._fork_point()
         if point is not None and self.host.what_if is not None:
             self.host.what_if(point, self.say)

@@ -42,7 +42,7 @@ class Columns:
 
 
 def highlight(text: str, words: Sequence[str], style: Style, highlighted: Style) -> list[Part]:
-    """Return `text` as styled parts: each occurrence of one of the words in `highlighted`, the rest in `style`."""
+    """Return `text` as styled parts: occurrences of `words` in the style `highlighted`, other text in `style`."""
     if not words:
         return [(text, style)]
     pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))

@@ -126,7 +126,7 @@ class SessionsScreen(SessionsPage):
             self.leave()
 
     def sort_by(self, sort: Sort | None = None) -> None:
-        """Sort by the property `sort`; without it, by the property that comes after the current one."""
+        """Sort by the property `sort` or, if it is None, by the property after the current one."""
         self.table.sort = sort or SORTS[(SORTS.index(self.table.sort) + 1) % len(SORTS)]
         self.show_lines()
         self.say(f"Sorted by {self.table.sort}.")

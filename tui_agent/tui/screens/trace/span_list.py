@@ -32,10 +32,10 @@ Filter: TypeAlias = Literal["all", "model", "tools", "failed", "denied", "slow"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
 SLOW_S: Final = 5.0
 WATERFALL_FROM: Final = 96
-"""Width of the list in cells from which the rows have bars."""
+"""Minimum width of the list, in cells, for bars."""
 NAME_CELLS: Final = 48
 LONG_S: Final = 59.5
-"""Seconds from which a duration has two units, e.g. `1 min 5 s`, which needs a wider column."""
+"""Minimum seconds of a duration with two units, e.g. `1 min 5 s`, which needs a wider column."""
 _BARS: Final[dict[str, Role]] = {"model": "accent", "tool": "success", "subtask": "accent"}
 _STATE_BARS: Final[dict[str, Role]] = {"failed": "error", "denied": "warning", "interrupted": "warning"}
 _LEGEND: Final[tuple[tuple[str, Role], ...]] = (
@@ -108,7 +108,10 @@ class SpanList(ChoiceList[int]):
     # -- content ---------------------------------------------------------------------------------------------------
 
     def set_view(self, view: TraceView, now: float) -> None:
-        """Show newer spans. The selected span stays selected; if it was the last one, the new last span is selected."""
+        """Show newer spans.
+
+        The selected span stays selected; but if it was the last span, the new last span is selected.
+        """
         was_last = self.index >= len(self.items) - 1
         self.view, self.now = view, now
         self._show_spans()

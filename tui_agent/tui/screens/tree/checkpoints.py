@@ -30,7 +30,7 @@ Filter: TypeAlias = Literal["all", "agent", "command", "human"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
 FOLLOW_S = 1.0
 AUTHOR_FROM, PART_FROM, LINES_FROM = 44, 66, 54
-"""Width of the list in cells from which the author, the part and the line counts of a checkpoint are shown."""
+"""Minimum widths of the list, in cells, for showing the author, the part and the line counts of a checkpoint."""
 MAX_FILES = 20
 _AUTHORS: Final[dict[str, str]] = {
     "agent": "the agent's edit",
@@ -72,7 +72,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         self.set_interval(FOLLOW_S, self.follow)
 
     def follow(self) -> None:
-        """Load the checkpoints again if there may be a new one."""
+        """Load the checkpoints again if there may be a new checkpoint."""
         views = self.context.views
         newest = max(views.files.view().last_seq, views.restore_seq)
         if self.is_changed(newest, views.branches.view().moves, self.context.is_running):

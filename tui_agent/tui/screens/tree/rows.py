@@ -144,7 +144,7 @@ def _sum_results(branch: Branch) -> Result:
 
 MAX_ANSWER_ROWS, MAX_TEXT_ROWS = 8, 6
 COST_FROM, TURNS_FROM = 44, 66
-"""Width of the list in cells from which the cost and the number of turns are shown."""
+"""Minimum widths of the list, in cells, for showing the cost and the number of turns."""
 CONTINUED = "continued without a message"
 
 

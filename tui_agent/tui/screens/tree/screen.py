@@ -144,7 +144,7 @@ class TreeScreen(Page[Node]):
         return point
 
     def _what_if(self, node: Node) -> None:
-        """Create a fork in which the newest message of a row is answered again with one thing changed."""
+        """Create a fork in which the newest message of a row is answered again, with one change."""
         message = last_message(self.listing.items, node)
         key = self.key_map.key_of("tree_what_if")
         if message is None:
