@@ -17,11 +17,10 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 
 @dataclass(frozen=True, slots=True)
 class RevertedPaths:
-    """Paths with hunks that the user reverted after the event that an undo or a revert moves to.
+    """Paths with hunks that the user reverted after the event that a move goes to.
 
-    For `kept_paths`, the change with the reverted hunk is older than the event, so the user must be asked before such
-    a file is restored. For `restored_paths`, the event is the one just before the hunk was reverted, so these files
-    are restored.
+    `kept_paths`: the move would bring the reverted hunk back, so the user is asked before the file is restored.
+    `restored_paths`: the move undoes exactly this revert of a hunk, so the file is restored without a question.
     """
 
     kept_paths: frozenset[str] = frozenset()

@@ -32,9 +32,9 @@ from tui_agent.protocol.parts import Content, ImageContent
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
 
 COMPACTING_REASON = "summarising"
-"""State reason of an agent whose history is being compacted."""
+"""The reason shown for an agent whose history is being compacted."""
 RESTORING_REASON = "restoring"
-"""State reason of an agent while compacted messages are restored."""
+"""The reason shown for an agent while compacted messages are restored."""
 
 STUCK_AFTER = 3
 """Number of equal calls in a row after which `almost_stuck` is True."""
@@ -123,7 +123,7 @@ class SessionStateView:
     """Time of the session's start."""
     title: str = ""
     titled_by: str = ""
-    """The field of `session.titled`; empty for a title given at the start of the session."""
+    """The origin of the title, as in `session.titled`; empty for a title given at the start of the session."""
     run_id: RunId | None = None
     client: str = ""
     """The kind of client that controls the newest run."""

@@ -10,7 +10,7 @@ from tui_agent.protocol.unicode_text import describe_invisible
 
 MAX_CHARS: Final = 10_000
 MAX_TABS: Final = 12
-"""Limit for the number of tabs in a row; more could push the rest of the line out of sight."""
+"""Maximum number of tabs in a row; more could push later text of the line out of sight."""
 
 DELIMITER: Final = r"(?=[ \t\n;&|<>()]|\Z)"
 """Pattern that matches the end of a word of a script."""
@@ -49,11 +49,11 @@ class Cursor:
 
     @property
     def character(self) -> str:
-        """The character at the current position, or "" at the end of the script."""
+        """The character at the current position; empty at the end of the script."""
         return self.text[self.position : self.position + 1]
 
     def has(self, token: str) -> bool:
-        """Return True if the script continues with `token` at the current position."""
+        """Return True if the script continues with the text `token` at the current position."""
         return self.text.startswith(token, self.position)
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -67,7 +67,7 @@ class Cursor:
     def refusal(self, reason: str, start: int | None = None) -> RefusedError:
         """Return an error that refuses the whole script for this reason.
 
-        `start` is the offset of the refused text; the default is the current position.
+        `start` is the offset of the refused text; None means the current position.
         """
         return RefusedError(reason, self.position if start is None else start)
 

@@ -14,7 +14,7 @@ from tui_agent.policy.bash import syntax
 from tui_agent.policy.bash.cursor import DELIMITER, Cursor
 
 MAX_BRACE_WORDS: Final = 500
-"""Limit for the number of words that brace expansion makes in a whole script."""
+"""Maximum number of words that all brace expansions of a script may make."""
 
 _PLAIN = re.compile(rf"[A-Za-z0-9_./:%@^+=~#\],-]+|(?<![^ \t\n;&|<>(])(?:!=?|\[){DELIMITER}")
 """Literal characters of a word. `!`, `!=` and `[` are literal only as whole words."""
@@ -143,7 +143,7 @@ class WordReader:
             if self._brace_words > MAX_BRACE_WORDS:
                 raise self._cursor.refusal("brace expansion makes too many words")
             variants = [[*pieces, *choice] for pieces in variants for choice in choices]
-        if len(variants) > 1 and not all(map(_stands_with_braces, variants[0])):
+        if len(variants) > 1 and not all(map(_keeps_its_meaning, variants[0])):
             raise self._cursor.refusal(
                 "a word with braces has an expansion or a second pair of braces", start
             )
@@ -282,10 +282,10 @@ def _expand_span(first: int, last: int) -> list[str]:
     return [str(number) for number in islice(range(first, last + direction, direction), MAX_BRACE_WORDS + 2)]
 
 
-def _stands_with_braces(piece: syntax.Piece) -> bool:
+def _keeps_its_meaning(piece: syntax.Piece) -> bool:
     """Return True if a piece of a word means the same after bash has expanded the braces in that word.
 
-    The variable in `$x{a,b}` does not: bash expands the word to `$xa $xb`.
+    An example where this is False is the variable in `$x{a,b}`: bash expands the word to `$xa $xb`.
     """
     if isinstance(piece, syntax.Text | syntax.Variable) and piece.quoted:
         return True

@@ -21,7 +21,7 @@ MAX_PIPES: Final = 400
 MAX_OPEN: Final = 200
 MAX_DEPTH: Final = 50
 MAX_WORDS: Final = 5_000
-"""Limit for the number of words in all possible commands of a text."""
+"""Maximum number of words in all possible commands of a text."""
 
 Words: TypeAlias = tuple[str | None, ...]
 
@@ -57,10 +57,10 @@ _ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
 class PossibleCommands:
     """All commands and scripts that a text may run.
 
-    `commands` holds the words of each possible command. A word is None if it is not literal: it may be any text,
-    several words, or none. `texts` are the quoted texts of more than one word, without their quotes: a program may run
-    them as a script. `unreadable` is True if the text is too long or takes too long to parse, so that commands may be
-    missing.
+    `commands` holds the words of each possible command. A word is None if it is not literal: it may then be any text,
+    several words, or no word. `texts` are the quoted texts of more than one word, without their quotes: a program may
+    run them as a script. `unreadable` is True if the text is too long or takes too long to parse, so that commands
+    may be missing.
     """
 
     commands: tuple[Words, ...]
@@ -70,7 +70,7 @@ class PossibleCommands:
 
 @lru_cache(maxsize=64)
 def loose_commands(text: str) -> PossibleCommands:
-    """Return every command that a text might run. Never raises; takes time linear in the length of the text."""
+    """Return every command that a text might run. Never raises; the time is linear in the length of the text."""
     if len(text) > MAX_CHARS:
         return PossibleCommands((), unreadable=True)
     variants = _variants(text)
@@ -95,7 +95,7 @@ def loose_commands(text: str) -> PossibleCommands:
 
 
 def _suffixes(words: Words) -> Iterator[Words]:
-    """Yield the words of a command, then the rest after each leading word that may be a prefix (`if`, `name=value`)."""
+    """Yield the words of a command, then the words after each leading word that may be a prefix (`if`, `name=value`)."""
     for place, word in enumerate(words):
         yield words[place:]
         if word is not None and _PREFIX.fullmatch(word) is None:
@@ -144,7 +144,7 @@ def _cut_commands(text: str) -> Iterator[Words]:
 
 
 def _literal(word: str) -> str | None:
-    """Return a word without its quotes and backslashes, or None if bash expands a part of the word."""
+    """Return a word without its quotes and backslashes; None if bash expands a part of the word."""
     if _SPECIAL.isdisjoint(word):
         return word
     out: list[str] = []

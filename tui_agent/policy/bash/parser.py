@@ -36,7 +36,7 @@ _COMPARISONS: Final = frozenset(("=", "==", "!="))
 
 
 def parse_script(text: str) -> syntax.Script | syntax.Refusal:
-    """Parse a command line or script as bash does, or return the reason why the parser does not support it."""
+    """Parse a command line or script as bash does; if that is unsupported, return a refusal with the reason."""
     try:
         check_characters(text)
         script = _ScriptReader(text).read_whole()

@@ -12,7 +12,7 @@ from tui_agent.fast_dataclass import dataclass
 class Text:
     """Literal characters of a word, without quotes and backslashes.
 
-    If `quoted`, bash expands no braces, patterns or `~` there.
+    If `quoted`, bash does not expand braces, patterns or `~` in the text.
     """
 
     text: str
@@ -72,7 +72,7 @@ class Word:
 
     @property
     def literal(self) -> str | None:
-        """The text of the word if bash expands nothing in it, else None."""
+        """The text of the word if bash expands nothing in it; otherwise None."""
         if any(not isinstance(piece, Text) for piece in self.pieces):
             return None
         return "".join(piece.text for piece in self.pieces if isinstance(piece, Text))
@@ -85,8 +85,9 @@ RedirectOperator: TypeAlias = Literal["<", ">", ">>", ">|", "&>", "&>>", "<<", "
 class Redirect:
     """A redirection, such as `2>&1`, `< file` or `<<END`.
 
-    `target` is the word after the operator: a file, for `>&` and `<&` a descriptor, for `<<<` the text. `body` is the
-    text of a here-document (`<<`). `descriptor` is the number before the operator, or None.
+    `target` is the word after the operator: a descriptor for `>&` and `<&`, the text for `<<<`, otherwise a file.
+    `body` is the text of a here-document (`<<`). `descriptor` is the number before the operator; None if there is no
+    number.
     """
 
     source: str
@@ -174,7 +175,7 @@ Connector: TypeAlias = Literal["&&", "||", ";", "&", ""]
 class ScriptItem:
     """A pipeline of a list, and the connector after it (`;`, `&`, `&&`, `||`).
 
-    A newline is stored as `;`, the end as "".
+    A newline is stored as `;`, the end of the list as an empty string.
     """
 
     pipeline: Pipeline
@@ -183,7 +184,7 @@ class ScriptItem:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A list of pipelines; the list of an empty script is empty."""
+    """A list of pipelines, which is empty if the script is empty."""
 
     items: tuple[ScriptItem, ...]
 
@@ -192,7 +193,7 @@ class Script:
 class Refusal:
     """The refusal of a script that the parser does not support.
 
-    `reason` is a clause ("it uses arithmetic"), followed by the offset of the unsupported text, in characters.
+    `reason` is a clause ("it uses arithmetic"); `start` is the offset of the unsupported text, in characters.
     """
 
     reason: str

@@ -25,10 +25,10 @@ _QUERY = """
 """
 _CHUNK_BYTES: Final = 256
 _MAX_CHUNKS: Final = 20_000
-"""Limit for the number of chunks of text that tree-sitter may read.
+"""Maximum number of chunks of text that tree-sitter may read.
 
-It reads each once or twice, but after an error it reads the rest of the text again and again. 20,000 chunks take some
-tenths of a second.
+It reads each chunk once or twice, but after an error it reads all later chunks again and again. Reading 20,000 chunks
+takes some tenths of a second.
 """
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _DASH_BEFORE_BODY = re.compile(r"-[ \t]+<<")
@@ -38,7 +38,7 @@ _NO_WORDS = frozenset(("variable_assignment", "file_redirect", "heredoc_redirect
 def disagreement(text: str, script: Script) -> Refusal | None:
     """Compare `script`, our parse of `text`, with tree-sitter's parse.
 
-    Return None if both see the same commands, else a refusal of the script.
+    Return None if both parses have the same commands; otherwise a refusal of the script.
     """
     root = parse_tree(text)
     if root is None or root.has_error:
@@ -67,7 +67,7 @@ def _seen_words(spans: Sequence[Span], *, is_test: bool) -> "set[_SeenWord]":
 
 
 def _is_overlooked(text: str, span: Span) -> bool:
-    """Return True for the word `-` before a here-document: tree-sitter's grammar has no node for it."""
+    """Return True for the word `-` before a here-document, for which tree-sitter's grammar has no node."""
     return span[1] - span[0] == 1 and _DASH_BEFORE_BODY.match(text, span[0]) is not None
 
 
@@ -83,11 +83,7 @@ def simple_commands(tree: object) -> Iterator[SimpleCommand]:
 
 @lru_cache(maxsize=8)
 def parse_tree(text: str) -> "Node | None":
-    """Parse a script with tree-sitter; return None if that takes too long.
-
-    Node offsets are characters: every non-ASCII character is replaced by a letter. Bash treats such characters as
-    letters too, and the grammar's scanner can crash on other bytes.
-    """
+    """Parse a script with tree-sitter; return None if the parse takes too long."""
     source = _FOREIGN.sub("Z", text).encode()
     chunks = count()
     tree = _grammar()[0].parse(

@@ -49,9 +49,9 @@ class Layer:
 
 
 Shelf: TypeAlias = Callable[[str], tuple[Table, str] | None]
-"""A lookup of catalog entries, by full name ("git log").
+"""A source of catalog entries, called with a full name ("git log").
 
-Returns the entry's table and the place of that table, or None.
+Returns the entry's table and the place of that table; None if it has no entry of this name.
 """
 
 
@@ -88,28 +88,30 @@ class Catalog:
         return catalog, list(catalog._add(layer))
 
     def entry(self, name: str) -> Entry | None:
-        """Return the entry of a program ("wc") or subcommand ("git log"), or None if the catalog does not have it."""
+        """Return the entry of a program ("wc") or subcommand ("git log"); None if the catalog does not have it."""
         if name not in self._entries:
             found = self._resolve([name], self._shelves, _MAX_LIKES)
             self._entries[name] = None if found is None else self._with_cautions(found)
         return self._entries[name]
 
     def subcommand(self, entry: Entry, words: Sequence[str]) -> Entry | None:
-        """Return the entry of the subcommand that the first one or two `words` select, or None."""
+        """Return the entry of the subcommand that the first one or two `words` select; None if there is none."""
         found = (self.variant(entry, " ".join(words[:count])) for count in (2, 1) if count <= len(words))
         return next(filter(None, found), None)
 
     def variant(self, entry: Entry, name: str) -> Entry | None:
-        """Return the entry that an option selects in place of `entry`, or None.
+        """Return the entry that an option selects in place of `entry`; None if there is none.
 
-        An example is "branch --list": with that option, `git branch` only reads. `name` is the entry's name without the
-        program.
+        An example is "branch --list": with that option, `git branch` only reads. `name` is the entry's name without
+        the program.
         """
         found = (self.entry(f"{member.partition(' ')[0]} {name}") for member in entry.family)
         return next(filter(None, found), None)
 
     def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
-        """Build the entry of the first name for which one of the shelves has a table; return None if there is none.
+        """Build the entry of the first name for which a shelf (a source of entries) has a table.
+
+        Return None if no shelf has a table for any of the names.
 
         A table's key `like` names another entry to inherit from. At most `likes` entries are followed in this way,
         because a table could refer to itself.
@@ -184,8 +186,8 @@ def built_in_catalog() -> Catalog:
 def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:
     """Parse the TOML text of a user's, plugin's or project's table of programs.
 
-    Return the tables of its programs by full name ("git log"), and the environment variables that it declares harmless.
-    Raises `TableFault`.
+    Return the tables of its programs by full name ("git log"), and the environment variables that it declares
+    harmless. Raises `TableFault` if the text is not a valid table.
     """
     try:
         data = parse_toml(text)

@@ -16,7 +16,7 @@ from tui_agent.policy.catalog.model import Decision, Example
 
 MAX_EXAMPLES: Final = 300
 MAX_FAULTS: Final = 50
-"""Limit for the number of faults that are reported for one table."""
+"""Maximum number of faults that are reported for one table."""
 _PROJECT_FOLDER: Final = ".tui_agent"
 
 Judge: TypeAlias = Callable[[str, Catalog], tuple[Decision, str]]
@@ -59,7 +59,7 @@ def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
 
 
 def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge) -> Iterator[TableFault]:
-    """Yield a fault for each example in these tables for which `judge` gives another verdict than the example states.
+    """Yield a fault for each example in these tables on which `judge` gives another verdict than the example states.
 
     The examples of a faulty entry are skipped.
     """
@@ -81,7 +81,7 @@ def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge
 
 
 def describe_difference(example: Example, decision: Decision, reason: str) -> str:
-    """Return how the verdict on an example's command line differs from the verdict that the example states, or ""."""
+    """Return how the verdict on an example differs from the verdict that the example states; empty if it does not."""
     if decision != example.decision:
         return f"the example {example.line!r} should be {example.decision}, not {decision}: {reason}"
     if example.because not in reason:

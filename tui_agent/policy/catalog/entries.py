@@ -31,11 +31,14 @@ class TableFault(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """The catalog entry of a program or subcommand (`name`: "git log"), with its source file ("programs/git/log.toml").
+    """The catalog entry of a program or subcommand.
+
+    `name` is its full name ("git log"), and `place` its source file ("programs/git/log.toml").
 
     `options` maps each spelling to its option, including the options of the entry that this entry is `like`; all
-    spellings of one option map to the same object. `family` are the names of the entries whose subcommands this entry
-    has, nearest first. `table` holds the keys that other entries inherit if they are `like` this entry.
+    spellings of one option map to the same object. `family` has the name of this entry and of the entries that it is
+    `like`, whose subcommands it inherits, nearest first. `table` holds the keys that other entries inherit if they
+    are `like` this entry.
     """
 
     name: str
@@ -47,7 +50,10 @@ class Entry:
 
 
 def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry:
-    """Build the entry of a program from its TOML table and the entry `base` that it is `like`. Raises `TableFault`."""
+    """Build the entry of a program from its TOML table and from `base`, the entry that it is `like`.
+
+    Raises `TableFault` if the table is not valid.
+    """
     keys = {**({} if base is None else base.table), **table}
     program, faults = validate(keys)
     if program is None:
@@ -60,7 +66,7 @@ def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry
 
 
 def validate(table: Table) -> tuple[Program | None, list[TableFault]]:
-    """Return the program that a TOML table describes, or None and all faults of the table."""
+    """Return the program that a TOML table describes; if the table is not valid, None and all its faults."""
     try:
         return Program.model_validate(table), []
     except ValidationError as error:
@@ -72,7 +78,7 @@ def validate(table: Table) -> tuple[Program | None, list[TableFault]]:
 
 
 def _reason(kind: str, message: str, value: object) -> str:
-    """Return a reason that a user understands for a validation error of pydantic."""
+    """Describe a validation error of pydantic in words that a user understands."""
     if kind in _LISTS:
         short = isinstance(value, str) and len(value) < _MAX_SHOWN
         return f'write a list: ["{value}"]' if short else "write a list"

@@ -1,4 +1,4 @@
-"""The search for the line of a TOML text that a fault is about.
+"""The search for the line of a TOML text that contains a fault.
 
 Invariant: never raises; if the line is not found, the result is 0.
 """
@@ -12,7 +12,7 @@ _AT_LINE: Final = re.compile(r"at line (\d+)")
 
 
 def place_of(fault: TableFault, text: str, source: str) -> str:
-    """Return the source with the line of a fault ("programs.toml:12")."""
+    """Return the source and the line of a fault ("programs.toml:12"); only the source if the line is not found."""
     named = _AT_LINE.search(fault.reason)
     line = int(named[1]) if named else _line_of(text.splitlines(), fault.keys)
     return f"{source}:{line}" if line else source
@@ -30,7 +30,7 @@ def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
         count, name, further = (int(key), keys[place - 1], 1) if key.isdigit() else (1, key, 0)
         for _ in range(count):
             start = max(found - 1 + further, 0)
-            later = (number for number in range(start, len(lines)) if _stands_in(name, lines[number]))
+            later = (number for number in range(start, len(lines)) if _sets_key(name, lines[number]))
             number = next(later, None)
             if number is None or (further and not lines[number].startswith("[[")):
                 return found
@@ -38,6 +38,6 @@ def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
     return found
 
 
-def _stands_in(key: str, line: str) -> bool:
-    """Return True if a line of TOML assigns `key`, or is the header of a table whose name contains `key`."""
+def _sets_key(key: str, line: str) -> bool:
+    """Return True if a line of TOML assigns `key`, or is the header of a table with `key` in its name."""
     return key in line and bool(re.search(rf"""(?:^|[\[.{{,\s])["']?{re.escape(key)}["']?\s*[\].=]""", line))

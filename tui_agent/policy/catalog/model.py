@@ -82,9 +82,10 @@ def _check_operand(operand: str) -> str:
 
 
 OperandMeaning: TypeAlias = Annotated[str, AfterValidator(_check_operand)]
-"""A `Meaning`, alone for one operand, with the suffix `?` for an optional operand, with `...` for any number.
+"""The form of an operand in TOML.
 
-An operand that means `command`, `find`, `fd`, `xargs` or `test` takes all remaining words.
+It is a `Meaning` alone for one operand, with the suffix `?` for an optional operand, or with `...` for any number. An
+operand that means `command`, `find`, `fd`, `xargs` or `test` takes all remaining words.
 """
 
 Output: TypeAlias = Literal["text", "paths", "names", "numbers", "hashes", "revisions", "lines", "nothing"]
@@ -115,7 +116,7 @@ class Option(Model):
     `repeats`: the option may be given more than once; an option without a value always may.
     `replaces_operand`: with the option, the first operand is no longer expected (`grep -e PATTERN`).
     `prints`: what the output can contain, instead of the program's `prints` (`grep -l`: paths, `grep -n`: text).
-    `below`: with the option, the program reads everything below the files it reads.
+    `below`: with the option, the program reads everything below the folders that it is given.
     `reads_hidden`, `reads_ignored`, `reads_untracked`: with the option, the program no longer skips such files.
     `follows_links`: with the option, the program follows links below a folder.
     `names_only`: with the option, the program prints no file contents.
@@ -149,7 +150,10 @@ def _from_meaning(value: object) -> object:
 
 
 OptionEntry: TypeAlias = Annotated[Option, BeforeValidator(_from_meaning)]
-"""An option in TOML: a table, or just a meaning. The latter is an option with a required value of that meaning."""
+"""The form of an option in TOML: a table, or only a meaning.
+
+A meaning alone stands for an option with a required value of that meaning.
+"""
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 
@@ -158,7 +162,7 @@ class Example(Model):
     """A command line in a table of programs, and the verdict that the profile `ask` must give on it.
 
     The command line is judged in an empty workspace without a sandbox. `because` is a part of the expected reason; if
-    it is empty, any reason will do.
+    it is empty, any reason is accepted.
     """
 
     line: str
@@ -169,9 +173,9 @@ class Example(Model):
 class CertainOutput(Model):
     """A bound on the output of certain calls of a program: the kind of text that they can print.
 
-    This bound holds for a call that has one of `options` (a spelling, or with a value: `--format=%h`), no options
-    besides these and `others`, and only operands that match one of the patterns in `operands`. Empty `options`: no
-    option is needed. Empty `operands`: any operand will do.
+    The bound holds for a call that has one of `options` (a spelling, or with a value: `--format=%h`), has no other
+    options except `others`, and has only operands that match one of the patterns in `operands`. If `options` is
+    empty, no option is needed; if `operands` is empty, any operand is allowed.
     """
 
     prints: Output

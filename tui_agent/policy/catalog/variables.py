@@ -1,6 +1,6 @@
 """Lists of environment variables: names that are safe to set, and names that hold no secrets.
 
-Invariant: a name on the `never` list is refused in any letter case, unless `harmless` has the exact name.
+Invariant: a name on the `never` list is refused in any letter case, except a name that `harmless` contains exactly.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Removes doubts about a command if the names of the files in the workspace prove them unfounded.
 
 A pattern such as `*` in a command line raises the doubt that a file name might look like an option (`-rf`), be
-understood as something else, or be split into several words. If no name in the workspace is like that, the doubt is
+understood as something else, or be split into several words. If the workspace has no such file name, the doubt is
 dropped.
 
 Invariant: a doubt is dropped only if every name that its pattern may match was checked.
@@ -28,7 +28,7 @@ _OTHER_MEANINGS: Final = frozenset(":*?[")
 def settle_doubts(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:
     """Return the report of a command line without some of its doubts about shell patterns.
 
-    A doubt is dropped if no file name in the workspace can make it come true.
+    A doubt is dropped if no file name in the workspace justifies it.
     """
     if not any(doubt.value for command in line.commands for doubt in command.doubts):
         return line
@@ -50,7 +50,7 @@ def _in_workspace(effect: RunEffect, path: str, facts: PolicyFacts) -> str | Non
 
 
 def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
-    """Return True if no file in this folder that the pattern of the doubt may match has a dangerous name."""
+    """Return True if no file in this folder that matches the doubt's pattern has a dangerous name."""
     value = doubt.value
     if value is None or not value.names_files:
         return False
@@ -70,7 +70,7 @@ def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
 
 
 def _begins_word(name: str, folder: str) -> bool:
-    """Return True if the path of a file relative to the folder begins like an option (`-rf`)."""
+    """Return True if the path of a file, relative to the folder, begins like an option (`-rf`)."""
     front = f"{folder}/" if folder else ""
     return name.startswith(front) and name[len(front) :][:1] in _OPTION_STARTS
 
@@ -78,7 +78,7 @@ def _begins_word(name: str, folder: str) -> bool:
 def _leads_to(pattern: str, name: str) -> bool:
     """Return True if a shell pattern matches a file or folder name.
 
-    If `name` ends with a slash (a folder), a match of any path below that folder is enough.
+    For a folder (a `name` that ends with a slash), a match of any path below it is enough.
     """
     return matches_path(pattern, name) or (name.endswith("/") and _leads_below(pattern, name.rstrip("/")))
 

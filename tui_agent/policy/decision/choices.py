@@ -29,7 +29,7 @@ _CODE_OPTIONS = frozenset({"-c", "-e", "-p", "--eval", "--print", "-"})
 
 
 def only_once(why: str) -> tuple[PermissionChoice, ...]:
-    """Offer to allow a call only once, with the reason why no rule is offered."""
+    """Return choices that allow a call only once. `why` is the reason why no rule is offered."""
     return (_ONCE, *_refuse(why))
 
 
@@ -73,7 +73,8 @@ def offer_choices(
 def _offer(rule: str, words: str, why_not_always: str = "") -> tuple[PermissionChoice, PermissionChoice]:
     """Return the choices that save a rule for this session and for always.
 
-    `words` describe what the rule allows. `why_not_always` is a reason to offer the rule only for this session.
+    `words` describe what the rule allows. `why_not_always` is the reason if the rule is offered only for this
+    session.
     """
     session = PermissionChoice(reach="session", rule=rule, unavailable_reason=words)
     if why_not_always:
@@ -148,8 +149,7 @@ def _offer_command(
 def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
     """Return the commands of a line that a rule must allow, each with the launcher words in front of it.
 
-    For `uv run pytest` these are pytest and the words `uv run`: the rule allows pytest only when it is started that
-    way.
+    For `uv run pytest` these are pytest and the words `uv run`: the rule allows pytest only if `uv run` starts it.
     """
     found: list[tuple[CommandReport, Words]] = []
     for at, command in enumerate(line.commands):
@@ -194,7 +194,7 @@ def _why_unnameable(command: CommandReport) -> str:
 
 
 def _command_rule(command: CommandReport, prefix: Words) -> str:
-    """Return the words of a rule for a command, or "" if no rule can express the command.
+    """Return the words of a rule for a command; empty if no rule can express the command.
 
     Usually these are the program and subcommand with `*` (`git log *`). If options precede the subcommand, the rule
     lists every word. `prefix` are the launcher words before the command (`uv run`).

@@ -46,7 +46,7 @@ def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str
 def runs_anything(command: CommandReport) -> bool:
     """Return True if a command runs unknown code.
 
-    This is so if it is not a launcher such as `uv run`, and the user is never offered a rule for its program.
+    This holds for every program for which no rule is ever offered, except launchers such as `uv run`.
     """
     return Effect.RUNS in command.effects and not command.program.remember and not command.runs_next
 
@@ -62,6 +62,6 @@ def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts
 
 
 def ranked(classes: Iterable[str]) -> tuple[str, ...]:
-    """Sort classes, the least serious first. `read-only` is left out if there is any other class."""
+    """Return the classes sorted, the least serious first. `read-only` is left out if there is any other class."""
     found = frozenset(classes)
     return tuple(name for name in CLASSES if name in found and (name != READ_ONLY or len(found) == 1))

@@ -40,7 +40,7 @@ UNPROVEN = "tui-agent cannot tell exactly what this command does."
 FETCHES_CODE = "It uses the network and may run downloaded code."
 
 _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
-"""Matches our parser's refusal of a shell keyword in a place where bash does not accept a keyword either."""
+"""Matches our parser's refusal of a shell keyword at a position where bash does not accept a keyword either."""
 
 SHADOWED = "guard.workspace-program"
 """The id of the judgement about a command whose program is a file in the workspace."""
@@ -105,7 +105,7 @@ class CommandJudge:
     ) -> Iterator[Judgement]:
         """Yield judgements of guards about commands that no profile runs, such as `rm -rf ~`.
 
-        `inner` are commands that the line may run, but not certainly; True marks those from a text that may be prose.
+        `inner` are commands that the line possibly runs, each with True if its text may be just prose.
         """
         texts = (line.line, *(text for command in line.commands for text in command.code))
         reasons = [starts_without_end(text) for text in texts]
@@ -210,9 +210,9 @@ class CommandJudge:
         return known and place(use.path, self.facts).absolute in self.facts.private_temp_paths
 
     def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Judgement | None:
-        """Return a rule that allows the command at index `at` of a line, or None.
+        """Return a rule that allows the command at index `at` of a line; None if there is none.
 
-        All words of the command must be certain, also after expansion.
+        Such a rule applies only if all words of the command are certain, also after expansion.
         """
         words = words_of(command)
         if line.refusal or None in words or not words or not self.profile.hears_allow_rules:
@@ -229,9 +229,9 @@ class CommandJudge:
         return None
 
     def _why_asked(self, line: LineReport, command: CommandReport, unbounded: str) -> str:
-        """Return the doubts about a command, joined to one reason for asking.
+        """Return the doubts about a command as one reason for asking.
 
-        If there are none, the reason names the effects of the line that need approval.
+        Without doubts, the reason consists of the effects of the line that need approval.
         """
         doubts = dict.fromkeys((*(doubt.reason for doubt in command.doubts), *filter(None, [unbounded])))
         if doubts:
@@ -244,7 +244,7 @@ class CommandJudge:
 _UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
 """Kinds of doubts about the words of a command that make the policy ask even in a sandbox."""
 _NOT_BY_RULE = frozenset({"value", "option-like", "variable", "folder", "limit"})
-"""Kinds of doubts about a command that no allow rule for commands can settle."""
+"""Kinds of doubts about a command that make every allow rule for commands ineffective."""
 
 
 def _risk_of(line: LineReport) -> str:
@@ -309,7 +309,7 @@ def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
 
 
 def _is_broken(line: LineReport) -> bool:
-    """Return True if a line that our bash parser refused is a syntax error in bash."""
+    """Return True if our bash parser refused a line and the line is a syntax error in bash."""
     if line.refusal.startswith("a second parser"):  # our own parser understood the line
         return False
     root = parse_tree(line.line)
@@ -319,7 +319,7 @@ def _is_broken(line: LineReport) -> bool:
 def _is_not_understood(command: CommandReport) -> bool:
     """Return True if the policy asks about a command only because of doubts or unknown code.
 
-    A command with a known effect such as deleting is not one of those.
+    The result is False for a command with a known effect such as deleting.
     """
     more = command.effects - {Effect.READS, Effect.RUNS}
     return bool(command.doubts) and not more and not command.program.downloads

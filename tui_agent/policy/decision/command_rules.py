@@ -74,7 +74,7 @@ def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool)
 
 
 def _spellings(words: Words, name: str) -> Iterator[Words]:
-    """Yield the words of a command in every form in which a rule may contain them.
+    """Yield the words of a command in each form that a rule may use.
 
     The forms are: as typed, with the program's bare name, and without options before the subcommand.
     """
@@ -114,10 +114,10 @@ def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
 
 
 def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Judgement]:
-    """Yield judgements about commands that this command may run although its words do not show them.
+    """Yield judgements about commands that this command may run although they are not its own words.
 
-    Such commands are in texts passed to the program. A program that is not in the catalog may also compose them from
-    its words.
+    They may be in texts that are passed to the program. A program that is not in the catalog may also compose them
+    from its words.
     """
     texts = list(_command_texts(command))
     for text in texts:
@@ -138,7 +138,7 @@ def _command_texts(command: CommandReport) -> Iterator[str]:
     yield from command.code
     yield from (text.replace("\\n", "\n") for text in command.code if "\\n" in text)
     yield from _setting_texts(command)
-    if not is_told_texts(command):
+    if not may_use_texts(command):
         return
     for text in (word.known or "" for word in command.words[bool(command.entry) :]):
         if _BLANK.search(text):
@@ -147,10 +147,11 @@ def _command_texts(command: CommandReport) -> Iterator[str]:
                 yield text[2:]  # the value of a single-letter option
 
 
-def is_told_texts(command: CommandReport) -> bool:
+def may_use_texts(command: CommandReport) -> bool:
     """Return True if a command may run or send the texts in its arguments.
 
-    A known program that only runs the project's own code does neither: `git commit -m` just stores its message.
+    A known program that only runs the project's own code does neither. For example, `git commit -m` only stores its
+    message.
     """
     known = bool(command.entry) and not command.doubts
     runs = Effect.RUNS in command.effects and not command.program.remember
@@ -182,7 +183,7 @@ def _against_hosts(rules: RuleIndex, command: CommandReport) -> Iterator[Judgeme
         text
         for text in (*words, *command.code, *command.hosts)
         if text
-        and (is_told_texts(command) or not _BLANK.search(text))
+        and (may_use_texts(command) or not _BLANK.search(text))
         and (connects or "." in text or ":" in text or text.startswith(DEVICES))
     ]
     hosts = [host for text in texts for host in possible_hosts(text)]

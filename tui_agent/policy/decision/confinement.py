@@ -23,9 +23,9 @@ from tui_agent.protocol.effects import RunEffect
 InnerCommand: TypeAlias = tuple[CommandReport, bool]
 """A command that another command may run, and True if it is part of a text that may be prose."""
 MAX_READINGS: Final = 40
-"""Limit for the number of words of a command that are tried as a program's name."""
+"""Maximum number of words of a command that are tried as a program's name."""
 MAX_WRITTEN: Final = 200
-"""Limit for the number of commands taken from scripts that a command line may write."""
+"""Maximum number of commands taken from scripts that a command line may write."""
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
 """Kinds of doubts about a command that leave the meaning of its words unknown."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
@@ -43,8 +43,8 @@ _CHANGES_FILES: Final = frozenset({"git apply", "git archive", "git clone", "git
 def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:
     """Yield commands that `command` may run because it is not fully known.
 
-    Its later words may be a command (`foo rm -rf src`): yielded with False. A word with blanks may be a script or just
-    prose (`foo 'rm -rf src'`): the commands in that word are yielded with True.
+    Its later words may be a command (`foo rm -rf src`), which is yielded with False. A word with blanks may be a
+    script or just prose (`foo 'rm -rf src'`); its commands are yielded with True.
     """
     if Effect.CONNECTS in command.effects or not is_open(command):
         return
@@ -66,7 +66,7 @@ def written_scripts(line: LineReport) -> Iterator[RunEffect]:
 
 
 def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: LineReport) -> str:
-    """Return a clause about something that a sandbox does not confine ("it may wait for an editor"), or "".
+    """Return a clause about something that a sandbox does not confine ("it may wait for an editor"); empty if none.
 
     `inner` are the commands that `command` may run, and `line` is the report of the whole command line.
     """
@@ -107,10 +107,10 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 
 
 def find_repository_conflict(line: LineReport) -> str:
-    """Return a sentence if the command line changes the git repository and also runs other code, else "".
+    """Return a sentence if a command line changes the git repository and also runs other code; empty if not.
 
-    While other code runs, the sandbox locks the repository, so the change fails. The result is "" for a line that the
-    bash parser refused, because it is not certain which commands such a line has.
+    While other code runs, the sandbox locks the repository, so the change fails. For a line that the bash parser
+    refused, the result is empty, because the commands of the line are not certain.
     """
     commands = () if line.refusal else line.commands
     writer = next((command for command in commands if _changes_repository(command)), None)
@@ -155,9 +155,9 @@ def _program(command: CommandReport) -> str:
 
 
 def _deleting_word(command: CommandReport, words: Sequence[str], line: LineReport) -> str:
-    """Return a word that may make the command delete something, or "".
+    """Return a word that may make the command delete something; empty if there is none.
 
-    `words` are the command's words that are known.
+    `words` are the known words of the command.
     """
     unknown = is_open(command) or runs_anything(command)
     of_git = words[:1] == ["git"] and not unknown

@@ -11,7 +11,10 @@ from tui_agent.policy.rules.grammar import parse_rule
 
 
 def find_fault(text: str, judge: Callable[[str], Literal["allow", "ask", "deny"]]) -> str:
-    """Return the fault of an edited rule, or "". `judge` returns the verdict that the call would get with a rule."""
+    """Return the fault of a rule that the user edited; empty if the rule can be saved.
+
+    `judge` returns the verdict that the call would get with the rule.
+    """
     try:
         rule = parse_rule(text)
     except ConfigError as error:

@@ -24,7 +24,10 @@ _INSTALLED = frozenset({"node_modules", "site-packages"})
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """A named check of commands that only read. `check` returns a reason to ask about a command, or ""."""
+    """A named check of commands that only read.
+
+    `check` returns a reason to ask about a command; empty if there is none.
+    """
 
     name: str
     check: Callable[[CommandReport, Uses, PolicyFacts], str]
@@ -53,7 +56,10 @@ def runs_git(command: CommandReport) -> bool:
 
 
 def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if the command's program is a file of the workspace, which may do anything; else ""."""
+    """Return a reason to ask if the command's program is a file of the workspace; empty if not.
+
+    Such a program may do anything.
+    """
     name = program_name(command)
     if command.program.builtin or name not in facts.workspace_programs:
         return ""
@@ -61,16 +67,16 @@ def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts)
 
 
 def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if git may run programs that the repository's own configuration names; else ""."""
+    """Return a reason to ask if git may run programs that the repository's configuration names; empty if not."""
     if not (facts.git_is_steered and runs_git(command)):
         return ""
     return "git may run programs or read files that the command does not name"
 
 
 def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a project file decides what the command runs, reads or writes; else "".
+    """Return a reason to ask if a project file decides what the command runs, reads or writes; empty if not.
 
-    A sandbox makes asking unnecessary.
+    In a sandbox, no question is needed.
     """
     if facts.sandboxed:
         return ""
@@ -93,9 +99,9 @@ def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
 
 
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a command would read secret files that it does not name; else "".
+    """Return a reason to ask if a command would read secret files that it does not name; empty if not.
 
-    A sandbox, which hides secret files, makes asking unnecessary.
+    In a sandbox, which hides secret files, no question is needed.
     """
     if facts.sandboxed:
         return ""
@@ -114,7 +120,7 @@ def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) 
 def _is_inside(use: FileUse, command: CommandReport) -> bool:
     """Return True if a file lies below each folder in which git may run.
 
-    Outside of such a folder, git compares arbitrary files, including hidden and untracked ones.
+    Git compares any file outside such a folder, even a hidden or untracked one.
     """
     return all(
         not folder or f"{use.path}/".startswith(f"{folder}/")
@@ -169,7 +175,7 @@ def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
 
 
 def _names_below(start: str, path: str) -> Sequence[str]:
-    """Return the last names of `path`: those below the folder `start`, or none if `start` contains `**`."""
+    """Return the names of `path` that are below the folder `start`; empty if `start` contains `**`."""
     shapes = start.split("/") if start else []
     return () if "**" in shapes else path.rstrip("/").split("/")[len(shapes) :]
 

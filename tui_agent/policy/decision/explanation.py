@@ -36,7 +36,7 @@ _BLANKS = re.compile(r"[ \t\n]++")
 """Blanks in a shell command. Other space characters are part of a word and must stay visible."""
 _SERIOUS = frozenset({classes.DESTRUCTIVE, classes.PRIVILEGE})
 _MOST_TEXT = 12_000
-"""Limit for the number of characters of all rows, which are part of one event in the log."""
+"""Maximum number of characters of all rows together, which are part of one event in the log."""
 _VERBS: dict[FileAction, str] = {
     "read": "reads",
     "list": "lists",
@@ -48,12 +48,13 @@ _VERBS: dict[FileAction, str] = {
 }
 
 
-def deed_rows(
+def effect_rows(
     effects: Sequence[CallEffect], lines: Lines, new: Collection[str], facts: PolicyFacts
 ) -> tuple[CommandEffects, ...]:
     """Return rows that describe a call to the user: one for each effect or command.
 
-    `new` are the written files that do not exist yet; `facts` tell which programs the workspace replaces.
+    `new` are the written files that do not exist yet; `facts` say which programs are replaced by files of the
+    workspace.
     """
     found = list(_rows(effects, lines, new, facts))
     order = sorted(range(len(found)), key=lambda at: _SERIOUS.isdisjoint(found[at].classes))
@@ -141,7 +142,8 @@ def _own_doubts(command: CommandReport, line: LineReport) -> CommandReport:
 def _titles(line: LineReport) -> Iterator[str]:
     """Yield a title for each command of a line.
 
-    The title is the source text or, if several commands have the same source text, the words of the command.
+    The title is the source text of the command. If an earlier command has the same source text, the title is the
+    command's words.
     """
     sources: set[str] = {line.line} if line.refusal else set()
     for command in line.commands:
@@ -153,7 +155,10 @@ def _titles(line: LineReport) -> Iterator[str]:
 def _command_rows(
     effect: RunEffect, line: LineReport, new: Collection[str], facts: PolicyFacts
 ) -> Iterator[CommandEffects]:
-    """Yield a row for each command of a line, but one for a command and a harmless one that it starts if both do the same."""
+    """Yield a row for each command of a line.
+
+    A harmless command that another command starts gets no row of its own if both have the same effects.
+    """
     shown: CommandEffects | None = None
     starts_next = False
     for title, command in zip(_titles(line), line.commands, strict=True):

@@ -42,7 +42,7 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
 
 
 RESTORABLE: Final = "restorable"
-"""The end of the id of a judgement that allows deleting a file because `/undo` can restore it."""
+"""The last part of the id of a judgement that allows deleting a file because `/undo` can restore it."""
 
 
 def is_single_deletion(use: FileUse) -> bool:
@@ -64,7 +64,7 @@ class FileJudge:
     tool_rule: Judgement | None = None
 
     def judge_use(self, use: FileUse, path: str) -> Judgement | None:
-        """Return the judgement about a file that a command uses, or None if there is nothing to judge.
+        """Return the judgement about a file that a command uses; None if there is nothing to judge.
 
         `path` is the path of that file relative to the workspace.
         """
@@ -94,7 +94,7 @@ class FileJudge:
         return self._write(use, at)
 
     def find_ruin(self, use: FileUse, at: Place) -> Judgement | None:
-        """Return a refusal to delete or change a whole home, workspace or system folder, or None."""
+        """Return a refusal if a whole home, workspace or system folder would be deleted or changed; otherwise None."""
         whole = use.below or "**" in at.given
         ruins = {"write": use.below and not at.inside, "move": True, "delete": whole}.get(use.action, False)
         if (
@@ -107,7 +107,7 @@ class FileJudge:
         return None
 
     def find_write_guard(self, at: Place, *, pattern: bool) -> str:
-        """Return the name of the guard against writing a file ("secret" …), or "".
+        """Return the name of the guard against writing a file ("secret" …); empty if no guard applies.
 
         A pattern (`pattern=True`) is guarded if it matches an existing secret file.
         """
@@ -115,7 +115,7 @@ class FileJudge:
         return guard or ("secret" if pattern and self._matches_secret(at) else "")
 
     def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Judgement | None:
-        """Return the strictest judgement of the ask and deny rules for a file, or None.
+        """Return the strictest judgement of the ask and deny rules for a file; None if no such rule applies.
 
         Rules for the file itself come first, then rules that its pattern may match, then rules for files below it.
         `whats` are the kinds of rules to apply; the default are those for the action of `use`.
@@ -131,7 +131,7 @@ class FileJudge:
         return found
 
     def find_chosen_secret(self, use: FileUse) -> Judgement | None:
-        """Return a refusal if a search selects names of secret files (`grep -r --include=.env X`), else None."""
+        """Return a refusal if a search selects files with secrets (`grep -r --include=.env X`); otherwise None."""
         for shape in use.only:
             for name in path_patterns.expand_braces(shape):
                 at = place(name.strip("/").removeprefix("**/") or ".", self.facts)
@@ -143,10 +143,10 @@ class FileJudge:
     def by_profile(
         self, verdict: Verdict, rule: Judgement | None, what: str, why: str, risk: str = ""
     ) -> Judgement:
-        """Return the judgement `rule` unless the profile's verdict is deny, else a judgement with the profile's verdict.
+        """Return a judgement with the profile's verdict, or `rule` if there is one and the profile does not deny.
 
-        `what` is the end of the judgement's id, `why` the reason for asking or denying, and `risk` the sentence for the
-        approval.
+        `what` is the end of the judgement's id, `why` the reason for asking or denying, and `risk` the sentence for
+        the approval.
         """
         policy = self.facts.policy
         if rule is not None and verdict != "deny":
@@ -220,7 +220,7 @@ class FileJudge:
         return any(path_patterns.matches_path(relative, secret.name) for secret in self.facts.secrets)
 
     def _unknown(self, use: FileUse) -> Judgement | None:
-        """Ask about the use of a file whose path is not certain if any rule restricts files; else return None."""
+        """Ask about the use of a file whose path is not certain. Return None if no rule restricts files."""
         if not self.rules.rules_against(*_RULES.get(use.action, _CHANGES)):
             return None
         return Judgement(
@@ -239,7 +239,7 @@ class FileJudge:
         return Judgement("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
     def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Judgement | None:
-        """Return the judgement of rules that restrict files which a shell pattern may match, or None.
+        """Return the judgement of rules against files that a shell pattern may match; None if there are none.
 
         A rule with a fixed folder gives its own verdict. For a rule such as `**/*.lock`, or a pattern with `**`, the
         user is only asked, because most matches are not intended.
@@ -252,10 +252,10 @@ class FileJudge:
         return Judgement("ask", "rules.pattern", f"{why}: {rules[0].text}") if rules else None
 
     def _rule_below(self, use: FileUse, at: Place, whats: Sequence[What]) -> Judgement | None:
-        """Return the judgement of rules that restrict files below a folder, or None.
+        """Return the judgement of rules that restrict files below a folder; None if there are no such rules.
 
-        If the whole folder is moved or deleted, a rule with a fixed folder gives its own verdict. Otherwise the user is
-        asked, because it is not certain that the rule's files are affected.
+        If the whole folder is moved or deleted, a rule with a fixed folder gives its own verdict. Otherwise the user
+        is asked, because it is not certain that the rule's files are affected.
         """
         if use.certainty is Certainty.BOUNDED:
             rules = self.rules.rules_for_pattern(at, whats, self.facts, below=True)

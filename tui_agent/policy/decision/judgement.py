@@ -1,6 +1,7 @@
-"""The judgement: one verdict about a tool call, and the choice of the deciding one.
+"""The judgement (one verdict about a tool call), and the choice of the judgement that decides.
 
-Invariant: the order of judgements does not matter: deny wins over ask, ask over allow. No judgement at all means ask.
+Invariant: the order of judgements does not matter: deny wins over ask, and ask over allow. Without any judgement, the
+verdict is ask.
 """
 
 from collections.abc import Sequence
@@ -18,8 +19,8 @@ class Judgement:
     `risk` is a sentence for the approval.
     `default_no`: the approval's default answer is *no*.
     `needs_person`: no hook may answer for the user.
-    `bounded`: allowed only because a sandbox limits what the command can change.
-    `not_understood`: asked only because it is not known what a command does, not because of a known effect.
+    `bounded`: the verdict is allow only because a sandbox limits what the command can change.
+    `not_understood`: the only reason to ask is that it is not known what a command does.
     """
 
     verdict: Verdict
@@ -33,7 +34,7 @@ class Judgement:
 
     @property
     def is_rule(self) -> bool:
-        """True if a user's or project's rule gave the verdict."""
+        """True if a rule of the user or a project gave the verdict."""
         return self.rule_id.startswith(("rule:", "rules."))
 
     @property

@@ -52,7 +52,8 @@ def line_uses(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> list[U
 def _made_links(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[_Link]:
     """Yield the links that an `ln` command creates.
 
-    The target of a symbolic link is relative to the link's folder; that of a hard link is not. Both are yielded.
+    The target of a symbolic link is relative to the link's folder, the target of a hard link is not. A link is
+    yielded with both targets.
     """
     operands = [word.known for word in command.words[1:] if not (word.known or "").startswith("-")]
     sources = [path for use, path in uses if use.action in ("read", "list")]
@@ -88,7 +89,7 @@ def _is_pattern(use: FileUse) -> bool:
 def _with_dots(path: str) -> Iterator[str]:
     """Yield variants of a pattern that match hidden names, as `*` does after `shopt -s dotglob`.
 
-    First all names that begin with a wildcard get a dot, then one of them at a time.
+    In the first variant, all names that begin with a wildcard get a dot; in each later one, only one name does.
     """
     names = path.split("/")
     signs = [at for at, name in enumerate(names) if name[:1] in ("*", "?", "[") and name != "**"]

@@ -1,8 +1,7 @@
 """The escalation of commands that reach a file through a symbolic link without naming that file.
 
-A pattern may match a link, or a program may follow links. A path that is named in full is judged elsewhere, by its real
-file.
-Invariant: pure; a folder that was not searched for links may have some.
+A pattern may match a link, or a program may follow links. Paths that are named in full are judged in `file_judge`, by
+their real files. Invariant: pure; a folder that was not searched for links may have some.
 """
 
 from tui_agent.policy.decision.line_uses import Uses
@@ -14,9 +13,9 @@ from tui_agent.ports.policy import PolicyFacts
 
 
 def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a command may reach a sensitive file through a link; else "".
+    """Return a reason to ask if a command may reach a sensitive file through a link; empty if not.
 
-    Sensitive are secret files and files outside the workspace.
+    Sensitive files are secret files and files outside the workspace.
     """
     for use, path in uses:
         relative = place(path, facts).relative

@@ -42,7 +42,8 @@ def _matches_name(shape: str, name: str) -> bool:
 def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
     """Return True if a command's options make it skip the files that a rule is about.
 
-    `use` reads everything below `start`. Its options may exclude the rule's path, or include only other names.
+    `use` reads everything below `start`; the command's options may exclude the rule's path, or include only other
+    names.
     """
     parts = [name for name in rule.rest.split("/") if name not in ("", ".")]
     # Only the last name certainly lies below `start`.
@@ -68,12 +69,15 @@ def means_name(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool
 
 
 def may_choose(shape: str, name: str) -> bool:
-    """Return True if the inclusion pattern `shape` of a command may match a name. Some programs ignore letter case."""
+    """Return True if the inclusion pattern `shape` of a command may match a name.
+
+    Letter case is ignored, because some programs ignore it.
+    """
     return "/" in shape or "{" in shape or fnmatchcase(name.lower(), shape.lower())
 
 
 def leads_through_pattern(path: str) -> bool:
-    """Return True if a name before the last is a pattern (`*/x`).
+    """Return True if a name of the path, except the last, is a pattern (`*/x`).
 
     Such a name may match a link to another folder.
     """

@@ -15,7 +15,7 @@ from tui_agent.policy.decision.classes import call_classes
 from tui_agent.policy.decision.concealment import find_concealed
 from tui_agent.policy.decision.confinement import find_repository_conflict
 from tui_agent.policy.decision.escalations import GIT, program_name, runs_git, secrets_read
-from tui_agent.policy.decision.explanation import deed_rows, explain
+from tui_agent.policy.decision.explanation import effect_rows, explain
 from tui_agent.policy.decision.file_judge import is_single_deletion
 from tui_agent.policy.decision.judgement import Judgement, strongest
 from tui_agent.policy.decision.line_uses import Lines, file_uses, from_workspace, literal_path
@@ -55,7 +55,7 @@ class RulePolicy:
         self._indexes: dict[tuple[tuple[str, ...], str | None], RuleIndex] = {}
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
-        """Allow, ask about or deny a tool call. See `ports.policy`."""
+        """Allow, ask about or deny a tool call; see `ports.policy.Policy`."""
         decision = self._decide(tool, effects, facts)
         return (
             replace(decision, private_temp_paths=tuple(sorted(facts.private_temp_paths)))
@@ -85,7 +85,7 @@ class RulePolicy:
     def describe_effects(
         self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
     ) -> tuple[CommandEffects, ...]:
-        return deed_rows(effects, self._settle(effects, facts), new, facts)
+        return effect_rows(effects, self._settle(effects, facts), new, facts)
 
     def started_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         names = (

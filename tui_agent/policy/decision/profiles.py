@@ -1,6 +1,7 @@
 """The permission profiles, with their verdicts on effects that no guard or rule decides.
 
-Invariant: a table; no code checks for a profile by name. The user is asked about anything else.
+Invariant: profiles are a table; no code checks the name of a profile. The user is asked about everything that the
+table does not decide.
 """
 
 from dataclasses import replace

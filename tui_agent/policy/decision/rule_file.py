@@ -39,12 +39,12 @@ _BLANK_OR_COMMENT = re.compile(r"\s*(#|$)")
 
 
 def load_rules(path: Path) -> tuple[Rule, ...]:
-    """Load the rules of a file; none if it does not exist. Raises `ConfigError` with the rule's number."""
+    """Load the rules of a file; a missing file has no rules. Raises `ConfigError` with the number of a wrong rule."""
     return read_rules(read_small(path) or "", path)
 
 
 def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
-    """Parse the text of the file `path`. Raises `ConfigError` with the rule's number."""
+    """Parse the text of the rule file `path`. Raises `ConfigError` with the number of a wrong rule."""
     try:
         found = parse_toml(text)
     except ValueError as error:
@@ -63,7 +63,7 @@ def read_rules(text: str, path: Path) -> tuple[Rule, ...]:
 def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...]:
     """Load the rules of the user and of a project.
 
-    `trusted` is the trusted text of the project's file, or None if the project is not trusted. The file itself is not
+    `trusted` is the trusted text of the project's file; None if the project is not trusted. The file itself is not
     read.
     """
     of_project = () if trusted is None else read_rules(trusted, project)
@@ -87,10 +87,11 @@ def bound_rule(rule: Rule) -> Rule:
 
 
 def append_rule(path: Path, text: str, workspace: str = "") -> None:
-    """Append a rule for a workspace, or for every one, to a rule file, which is created if missing.
+    """Append a rule to a rule file, which is created if it is missing.
 
-    The rest of the file is unchanged, and a rule that already applies there is not added a second time. Raises
-    `ConfigError` if the rule or the existing file is invalid.
+    The rule applies to `workspace`; if that is empty, to every workspace. A rule that already applies there is not
+    added again, and the other text of the file is unchanged. Raises `ConfigError` if the rule or the existing file is
+    invalid.
     """
     new = parse_rule(text)
     if any(old.text == new.text and old.workspace in ("", workspace) for old in load_rules(path)):
@@ -104,9 +105,9 @@ def append_rule(path: Path, text: str, workspace: str = "") -> None:
 
 
 def remove_rule(path: Path, text: str, workspace: str = "") -> None:
-    """Remove the rule for a workspace, or the one for every workspace, from a rule file; comments remain.
+    """Remove a rule from a rule file: the rule for `workspace` or, if that is empty, for every workspace.
 
-    Raises `ConfigError` if there is no such rule, or if its lines cannot be found in the file.
+    Comments remain. Raises `ConfigError` if there is no such rule, or if its lines cannot be found in the file.
     """
     rules = [(rule.text, rule.workspace) for rule in load_rules(path)]
     if (text, workspace) not in rules:
@@ -137,7 +138,7 @@ def _cut_table(lines: Sequence[str], starts: Sequence[int], index: int) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a text as a TOML string. Raises `ConfigError` if it is not UTF-8, as the names of some folders are not."""
+    """Return a text as a TOML string. Raises `ConfigError` if it is not UTF-8, which is possible in names of folders."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -115,12 +115,12 @@ def rule_judgement(rule: Rule) -> Judgement:
 
 
 def first_judgement(rules: Sequence[Rule], verdict: str) -> Judgement | None:
-    """Return a judgement for the first rule with this verdict, or None."""
+    """Return the judgement of the first rule with this verdict; None if there is no such rule."""
     return next((rule_judgement(rule) for rule in rules if rule.verdict == verdict), None)
 
 
 def stopping_judgement(rules: Sequence[Rule]) -> Judgement | None:
-    """Return a judgement for the first rule that denies, else for the first that asks, else None."""
+    """Return the judgement of the first rule that denies; otherwise that of the first that asks; otherwise None."""
     return first_judgement(rules, "deny") or first_judgement(rules, "ask")
 
 
@@ -166,7 +166,7 @@ def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
 
 
 def _comparable(path: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the shell pattern of a place and the path of a rule, split into names.
+    """Return the shell pattern of a place and the path of a rule as sequences of names.
 
     Both are relative to the same folder.
     """

@@ -25,7 +25,7 @@ _ENDLESS_LOOP: Final = re.compile(
 )
 _IN_BACKGROUND: Final = re.compile(r"(?<![^;&|\n(){}])[^;&|\n(){}]*+&(?![&>])")
 _EVERY_NAME: Final = re.compile(r"\^?(\.[*+]?|\[a-z\][*+]?|)\$?")
-"""Matches patterns of process names that every name fits."""
+"""Matches patterns that match every process name."""
 _EVERY_PROCESS: Final = re.compile(
     r"(?:(?:-s|-n|--signal) \S+ |-[^-\s]\S* )?+(?:.* )?-0*1(?: .*)?", re.DOTALL
 )
@@ -34,17 +34,17 @@ _SELECTS_USER: Final = re.compile(r"(?<!\S)(?:-[uU]|--(?:euid|uid|user))[= ]")
 
 
 def reason_to_forbid(command: CommandReport) -> str:
-    """Return the reason why no profile runs the command, or ""."""
+    """Return the reason why no profile runs the command; empty if there is none."""
     name, *arguments = [word.known or "" for word in command.words] or [""]
     check = _CHECKS.get(name.rpartition("/")[2])
     return "" if check is None else check(arguments)
 
 
 def starts_without_end(text: str) -> str:
-    """Return the reason why no profile runs a bash text such as a fork bomb (`f() { f | f & }`), or "".
+    """Return a reason to forbid a bash text that starts processes without end; empty if it does not.
 
-    In a text without such a fault, no function starts itself in a pipe or in the background, and no endless loop only
-    starts background processes.
+    Examples are a function that starts itself in a pipe or in the background (the fork bomb `f() { f | f & }`), and
+    an endless loop that only starts background processes.
     """
     text = text[:_MAX_TEXT]
     ends = _bracket_ends(text)
@@ -74,14 +74,14 @@ def _bracket_ends(text: str) -> dict[int, int]:
 
 
 def _kill(arguments: Sequence[str]) -> str:
-    """Return a reason to forbid `kill -9 -1`, where the process id -1 means every process; else ""."""
+    """Return a reason to forbid `kill -9 -1`, where the process id -1 means every process; empty for other arguments."""
     return _ENDS_EVERYTHING if _EVERY_PROCESS.fullmatch(" ".join(arguments)) else ""
 
 
 def _kill_by_name(arguments: Sequence[str]) -> str:
-    """Return a reason to forbid a command that ends every process of the user; else "".
+    """Return a reason to forbid a command that ends every process of the user; empty if it does not.
 
-    Examples: `pkill .` (the pattern matches every process name) and `killall -u ada` (no process name is given).
+    Examples are `pkill .` (the pattern matches every process name) and `killall -u ada` (no process name is given).
     """
     text = "".join(f"{argument} " for argument in arguments)
     names = _OPTION_OF_KILL.sub("", text).split(" ")[:-1]

@@ -1,4 +1,4 @@
-"""Tests for commands that may use files not named in their report.
+"""Predicates for commands that may use files not named in their report.
 
 If rules restrict files, such commands need approval.
 

@@ -26,7 +26,7 @@ from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt,
 from tui_agent.policy.interpreter.state import State
 
 MAX_DEPTH: Final = 5
-"""Limit for the nesting of commands and scripts that run one another."""
+"""Maximum nesting of commands and scripts that run one another."""
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
 _VENV_PROGRAM: Final = re.compile(r"(?:(?!~|\.\./)[^/]+/)*\.?venv/bin/(?:python[\d.]*|pip[\d.]*|pytest)")
 """Matches the paths of programs in a virtual environment of the workspace."""

@@ -101,7 +101,11 @@ class Draft:
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Return a doubt, without its value if the value's pattern is matched in folders other than the command's own."""
+        """Return a doubt about a value.
+
+        The doubt has no value if the value's pattern is matched in folders other than the command's own, so that it
+        cannot be settled by file names.
+        """
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)
         return doubt if here else replace(doubt, value=None)
 
@@ -200,7 +204,7 @@ class Draft:
             self.add_use(FileUse(path, "mention", value.certainty))
 
     def _add_unknown(self, use: FileUse, doubt: str = "", suffix: str = "") -> None:
-        """Add a use of an unknown file. The end of its path may still be certain (`"$X/.env"`)."""
+        """Add a use of an unknown file. The end of the file's path may still be certain (`"$X/.env"`)."""
         self.files.append(FileUse("", use.action, Certainty.UNKNOWN, use.below))
         if doubt:
             self.doubt("value", doubt)
@@ -210,7 +214,7 @@ class Draft:
             self.files.append(FileUse(posixpath.normpath(path), use.action, Certainty.BOUNDED, use.below))
 
     def _show_names(self, value: Value) -> None:
-        """Record that a pattern (`echo ~/*`) lists the names in its folder, whatever the word is used for."""
+        """Record that a pattern (`echo ~/*`) lists the names in its folder, even if no file is used."""
         if value.names_files and value.certainty is Certainty.BOUNDED:
             folder, slash, _ = prefix_of(value).rpartition("/")
             self.add_use(FileUse(folder or slash or ".", "list"))
@@ -223,7 +227,7 @@ class Draft:
         self.folders = tuple(dict.fromkeys(folders))
 
     def set_variable(self, name: str, value: Value, *, exported: bool = True) -> None:
-        """Note that the command sets a variable. `exported` is True if programs see the variable."""
+        """Record that the command sets a variable. `exported` is True if programs see the variable."""
         self.settings.append((name, value))
         if exported:
             self.note_shown(value)

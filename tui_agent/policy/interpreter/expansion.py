@@ -28,7 +28,7 @@ _USUAL_FOLDERS = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/sha
 """The usual values of some variables, so that guards apply to paths that begin with `$XDG_CONFIG_HOME` and the like."""
 _PATTERN_SIGNS = frozenset("*?[")
 _MAX_TEXT = 10_000
-"""Limit for the number of characters of a value whose text is known."""
+"""Maximum number of characters of a value whose text is known."""
 
 RunScript = Callable[[syntax.Script, State], Value]
 """Interprets the script of a command substitution. Returns a value for everything that it may print."""
@@ -93,7 +93,7 @@ class Expander:
             yield parts
 
     def _split_off(self, text: str, source: str) -> Value:
-        """Return the value of a word that word splitting produced, with globbing applied."""
+        """Return the value of one word that results from word splitting. Wildcards in it are expanded."""
         if "\\" in text:
             # It depends on bash's version which backslashes quote a character, perhaps even one after the variable.
             return unknown_value(source)
@@ -165,9 +165,9 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
 
 
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
-    """Return a value unchanged unless it would begin with the home or start folder in the middle of a path.
+    """Return a value, or an unknown one if it begins with the home or start folder in the middle of a path.
 
-    In that case it becomes unknown. `before` are the values of the earlier pieces of the word.
+    `before` are the values of the earlier pieces of the word.
     """
     if not before or value.known is None or not value.known.startswith(("~", START)):
         return value
@@ -220,7 +220,7 @@ def _join(parts: Sequence[Value], source: str) -> Value:
 
 
 def _join_patterns(parts: Sequence[Value]) -> str | None:
-    """Return a pattern for the concatenated texts of these values, or None if one of them may be any text."""
+    """Return a pattern for the concatenated texts of these values; None if one of them may be any text."""
     joined = ""
     behind_nothing = False
     for part in parts:

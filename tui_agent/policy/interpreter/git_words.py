@@ -85,7 +85,7 @@ def read_path_filter(value: Value) -> GitWord:
 
 
 def left_out_path(value: Value) -> str | None:
-    """Return the path that a path filter of git excludes, or None if the filter excludes nothing."""
+    """Return the path that a path filter of git excludes; None if the filter excludes nothing."""
     signs, path = _split_magic(value.known or "")
     return path if "exclude" in signs else None
 

@@ -31,12 +31,12 @@ _LOOSE_WORD: Final = re.compile(r"(>[>|&]?[ \t]*+)?+([^\s;&|()<>'\"`$\\]++)")
 _PATTERN_SIGNS: Final = frozenset("*?[")
 _MOVING: Final = frozenset({"cd", "pushd", "popd"})
 _MAX_NESTED: Final = 3
-"""Limit for the nesting of quoted texts in a line that the bash parser refuses."""
+"""Maximum nesting of quoted texts in a line that the bash parser refuses."""
 _MAX_LOOSE: Final = 1000
-"""Limit for the number of possible commands in a line that the bash parser refuses."""
+"""Maximum number of possible commands in a line that the bash parser refuses."""
 _MAX_TEXTS: Final = 50
 _MAX_CACHED: Final = 2000
-"""Limit for the number of characters of a line whose report is cached."""
+"""Maximum number of characters of a line whose report is cached."""
 
 
 def read_line(effect: RunEffect, catalog: Catalog) -> LineReport:
@@ -141,7 +141,7 @@ def _add_redirects(draft: Draft, words: Words) -> None:
 def _possible_commands(text: str) -> tuple[list[Words], bool]:
     """Return the words of every command that a text or its quoted texts might run.
 
-    The second value is True if none is missing.
+    The second value is True if the list is complete.
     """
     found: dict[Words, None] = {}
     complete = True

@@ -21,8 +21,8 @@ _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 class Operands:
     """The operands of a call, with their meanings ("read", "host" …).
 
-    `used` are the single operands. `taker` is a meaning that takes all remaining words (`command`), and `rest` these
-    words. `missing` is the meaning of the first operand that was expected but not given, or None.
+    `used` are the single operands. `taker` is a meaning that takes all remaining words (`command`), and `rest` are
+    these words. `missing` is the meaning of the first operand that was expected but not given; None if there is none.
     """
 
     used: tuple[tuple[Meaning, Value], ...] = ()

@@ -38,7 +38,7 @@ class ParsedOption:
 class ParsedCall:
     """The words after a program's name, parsed by the catalog's `entry` for the program.
 
-    `guarded` counts operands before `--` (or all).
+    `guarded` is the number of operands before `--`, or of all operands if there is no `--`.
     """
 
     entry: Entry
@@ -148,7 +148,8 @@ class _Parser:
     def _take(self, spelling: str, attached: Value | None) -> None:
         """Add an option to the parsed call.
 
-        `attached` is the value in the same word. If a required value is missing there, the next word is the value.
+        `attached` is the value in the same word. If a required value is missing from that word, the next word is the
+        value.
         """
         option, name = self.entry.options.get(spelling), self.entry.name
         if option is None:

@@ -1,4 +1,4 @@
-"""The bound on a call's output: a pattern that every line (or word) of the output matches.
+"""The bound on a call's output: a pattern that matches every line (or word) of the output.
 
 Invariant: every line that the call may print matches the bound. Unbounded output is `UNKNOWN`.
 """
@@ -33,8 +33,8 @@ _BOUNDS: Final[Mapping[str, Value]] = {
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
     """Return a value that covers everything that a known program may print.
 
-    The value results from the program's catalog entry and the options of the call. `stdin` covers the input, whose
-    lines some programs print unchanged.
+    The value follows from the program's catalog entry and the options of the call. `stdin` is a value that covers the
+    input, because some programs print lines of the input unchanged.
     """
     program = call.entry.program
     kinds = [program.prints, *(parsed.option.prints for parsed in call.options if parsed.option.prints)]
@@ -91,7 +91,7 @@ def _plain_folder(pattern: str) -> str:
 
 
 def _known_text(draft: Draft) -> Value | None:
-    """Return the exact output of a simple command such as `echo x`, or None."""
+    """Return the exact output of a simple command such as `echo x`; None if the output is not known."""
     texts = ["" if value.known is None else value.known for value in draft.words[1:]]
     certain = all(value.known is not None for value in draft.words) and not "".join(texts[:1]).startswith("-")
     match draft.name, texts:

@@ -26,7 +26,7 @@ def unescape(pattern: str) -> str:
 
 
 def as_pattern(value: Value) -> str:
-    """Return a shell pattern that matches every text of a value, or "" if there is none."""
+    """Return a shell pattern that matches every text of a value; empty if the value may be any text."""
     return escape(value.text) if value.known is not None else value.text
 
 
@@ -39,7 +39,7 @@ def prefix_of(value: Value) -> str:
 
 
 def without_prefix(value: Value, prefix: str) -> Value:
-    """Return the rest of a value after its certain beginning `prefix`."""
+    """Return a value without its beginning `prefix`, which must be certain."""
     text = value.text[len(prefix if value.known is not None else escape(prefix)) :]
     rest = replace(value, text=text, names_files=False, prefix=value.prefix[len(prefix) :])
     uncertain = value.known is None
@@ -57,7 +57,7 @@ def split_assignment(word: Value) -> tuple[str, Value]:
 def cut_at_newlines(value: Value) -> Value:
     """Return a value for one line of an output.
 
-    A file name that contains a newline is cut, so a line may be any text.
+    A file name that contains a newline makes two lines, so a line may be a part of a name, and thus any text.
     """
     torn = not value.content
     return replace(

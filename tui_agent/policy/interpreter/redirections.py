@@ -36,8 +36,9 @@ def read_redirects(
 ) -> tuple[Value, Value | None]:
     """Note the effects of a command's redirections in its draft.
 
-    Return the standard input after them. If they redirect the output, the second value is what the next command in the
-    pipe reads, else None.
+    Return the standard input after the redirections, and the input of the next command in the pipe.
+
+    The second value is None if the output is not redirected.
     """
     output: Value | None = None
     for redirect in redirects:

@@ -54,7 +54,7 @@ class Value:
 
     @property
     def known(self) -> str | None:
-        """The exact text, or None if it is not known."""
+        """The exact text; None if the text is not known."""
         return self.text if self.certainty is Certainty.KNOWN else None
 
 
@@ -126,11 +126,11 @@ class CommandReport:
 
     `words`: the values of its words; the first is the program.
     `name`: the program with its recognised subcommand (`git log`), or the plain name of an unknown program.
-    `entry`: the place of its catalog entry (`programs/git/log.toml`), empty for an unknown program; `program` is the
-    entry.
+    `entry`: the place of its catalog entry (`programs/git/log.toml`), empty for an unknown program.
+    `program`: that catalog entry.
     `hosts`: hosts that the command may connect to.
     `folders`: the folders in which the command may run, absolute or relative to the line's start folder ("" is that
-    folder). If it contains None, the command may run in any folder.
+    folder). If `folders` contains None, the command may run in any folder.
     `settings`: variables set before the command or by it.
     `code`: texts that the command is given to run.
     `runs_next`: the command only starts the commands that follow in the report.
@@ -161,8 +161,8 @@ class LineReport:
     """The report of a command line or an argument vector.
 
     `commands`: the reports of its commands, in text order.
-    `refusal`: the reason why the bash parser refuses the text, or "". If there is a reason, `commands` are those of
-    every possible reading and prove nothing.
+    `refusal`: the reason why the bash parser refuses the text; empty if it accepts the text. After a refusal,
+    `commands` are those of every possible reading and prove nothing.
     `unreadable`: the line may contain commands that no reading shows.
     """
 

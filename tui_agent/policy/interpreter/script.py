@@ -1,7 +1,7 @@
 """The walk through a script: interprets each command in every state in which the shell may run it.
 
-Invariant: every command is interpreted, and only with possible variables and folders. If the script is too long, a
-report with a doubt represents the rest.
+Invariant: every command is interpreted, and only with variables and folders that are possible. If the script is too
+long, one report with a doubt stands for all further commands.
 """
 
 import re
@@ -22,9 +22,9 @@ from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
 from tui_agent.policy.interpreter.state import UNSET, Outcome, State, forget, merge_states
 
 MAX_WALKED: Final = 2000
-"""Limit for the number of commands interpreted; a command in a loop is counted once per word and pass."""
+"""Maximum number of commands interpreted; a command in a loop is counted once per word and pass."""
 MAX_WORDS: Final = 32
-"""Limit for the number of words of a loop that are interpreted one by one."""
+"""Maximum number of words of a loop that are interpreted one by one."""
 _WAIT: Final = re.compile(r'wait( "?\$.*)?', re.DOTALL)
 _READ: Final = re.compile(r"(IFS=\S* )?read( -[rs]+| -[rs]*d \S+| \w+)*")
 _CHANGES_SHELL: Final = re.compile(

@@ -43,7 +43,7 @@ class State:
         return replace(self, variables={**self.variables, name: value})
 
     def forget(self) -> "State":
-        """Return the state with all variables and the folder unknown."""
+        """Return the state with all variables and the current folder unknown."""
         return State({name: forget(value) for name, value in self.variables.items()}, (None,))
 
     def in_folders(self, folders: Iterable[str | None]) -> "State":
@@ -126,10 +126,10 @@ def join_path(folder: str, path: str) -> str:
 
 
 def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> str | None:
-    """Return the folder that `path` leads to from `folder`, or None if that is not certain. "" is the start folder.
+    """Return the folder that `path` leads to from `folder`; None if that is not certain.
 
-    `by_shell`: the shell's `cd` drops `name/..` even if `name` is a link; a program that changes its folder follows the
-    link.
+    An empty string is the start folder. `by_shell` is True for the shell's `cd`, which drops `name/..` even if `name`
+    is a link; a program that changes its folder follows the link.
     """
     if folder is None and not path.startswith(("/", "~", START)):
         return None
@@ -140,7 +140,7 @@ def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> st
 
 
 def folder_text(folders: Folders) -> str | None:
-    """Return the text of `$PWD` if the shell may be in these folders, or None if that text is not certain."""
+    """Return the text of `$PWD` if the shell may be in these folders; None if that text is not certain."""
     if len(folders) != 1 or folders[0] is None:
         return None
     folder = folders[0]

@@ -92,7 +92,7 @@ class Guards:
         return _is_secret(at, pattern)
 
     def find_write_guard(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:
-        """Return the kind of guard against writing a file ("secret", "protected" or "system"), or "".
+        """Return the kind of guard against writing a file ("secret", "protected" or "system"); empty if none.
 
         With `pattern`, the path is a shell pattern.
         """
@@ -118,7 +118,7 @@ class Guards:
         )
 
     def is_open_to_all(self, at: Place) -> bool:
-        """Return True for system files without personal data: libraries, headers, the release name."""
+        """Return True for system files without personal data, such as libraries, headers and the release name."""
         return f"{at.absolute}/".startswith(self._data.readable)
 
     def _is_in_fork(self, at: Place, facts: PolicyFacts) -> bool:
@@ -212,7 +212,7 @@ def spellings(path: str) -> set[str]:
 
 
 def _original_names(name: str) -> tuple[str, ...]:
-    """Return the possible original names of an editor's backup, draft or lock file (`.env~`); none for other names."""
+    """Return the possible original names of an editor's backup, draft or lock file (`.env~`); else none."""
     found = _COPY.fullmatch(name)
     plain = found["locked"] or found["saved"] if found else ""
     return () if not plain else (plain, plain[1:]) if plain[0] == "." and plain[1:] else (plain,)

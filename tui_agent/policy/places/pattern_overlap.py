@@ -18,7 +18,7 @@ _Token: TypeAlias = _Chars | None
 _SIGNS = frozenset("*?[")
 _SIGN = re.compile(r"[*?\[]")
 _MAX_PAIRS = 20_000
-"""Limit for the product of two names' token counts, above which they are not compared."""
+"""Maximum product of the token counts of two names. If it is larger, the names are not compared."""
 _ANY_DEPTH = "**"
 _DOT: Final = ord(".")
 _Left = TypeVar("_Left")
@@ -145,7 +145,7 @@ def _tokenize(name: str, shell: bool) -> tuple[_Token, ...]:
 
 
 def _end_of_class(name: str, start: int, shell: bool) -> int:
-    """Return the index of the `]` that closes the character class at `start`, or -1 if no class begins there."""
+    """Return the index of the `]` that closes the character class at `start`; -1 if no class begins there."""
     at = start + 1
     if name[at : at + 1] in ("!", "^" if shell else "!"):
         at += 1

@@ -1,4 +1,4 @@
-"""The decision, by path alone, which workspace files may be shown to a model without approval.
+"""Predicates that decide, by path alone, which workspace files may be shown to a model without approval.
 
 Invariant: uses the same table as the guards; no file is opened.
 """
@@ -11,7 +11,9 @@ from tui_agent.policy.places.paths import Guards, Place
 
 
 def may_hold_secrets(path: str) -> bool:
-    """Return True for a file that may hold secrets or, with a trailing slash, for a folder in which any file may.
+    """Return True for a file that may hold secrets.
+
+    For a folder (with a trailing slash), return True if any file in it may.
 
     `path` is relative to the workspace.
     """

@@ -80,9 +80,9 @@ def parse_rule(text: str, source: str = "") -> Rule:
 
 
 def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
-    """Return the fault in the last part of a rule (after verdict and kind), and a hint how to mend it.
+    """Return the fault in the last part of a rule (after verdict and kind), and a hint that says how to correct it.
 
-    Both are "" if the rule is valid.
+    Both are empty if the rule is valid.
     """
     if not rest:
         return "is incomplete", "Add a path, host, program or tool."
@@ -105,15 +105,15 @@ def _find_fault(verdict: Verdict, what: What, rest: str) -> tuple[str, str]:
 def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: bool = True) -> bool:
     """Return True if the path of a rule matches a file.
 
-    A relative pattern matches only inside the workspace. Unless `certain`, letter case and the encoding of accents are
-    ignored.
+    A relative pattern matches only inside the workspace. If `certain` is False, letter case and the encoding of
+    accents are ignored.
     """
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False
     names = (target if certain else fold_case(target)).split("/")
     return sequences_overlap(
-        [name for name in names if name not in ("", ".")], _shapes(pattern, certain), fnmatchcase
+        [name for name in names if name not in ("", ".")], _pattern_names(pattern, certain), fnmatchcase
     )
 
 
@@ -130,12 +130,12 @@ def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def fixed_part(pattern: str) -> str:
-    """Return the leading names of a rule's path that are not patterns (`src` for `src/**`), or ""."""
+    """Return the leading names of a rule's path that are not patterns (`src` for `src/**`); empty if there are none."""
     return "/".join(takewhile(_SIGNS.isdisjoint, pattern.split("/")))
 
 
 @lru_cache(maxsize=1024)
-def _shapes(pattern: str, certain: bool) -> tuple[str | None, ...]:
+def _pattern_names(pattern: str, certain: bool) -> tuple[str | None, ...]:
     """Split a rule's path into names, with None for `**`."""
     shape = pattern if pattern.startswith("/") else posixpath.normpath(pattern)
     names = (shape if certain else fold_case(shape)).split("/")
@@ -143,7 +143,7 @@ def _shapes(pattern: str, certain: bool) -> tuple[str | None, ...]:
 
 
 def first_word(pattern: str) -> str:
-    """Return the program name of a rule for commands, in lower case, or "" if it is a pattern."""
+    """Return the program name of a rule for commands in lower case; empty if the name is a pattern."""
     shapes = _words(pattern)
     return "" if not shapes or not _SIGNS.isdisjoint(shapes[0]) else shapes[0].lower()
 
@@ -151,8 +151,8 @@ def first_word(pattern: str) -> str:
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
     """Return True if a rule for commands matches the words of a command.
 
-    If `certain`, an unknown word (None) matches nothing. Otherwise it may be any number of words (exactly one in place
-    of the program's name), and the program's name is compared without letter case.
+    If `certain`, an unknown word (None) matches nothing. Otherwise an unknown word stands for any number of words
+    (for exactly one if it is the program's name), and letter case is ignored in the program's name.
     """
     shapes: list[str | None] = [*_words(pattern)]
     if not shapes or (certain and None in words):

@@ -1,7 +1,8 @@
 """Host names and addresses in every spelling, and the host patterns of rules.
 
-Invariant: if programs may understand a text as different hosts, each of them is a reading (`127.1` may be `127.0.0.1`).
-An allow rule must match all readings, a deny or ask rule only one of them. A text that cannot be a host is refused.
+Invariant: if programs may understand a text as different hosts (`127.1` may be `127.0.0.1`), each of these hosts is a
+reading. An allow rule must match all readings, a deny or ask rule only one of them. A text that cannot be a host is
+refused.
 """
 
 import ipaddress
@@ -117,7 +118,7 @@ def parse_pattern(text: str) -> HostPattern:
 def is_private_host(host: Host) -> bool:
     """Return True if a reading of the host is an address of this machine or of a private network.
 
-    The address of a cloud's metadata service is one of them.
+    The address of a cloud's metadata service counts as private.
     """
     addresses = [address for name in host.names if (address := _address(name)) is not None]
     return any(not address.is_global or address.is_multicast for address in addresses)
@@ -185,7 +186,8 @@ def _plain_names(name: str) -> tuple[str, ...]:
 def _read_ipv4(name: str) -> Iterator[str]:
     """Yield the readings of a host name as an IPv4 address, if it is one.
 
-    The C library accepts octal and hexadecimal numbers, and fewer than four; other programs read plain decimals.
+    The C library accepts octal and hexadecimal numbers, and fewer than four numbers; other programs read plain
+    decimals.
     """
     with suppress(OSError):
         yield str(ipaddress.IPv4Address(socket.inet_aton(name)))
@@ -216,7 +218,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def host_in_address(address: str) -> str:
-    """Return the host in an address such as `https://example.org/x`, as written, or "" if the text is not an address.
+    """Return the host in an address such as `https://example.org/x`, as written; empty if the text is not an address.
 
     In an address with a scheme, even an invalid host is returned; no rule matches such a host.
     """

@@ -14,7 +14,7 @@ from tui_agent.policy.interpreter.patterns import OPTION_SIGNS, escape, prefix_o
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 Names: TypeAlias = tuple[str, ...] | None
-"""Patterns that cover every name that find or fd may find, or None if any name is possible."""
+"""Patterns that cover every name that find or fd may find; None if any name is possible."""
 
 HERE = Value(".", Certainty.KNOWN, ".")
 
@@ -30,9 +30,9 @@ def union_names(alternatives: Iterable[Names]) -> Names:
 
 
 def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names:
-    """Return the names that a name test such as `-name '*.py'` selects, or None for any name.
+    """Return the names that a name test such as `-name '*.py'` selects.
 
-    The result is None for a complex pattern too.
+    Return None, which means any name, if the test selects every name or if the pattern is complex.
     """
     if not pattern or not pattern.isascii() or set(pattern) & set("[\\/{") or not pattern.strip("*?"):
         return None
@@ -58,9 +58,9 @@ def names_below(start: Value, names: Names) -> list[Value]:
 
 
 def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Value | None:
-    """Return a value that matches every path below the starting points, or None.
+    """Return a value that matches every path below the starting points.
 
-    With `itself`, the starting points match too. The result is None if the starting points have no common folder.
+    With `itself`, the starting points match too. Returns None if the starting points have no common folder.
     """
     folders = {
         posixpath.dirname(prefix_of(start)) if itself or start.known is None else start.text

@@ -14,8 +14,8 @@ from tui_agent.policy.interpreter.report import FileUse, Value
 class ScriptReader(Protocol):
     """A reader of scripts given as one text: sed, awk, jq, printf.
 
-    The reader returns a doubt as a clause ("awk may run a program"), or "" only if every character was recognised as
-    harmless.
+    The reader returns a doubt as a clause ("awk may run a program"). The result is empty only if every character was
+    recognised as harmless.
     """
 
     def __call__(self, script: str) -> str: ...
@@ -26,7 +26,7 @@ class Call:
     """A call of find, fd, xargs or test, with its listed options parsed.
 
     `options` are the spellings in order with their values (None: without a value); `operands` are all other words.
-    `piped` is a pattern of each line of standard input (file names), or None if the input is not bounded.
+    `piped` is a pattern of each line of standard input (file names); None if the lines may be any text.
     """
 
     arguments: Sequence[Value]
@@ -39,9 +39,10 @@ class Call:
 class ArgumentReport:
     """The interpretation of a call of find, fd, xargs or test.
 
-    `commands` are the words of the commands that the call runs, with names filled in. `prints` is the bound on the
-    output (a pattern of paths), or None. `doubt` is a clause, or "". If there is a doubt, `files`, `effects` and
-    `commands` hold what was recognised, for rules that deny.
+    `commands` are the words of the commands that the call runs, with names filled in. `prints` is a pattern that
+    bounds the output (paths); None if the output is not bounded. `doubt` is a clause; empty if there is no doubt.
+    With a doubt, `files`, `effects` and `commands` have at least the recognised ones, so that rules that deny still
+    apply.
     """
 
     files: tuple[FileUse, ...] = ()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 MAX_CHARACTERS: Final = 100_000
-"""Limit for the number of characters of a script."""
+"""Maximum number of characters of a script."""
 
 
 class UnreadError(Exception):
@@ -33,7 +33,7 @@ class ScriptScanner(ABC):
         self._words = _words()[self.language]
 
     def find_doubt(self) -> str:
-        """Read the whole script; return a reason why it may be harmful, or ""."""
+        """Read the whole script; return a reason why it may be harmful, or an empty string if it is harmless."""
         if len(self._text) > MAX_CHARACTERS:
             return "the script is too long to be read"
         try:

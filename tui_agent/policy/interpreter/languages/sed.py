@@ -49,7 +49,7 @@ _ADDRESSES = re.compile(rf"(?:{_ADDRESS}(?:,[ \t]*+(?:[+~]\d++[ \t]*+|{_ADDRESS}
 
 
 def find_doubt(script: str) -> str:
-    """Read a whole sed script, or one of several `-e` scripts; return a reason why it may be harmful, or ""."""
+    """Read a sed script (one of possibly several); return a reason why it may be harmful, or an empty string."""
     return _Script(script).find_doubt()
 
 

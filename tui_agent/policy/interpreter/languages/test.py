@@ -17,7 +17,7 @@ _EQUALITIES: Final = frozenset({"=", "==", "!="})
 """Operators that compare texts. With other operators, `[[` evaluates its operands as arithmetic."""
 _COMPARISONS: Final = _EQUALITIES | {"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "<", ">"}
 _JOINERS: Final = _FILE_COMPARISONS | _COMPARISONS | {"-a", "-o"}
-"""Operators of a condition that stand between two operands."""
+"""Binary operators of a condition, which have an operand on each side."""
 
 
 def read_arguments(call: Call) -> ArgumentReport:
