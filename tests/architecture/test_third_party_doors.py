@@ -12,7 +12,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "tiktoken": ("tui_agent/context/token_counter.py",),
     "watchfiles": ("tui_agent/tui/theme", "tui_agent/plugin_host/"),
     "tomlkit": ("tui_agent/config/user_file.py", "tui_agent/evals/case_writer.py"),
-    "httpx": ("tui_agent/models/", "plugins/web/page_client.py"),
+    "httpx": ("tui_agent/models/", "tui_agent/evals/environment_client.py", "plugins/web/page_client.py"),
     "bs4": ("plugins/web/page_text.py",),
     "markdownify": ("plugins/web/page_text.py",),
     "idna": ("tui_agent/policy/rules/hosts.py",),

@@ -48,6 +48,9 @@ VERBS: dict[str, Verb] = {
     "compare": Verb("tui_agent.cli.compare", "compare two sessions or branches"),
     "replay": Verb("tui_agent.cli.replay.command", "show a recorded session at any of its events"),
     "eval": Verb("tui_agent.cli.evals.command", "run suites of tasks, and compare models and configurations"),
+    "deploy": Verb(
+        "tui_agent.cli.deploy", "serve the tests of an environment by HTTP, or to an agent by MCP"
+    ),
     "sim": Verb("tui_agent.cli.sim.command", "measure an agent with a simulated user"),
     "view": Verb("tui_agent.cli.view", "show the history of a simulation"),
     "tasktree": Verb("tui_agent.cli.tasktree", "turn a task into a tree of aims and details"),

@@ -9,6 +9,7 @@ import sys
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import urlsplit
 
 import anyio
@@ -35,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1, this machine only)"
     )
     parser.add_argument(
-        "--port", type=port, default=PORT, help=f"the port (default: {PORT}; 0: any free port)"
+        "--port", type=parse_port, default=PORT, help=f"the port (default: {PORT}; 0: any free port)"
     )
     parser.add_argument(
         "--view",
@@ -48,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_groups(parser, EVERYTHING)
 
 
-def port(text: str) -> int:
+def parse_port(text: str) -> int:
     """Parse a port from the command line; 0 means any free port."""
     if not text.isascii() or not text.isdigit() or int(text) > MAX_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to {MAX_PORT}")
@@ -57,13 +58,7 @@ def port(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl+C or SIGTERM; return the exit status. Raises `ConfigError` if the extra `web` is not installed."""
-    name = "web_server" if arguments.view is None else "history_server"
-    try:
-        server = import_module(f"tui_agent.serve.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != "aiohttp":
-            raise
-        raise ConfigError("The web server needs the extra `web`.", hint=install_hint("web")) from error
+    server = import_server("web_server" if arguments.view is None else "history_server")
     if arguments.view is not None:
         path = arguments.view.resolve()
         if not path.exists():
@@ -71,11 +66,22 @@ def run(arguments: argparse.Namespace) -> int:
         serve = partial(server.serve_histories, path)
     else:
         serve = partial(server.serve, session_options(arguments, client="web", interactive=True))
-    anyio.run(_serve_until_signal, partial(serve, arguments.host, arguments.port, _announce))
+    anyio.run(serve_until_signal, partial(serve, arguments.host, arguments.port, _announce))
     return 0
 
 
-async def _serve_until_signal(serve: "partial[object]") -> None:
+def import_server(name: str) -> ModuleType:
+    """Return a module of `tui_agent.serve`. Raises `ConfigError` if the extra `web` is not installed."""
+    try:
+        return import_module(f"tui_agent.serve.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != "aiohttp":
+            raise
+        raise ConfigError("The web server needs the extra `web`.", hint=install_hint("web")) from error
+
+
+async def serve_until_signal(serve: "partial[object]") -> None:
+    """Run a server until SIGINT or SIGTERM."""
     async with anyio.create_task_group() as group:
         group.start_soon(serve)  # type: ignore[arg-type]  # a coroutine function of a module that is loaded by name
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
@@ -85,10 +91,15 @@ async def _serve_until_signal(serve: "partial[object]") -> None:
 
 
 def _announce(address: str) -> None:
-    say(f"Open {address}")
+    say_address(f"Open {address}", address)
+    say("Ctrl+C stops the server and closes its sessions.")
+    sys.stdout.flush()
+
+
+def say_address(text: str, address: str) -> None:
+    """Print `text`, and a warning if other machines can reach the address."""
+    say(text)
     if urlsplit(address).hostname not in ("127.0.0.1", "localhost", "::1"):
         say(
             "Other machines can reach it, and the traffic is not encrypted. Put a proxy with TLS in front of it."
         )
-    say("Ctrl+C stops the server and closes its sessions.")
-    sys.stdout.flush()

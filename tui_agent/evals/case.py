@@ -39,21 +39,23 @@ class _Entry(BaseModel):
 
 
 class VerifierSpec(_Entry):
-    """A verifier: a shell command, or the name of a verifier that a plugin registered.
+    """A verifier: a shell command, the name of a verifier that a plugin registered, or the file of an environment.
 
     After the agent has ended, the command runs in a copy of the workspace with these variables: `EVAL_LOG` (the
     session's events), `EVAL_FIXTURE` (the files at the start) and `EVAL_REWARD` (a file to which the command may write
-    a number). Without that file, exit status 0 gives the reward 1, any other status the reward 0.
+    a number). Without that file, exit status 0 gives the reward 1, any other status the reward 0. The environment's
+    path is relative to the case's file; its reward is the share of its tests that pass.
     """
 
     command: str = ""
     plugin: str = ""
+    environment: str = ""
     timeout_seconds: float = Field(120.0, gt=0)
 
     @model_validator(mode="after")
     def _check_one(self) -> "VerifierSpec":
-        if bool(self.command) == bool(self.plugin):
-            raise ValueError("give either command or plugin")
+        if sum(map(bool, (self.command, self.plugin, self.environment))) != 1:
+            raise ValueError("give one of command, plugin and environment")
         return self
 
 

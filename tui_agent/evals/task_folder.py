@@ -9,7 +9,6 @@ Invariant: loading a folder runs only its own `task.py` and `params.py`, and rea
 """
 
 import re
-import runpy
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.evals.case import Case, HarborTask, parse_case, read_tree
+from tui_agent.evals.environment_file import run_python_file
 
 PROMPT_FILES = ("prompt.md", "en.md")
 HARBOR_FILES = ("task.toml", "instruction.md")
@@ -69,7 +69,7 @@ def _load_prompt(folder: Path) -> tuple[str, Mapping[str, Any]]:
         (path for path in (folder / "task.py", folder / "task" / "task.py") if path.is_file()), None
     )
     if program is not None:
-        names = _run(program)
+        names = run_python_file(program)
         generate = names.get("generate")
         if not callable(generate):
             raise ConfigError(f"{program} has no function generate().", hint="It returns (prompt, params).")
@@ -85,7 +85,7 @@ def _load_prompt(folder: Path) -> tuple[str, Mapping[str, Any]]:
     params_file = path.parent / "params.py"
     if not params_file.is_file():
         return text, {}
-    params = {key: value for key, value in _run(params_file).items() if not key.startswith("_")}
+    params = {key: value for key, value in run_python_file(params_file).items() if not key.startswith("_")}
 
     def replace(match: re.Match[str]) -> str:
         if match[1] not in params:
@@ -93,13 +93,6 @@ def _load_prompt(folder: Path) -> tuple[str, Mapping[str, Any]]:
         return str(params[match[1]])
 
     return _PLACEHOLDER.sub(replace, text), params
-
-
-def _run(path: Path) -> Mapping[str, Any]:
-    try:
-        return runpy.run_path(str(path))
-    except Exception as error:
-        raise ConfigError(f"{path} failed: {type(error).__name__}: {error}.") from error
 
 
 def _prompt_file(folder: Path) -> Path | None:

@@ -10,8 +10,9 @@ from pathlib import Path
 from types import TracebackType
 
 from tui_agent.evals.case import Case
-from tui_agent.evals.case_functions import CaseFunctions, run_plugin_verifier
+from tui_agent.evals.case_functions import CaseFunctions, run_environment_verifier, run_plugin_verifier
 from tui_agent.evals.checks import Checked, run_harbor_tests, run_tests, run_verifier
+from tui_agent.evals.environment_tests import EnvironmentSession, sandboxed_environments
 from tui_agent.evals.expectations import EXPECTED, check_expected
 from tui_agent.evals.workspace import create_check_copy, create_workspace
 from tui_agent.fast_dataclass import dataclass
@@ -115,9 +116,12 @@ class Checker:
         return CheckCopy(self._base, self._case, workspace, self._folder / name / "repo")
 
     async def _verify(self, workspace: Path, session: Path, name: str) -> VerifierFinished:
-        case, function = self._case, self._functions.verifier
+        case, function, environment = self._case, self._functions.verifier, self._functions.environment
         assert case.verifier is not None
         async with self.copy(workspace, name) as env:
+            if environment is not None:
+                tests = EnvironmentSession(environment, Path(env.root), sandboxed_environments(self._base))
+                return await run_environment_verifier(case.verifier, tests)
             if function is not None:
                 return await run_plugin_verifier(case.verifier, function, Path(env.root), session)
             fixture = self._folder / name / "fixture"

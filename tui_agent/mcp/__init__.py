@@ -1,4 +1,4 @@
-"""The MCP client: tools and prompts of external servers.
+"""The MCP client: tools and prompts of external servers; and a server that offers functions as tools.
 
-Invariant: the package `mcp` is loaded only when a server is configured, and only in the engine's process.
+Invariant: the package `mcp` is loaded only when a server is configured or served, and never in the app's process.
 """

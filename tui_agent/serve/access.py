@@ -49,7 +49,7 @@ class AccessControl:
             return web.Response(status=403, text="Forbidden: the request has no Origin.\n")
         if request.path == "/" and self._has_token(request.query.get("token", "")):
             return None
-        return web.Response(status=401, text="Unauthorized: open the address that tui-agent serve printed.\n")
+        return web.Response(status=401, text="Unauthorized: use the address that tui-agent printed.\n")
 
     def _is_own_host(self, host: str) -> bool:
         """Return True if a request's host is this server. Other names may be of a site that resolves to this machine."""

@@ -53,10 +53,13 @@ def fault(tmp_path: Path, tree: object) -> str:
             {**GOOD, "budgets": {"max_parts": 0}},
             "/bad.json: 'budgets.max_parts' is 0: input should be greater than 0. Correct the value.",
         ),
-        ({**GOOD, "verifier": {}}, "/bad.json: 'verifier': give either command or plugin. Correct it."),
+        (
+            {**GOOD, "verifier": {}},
+            "/bad.json: 'verifier': give one of command, plugin and environment. Correct it.",
+        ),
         (
             {**GOOD, "verifier": "python3 check.py"},
-            "/bad.json: 'verifier' is 'python3 check.py': expected a table with command, plugin, timeout_seconds. "
+            "/bad.json: 'verifier' is 'python3 check.py': expected a table with command, environment, plugin, timeout_seconds. "
             "Correct the value.",
         ),
         (

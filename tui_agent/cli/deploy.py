@@ -1,0 +1,81 @@
+"""Serve the tests of an environment by HTTP, or as an MCP server, until Ctrl+C.
+
+The environment is a Python file, or a folder with environment.py. Programs use the address that is printed. An agent
+that starts the MCP server tests the folder in which it works.
+"""
+
+import argparse
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+import anyio
+
+from tui_agent.cli.context import load_context
+from tui_agent.cli.options import Parser, add_groups
+from tui_agent.cli.output import say
+from tui_agent.cli.serve import import_server, parse_port, say_address, serve_until_signal
+from tui_agent.evals.environment_file import EvalEnvironment, load_environment
+from tui_agent.evals.environment_tests import OpenEnvironment, open_copy, sandboxed_environments
+
+EXAMPLES = """\
+examples:
+  tui-agent deploy calculator.py --port 9000
+  tui-agent deploy calculator.py --mcp
+"""
+PORT = 8000
+
+
+def configure(parser: Parser) -> None:
+    """Add the environment, the address and the folders."""
+    parser.add_argument("file", metavar="ENV", type=Path, help="the environment: a Python file, or a folder")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1, this machine only)"
+    )
+    parser.add_argument(
+        "--port", type=parse_port, default=PORT, help=f"the port (default: {PORT}; 0: any free port)"
+    )
+    parser.add_argument(
+        "--mcp", action="store_true", help="be an MCP server on standard input and output instead"
+    )
+    add_groups(parser, ("folders",))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until Ctrl+C or SIGTERM, or until standard input ends; return the exit status. Raises `ConfigError`."""
+    environment = load_environment(arguments.file)
+    base = load_context(arguments)
+    open_env = sandboxed_environments(base)
+    if arguments.mcp:
+        tools = environment_tools(environment, base.options.cwd, open_env)
+        anyio.run(import_module("tui_agent.mcp.tool_server").serve_tools, environment.name, tools)
+        return 0
+    server = import_server("environment_server")
+    serve = partial(server.serve_environment, environment, open_env)
+    anyio.run(serve_until_signal, partial(serve, arguments.host, arguments.port, _announce))
+    return 0
+
+
+def environment_tools(
+    environment: EvalEnvironment, workspace: Path, open_env: OpenEnvironment
+) -> tuple[Callable[..., Awaitable[str]], ...]:
+    """Return the functions that an agent calls to test its workspace."""
+
+    async def list_tests() -> str:
+        """List the tests, one a line."""
+        return "\n".join(f"{test.path}: {test.description}".rstrip(": ") for test in environment.tests)
+
+    async def run_tests(path: str = "") -> str:
+        """Run the test or suite at `path`, or all tests, on a copy of the workspace."""
+        async with open_copy(environment, workspace, open_env) as session:
+            return (await session.test(path)).summary
+
+    return (list_tests, run_tests)
+
+
+def _announce(address: str) -> None:
+    say_address(f"The environment is at {address}", address)
+    say("Ctrl+C stops the server.")
+    sys.stdout.flush()

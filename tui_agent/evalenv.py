@@ -1,0 +1,26 @@
+"""Environments of evaluations, for their authors: functions that test the workspace of an agent.
+
+    @suite("basics").test
+    async def adds(workspace: Workspace) -> None:
+        assert (await workspace.run("python3 calc.py 2 3")).output == "5\\n"
+
+`tui-agent deploy FILE` serves the tests of a file. `connect` runs them from a Python program.
+
+Invariant: nothing here is needed by another module of tui-agent.
+"""
+
+from tui_agent.evals.environment_client import RemoteTests, connect
+from tui_agent.evals.environment_file import setup, suite, test
+from tui_agent.evals.environment_tests import CommandResult, EnvironmentReport, TestResult, Workspace
+
+__all__ = [
+    "CommandResult",
+    "EnvironmentReport",
+    "RemoteTests",
+    "TestResult",
+    "Workspace",
+    "connect",
+    "setup",
+    "suite",
+    "test",
+]

@@ -1,0 +1,83 @@
+"""A client of an environment that `tui-agent deploy` serves: it uploads a workspace and runs tests on it.
+
+Invariant: the workspace is only read.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from anyio import to_thread
+
+from tui_agent.errors import EnvironmentFault
+from tui_agent.evals.environment_tests import EnvironmentReport, TestResult
+from tui_agent.workspace.local.transfers import write_archive
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class RemoteTests:
+    """The tests of a deployed environment on one uploaded workspace. `paths` are the tests' names."""
+
+    def __init__(self, client: "httpx.AsyncClient", address: str, paths: tuple[str, ...]) -> None:
+        self.paths = paths
+        self._client = client
+        self._address = address
+
+    async def test(self, path: str = "") -> EnvironmentReport:
+        """Run the test at `path`, or those of the suite at `path`; all if it is empty. Raises `EnvironmentFault`."""
+        answer = await _send(self._client, "POST", f"{self._address}/test/{quote(path)}")
+        return EnvironmentReport(
+            tuple(
+                TestResult(result["path"], result["message"], result["seconds"]) for result in answer["tests"]
+            )
+        )
+
+
+@asynccontextmanager
+async def connect(address: str, workspace: Path) -> AsyncIterator[RemoteTests]:
+    """Upload a workspace to the environment at `address`, which `tui-agent deploy` printed, and yield its tests.
+
+    Raises `EnvironmentFault` if the environment cannot be reached or refuses the request.
+    """
+    import httpx  # noqa: PLC0415 - slow, and only needed here
+
+    given = httpx.URL(address)
+    token = given.params.get("token")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    with TemporaryDirectory() as folder:
+        archive = Path(folder, "workspace.tar.gz")
+        await to_thread.run_sync(write_archive, workspace, archive)
+        data = await to_thread.run_sync(archive.read_bytes)
+    # A test may take long, and the server has limits of its own.
+    timeout = httpx.Timeout(None, connect=10.0)
+    async with httpx.AsyncClient(
+        base_url=given.copy_with(query=None), headers=headers, timeout=timeout
+    ) as client:
+        opened = await _send(client, "POST", "/sessions", data)
+        place = f"/sessions/{opened['session']}"
+        try:
+            yield RemoteTests(client, place, tuple(test["path"] for test in opened["tests"]))
+        finally:
+            await _send(client, "DELETE", place)
+
+
+async def _send(client: "httpx.AsyncClient", method: str, path: str, data: bytes | None = None) -> Any:
+    """Send a request and return its JSON answer. Raises `EnvironmentFault`."""
+    import httpx  # noqa: PLC0415 - slow, and only needed here
+
+    try:
+        answer = await client.request(method, path, content=data)
+    except httpx.HTTPError as error:
+        raise EnvironmentFault(
+            f"The environment at {client.base_url} cannot be reached: {error or type(error).__name__}",
+            hint="Give the address that tui-agent deploy printed.",
+        ) from error
+    if answer.is_success:
+        return answer.json()
+    is_json = answer.headers.get("Content-Type", "").startswith("application/json")
+    raise EnvironmentFault(str(answer.json()["error"]) if is_json else answer.text.strip())

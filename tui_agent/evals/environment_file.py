@@ -1,0 +1,148 @@
+"""Environments of evaluations that somebody wrote in a Python file: decorators for its tests, and loading the file.
+
+Invariant: a file that cannot be used is rejected with its name and the reason; decorators register nothing globally.
+"""
+
+import inspect
+import re
+import runpy
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from tui_agent.evals.environment_tests import Workspace
+
+ENVIRONMENT_FILE = "environment.py"
+"""The file of an environment that is a folder."""
+TIMEOUT_S = 600.0
+"""Time limit of the setup, and of each test whose suite has none of its own."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
+
+EnvFunction: TypeAlias = "Callable[[Workspace], Awaitable[object]]"
+"""A function that an author decorates. It fails by raising an exception, such as that of `assert`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnvTest:
+    """One test. `path` is its name after those of its suites, such as `basics/adds`."""
+
+    path: str
+    function: EnvFunction
+    timeout_s: float
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The function that prepares a workspace before its tests."""
+
+    function: EnvFunction
+
+
+class EnvSuite:
+    """A group of tests, whose paths begin with `name`. Each of them has `timeout_s` seconds."""
+
+    def __init__(self, name: str, timeout_s: float) -> None:
+        self.name = _checked_name(name)
+        self.tests: list[EnvTest] = []
+        self._timeout_s = timeout_s
+
+    def test(self, function: EnvFunction) -> EnvTest:
+        """Make a function a test of the suite, under its own name."""
+        made = _make_test(function, f"{self.name}/{_own_name(function)}", self._timeout_s)
+        self.tests.append(made)
+        return made
+
+
+def suite(name: str, *, timeout_seconds: float = TIMEOUT_S) -> EnvSuite:
+    """Return a new suite. Names may contain `/`: `suite("basics/numbers")` is a part of the suite `basics`."""
+    return EnvSuite(name, timeout_seconds)
+
+
+def test(function: EnvFunction) -> EnvTest:
+    """Make a function a test that belongs to no suite."""
+    return _make_test(function, _own_name(function), TIMEOUT_S)
+
+
+def setup(function: EnvFunction) -> Setup:
+    """Make a function the environment's setup, which runs once before the tests of a workspace."""
+    return Setup(_checked_function(function, "the setup"))
+
+
+class EvalEnvironment:
+    """The tests of one environment, in the order of its file, and its setup."""
+
+    def __init__(self, name: str, tests: Iterable[EnvTest], setup: Setup | None = None) -> None:
+        self.name = name
+        self.tests = tuple(tests)
+        self.setup = setup
+
+    def select(self, path: str) -> tuple[EnvTest, ...]:
+        """Return the test at `path`, or those of the suite at `path`; all if it is empty.
+
+        Raises `ConfigError` if there is none.
+        """
+        chosen = tuple(item for item in self.tests if not path or f"{item.path}/".startswith(f"{path}/"))
+        if not chosen:
+            known = ", ".join(item.path for item in self.tests)
+            raise ConfigError(f"{self.name} has no test {path!r}.", hint=f"Tests: {known}.")
+        return chosen
+
+
+def load_environment(path: Path) -> EvalEnvironment:
+    """Run the file of an environment, or `environment.py` of a folder, and return its tests.
+
+    Raises `ConfigError` if the file fails, has no test, two tests of one path, or two setups.
+    """
+    file = (path / ENVIRONMENT_FILE if path.is_dir() else path).resolve()
+    if not file.is_file():
+        raise ConfigError(f"{file} was not found.", hint="Give the Python file of an environment.")
+    values = list({id(value): value for value in run_python_file(file).values()}.values())
+    tests: dict[str, EnvTest] = {}
+    found = (item for value in values for item in (value.tests if isinstance(value, EnvSuite) else [value]))
+    for item in {id(item): item for item in found if isinstance(item, EnvTest)}.values():
+        if item.path in tests:
+            raise ConfigError(f"{file}: two tests are named {item.path!r}.", hint="Give each its own name.")
+        tests[item.path] = item
+    if not tests:
+        raise ConfigError(
+            f"{file} has no test.", hint="Decorate a function with @test, or with the test of a suite."
+        )
+    setups = [value for value in values if isinstance(value, Setup)]
+    if len(setups) > 1:
+        raise ConfigError(f"{file} has {len(setups)} setups.", hint="Keep one function with @setup.")
+    name = file.parent.name if file.name == ENVIRONMENT_FILE else file.stem
+    return EvalEnvironment(name, tests.values(), setups[0] if setups else None)
+
+
+def run_python_file(path: Path) -> Mapping[str, Any]:
+    """Run a Python file that a user wrote, and return its names. Raises `ConfigError` if it fails."""
+    try:
+        return runpy.run_path(str(path))
+    except Exception as error:
+        raise ConfigError(f"{path} failed: {type(error).__name__}: {error}.") from error
+
+
+def _make_test(function: EnvFunction, path: str, timeout_s: float) -> EnvTest:
+    description = (inspect.getdoc(function) or "").partition("\n")[0]
+    return EnvTest(_checked_name(path), _checked_function(function, "a test"), timeout_s, description)
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is not a valid name of a suite or test")
+    return name
+
+
+def _checked_function(function: EnvFunction, role: str) -> EnvFunction:
+    if not inspect.iscoroutinefunction(function):
+        raise TypeError(f"{_own_name(function)} cannot be {role}: it is not an async function")
+    return function
+
+
+def _own_name(function: EnvFunction) -> str:
+    return str(getattr(function, "__name__", function))
