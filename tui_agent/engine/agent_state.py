@@ -42,7 +42,7 @@ class StateKeeper:
             self._update_running("")
 
     def resume(self) -> None:
-        """End a pause, or cancel one that has not started yet."""
+        """End a pause, or cancel a pause that has not started yet."""
         self._not_paused.set()
         self._update_running(PAUSE_PENDING)
 

@@ -1,7 +1,7 @@
-"""Checks that decide whether a command can run now. Pure functions of the session's state.
+"""Checks that decide whether a command can run now. They are pure functions of the session's state.
 
-Invariant: while a turn runs, commands that would disturb it are refused. Commands that read, answer or stop are always
-allowed.
+Invariant: while a turn runs, commands that would disturb it are refused. Commands that read, answer or stop are
+always allowed.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def check_command(
     decisions: PendingAnswers[commands.DecidePermission],
     answers: PendingAnswers[commands.AnswerQuestion],
 ) -> Refusal | None:
-    """Return the reason for refusing a command, or None if it can run now."""
+    """Return the reason for refusing a command; None if the command can run now."""
     subject = _running_work(state)
     match command:
         case commands.SubmitPrompt() | commands.Delegate() if running and subject == "A turn":

@@ -25,7 +25,10 @@ from tui_agent.protocol.parts import TextContent, ToolCallPart, tool_calls
 TURN_ENDED_FIRST = "the previous turn ended before this call started"
 """The reason recorded if a call that waits for approval is closed because another turn or command starts."""
 _REDACTED = "[redacted: "
-"""The start of the marker that replaces a secret in the log. An argument with this marker is not the original one."""
+"""The start of the marker that replaces a secret in the log.
+
+An argument with this marker is not the original argument.
+"""
 _MESSAGES: dict[ToolStatus, tuple[str, str]] = {
     "interrupted": ("This call was stopped before it finished.", "stopped"),
     "lost": (
@@ -83,9 +86,9 @@ def close_calls(
 ) -> int:
     """Record a result for open calls (all, or `calls`), and return the number of calls.
 
-    `crashed`: started calls are recorded as lost. `why` is the reason recorded for calls that did not start.
-    `lost_message` replaces the usual message of lost calls. `printed` is the output of each call so far, which is added
-    to the call's result.
+    With `crashed`, started calls are recorded as lost. `why` is the reason recorded for calls that did not start.
+    `lost_message` replaces the usual message of lost calls. `printed` is the output of each call so far, which is
+    added to the call's result.
     """
     state = recorder.state
     open_calls = state.open_calls if calls is None else calls

@@ -139,7 +139,7 @@ class GuardedTool:
         return effects
 
     async def settle_arguments(self, args: BaseModel, env: Environment) -> BaseModel:
-        """Return the call's arguments completed by the tool. Only for tools with `settles`."""
+        """Return the call's arguments as completed by the tool. Called only if `settles` is True."""
         assert isinstance(self._tool, ArgumentSettler)
         with self._guard("settle_arguments"):
             settled = await self._tool.settle_arguments(args, env)

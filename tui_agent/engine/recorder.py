@@ -72,9 +72,9 @@ class Recorder:
         """Create the folds of `history`.
 
         `history` is the whole log. With `marks` (from `read_marks`), it is only the current branch. With `cached`, it
-        is only the records after that cached fold, which must not contain a move of the head. `model_sees_secrets`:
-        send texts of this run to the model unredacted, although the log redacts them. `load_earlier_fold` may be called
-        in a thread.
+        is only the records after that cached fold, which must not contain a move of the head. With
+        `model_sees_secrets`, the model gets texts of this run unredacted, although the log redacts them.
+        `load_earlier_fold` may be called in a thread.
         """
         self._log = log
         self._earlier = load_earlier_fold
@@ -204,7 +204,7 @@ class Recorder:
         await self._log.commit()
 
     def commit_at(self, seq: int) -> str:
-        """Return the commit of the files at event `seq`, or an empty string if there is no checkpoint.
+        """Return the commit of the files at event `seq`; empty if there is no checkpoint.
 
         This is the newest commit on the branch up to the event; before the first checkpoint, it is the first commit.
         """

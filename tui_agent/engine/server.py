@@ -357,7 +357,8 @@ class Engine:
     def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
         """Start a turn with the oldest queued message, unless the last turn was interrupted or failed.
 
-        `awaited`: the message was queued while a command of the user ran, so the last turn's end does not matter.
+        With `awaited`, the last turn's end does not matter, because the message was queued while a command of the
+        user ran.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or self._is_closing:

@@ -116,7 +116,7 @@ class Turns:
     def interrupt(self, *, client_is_gone: bool = False) -> None:
         """Stop the running turn. The turn still records its end.
 
-        `client_is_gone`: the client has disconnected, so calls that wait for the user's approval stay open.
+        With `client_is_gone` (the client has disconnected), calls that wait for the user's approval stay open.
         """
         self._client_is_gone = client_is_gone
         if self._scope is not None:
@@ -139,7 +139,7 @@ class Turns:
     def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
         """Return the loop of a turn.
 
-        A message to `/init`, a shell command or a named agent is handled by an agent of its own.
+        A message to `/init`, a shell command or a message to a named agent gets its own kind of agent.
         """
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
@@ -158,9 +158,9 @@ class Turns:
         await self._done.wait()
 
     async def run(self, *, continues: bool = False) -> TurnEnd:
-        """Run the reserved turn to its end and record it. Raises only `StoreError`.
+        """Run the reserved turn to its end and record it. Raises `StoreError` if recording fails, and no other error.
 
-        `continues`: the turn has no new message.
+        `continues` is True for a turn without a new message.
         """
         recorder, clock, scope = self._parts.recorder, self._parts.clock, self.scope
         turn = recorder.state.turn + 1

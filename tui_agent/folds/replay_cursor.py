@@ -108,7 +108,7 @@ class ReplayCursor:
         self.folded_count += max(0, end - start)
 
     def index_of(self, seq: int) -> int:
-        """Return the index of the record with this seq, or of the one before it; -1 before the first."""
+        """Return the index of the record with this seq; if there is none, of the record before it; otherwise -1."""
         return bisect_right(self.records, seq, key=lambda record: record.seq) - 1
 
     def views_at(self, seq: int) -> Views:

@@ -1,4 +1,6 @@
-"""Assembly of streamed chunks into parts. Written here because common libraries lose or merge tool calls.
+"""Assembly of streamed chunks into parts.
+
+We have our own code for this, because common libraries lose or merge tool calls.
 
 Invariant: every streamed call is returned exactly once, in order, with an id that is unique in the session. Arguments
 that are not a complete JSON object, and those of a call cut off by the length limit, are returned as `malformed` and

@@ -125,7 +125,10 @@ def fault(
 
 
 def from_status(status: int, body: str, headers: Mapping[str, str], *, now: float) -> ModelFault:
-    """Create the fault of an HTTP error. `headers`: names in lower case; `now`: seconds since the epoch, for dates."""
+    """Create the fault of an HTTP error.
+
+    `headers` has its names in lower case. `now` is the time in seconds since the epoch, to which dates are compared.
+    """
     message = error_message(body)
     kind = classify_fault(status, f"{message} {body[:ORIGINAL_LIMIT]}")
     short = message if len(message) <= 500 else message[:500] + "…"

@@ -304,7 +304,7 @@ _CUT_MESSAGES = (
 def translate_error(error: BaseException, *, now: float) -> ModelFault:
     """Convert litellm's exception to a fault.
 
-    The HTTP status decides if there is one, because litellm sometimes raises the wrong class.
+    The HTTP status (if there is one) decides, because litellm sometimes raises the wrong class of exception.
     """
     inner = getattr(error, "original_exception", None)
     if isinstance(inner, BaseException) and inner is not error:

@@ -21,7 +21,7 @@ from tui_agent.protocol.settings import ModelInfo
 MAP_FILE = "model_prices_and_context_window_backup.json"
 MILLION = 1_000_000
 MAX_ENTRY_BYTES = 64 * 1024
-"""Maximum bytes of one model's entry; about twenty times the longest real one."""
+"""Maximum bytes of one model's entry: about twenty times the longest real entry."""
 
 Entry = Mapping[str, JsonValue]
 

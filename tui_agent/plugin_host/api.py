@@ -99,7 +99,7 @@ class OwnedApi:
         self._reserve("model", provider)
         if provider in CLIENTS or provider in PROVIDERS:
             raise PluginError(
-                f"The model provider {provider} of {self.plugin} has the name of a built-in one.",
+                f"The model provider {provider} of {self.plugin} has the name of a built-in provider.",
                 hint="Choose another name.",
             )
         self.offers.models.append(OfferedFactory(self.plugin, provider, _require_callable(make, provider)))
@@ -112,7 +112,7 @@ class OwnedApi:
         self._reserve("environment", name)
         if name in ENVIRONMENTS:
             raise PluginError(
-                f"The environment {name} of {self.plugin} has the name of a built-in one.",
+                f"The environment {name} of {self.plugin} has the name of a built-in environment.",
                 hint="Choose another name.",
             )
         offer = OfferedFactory(self.plugin, name, _require_callable(make, name), description)

@@ -29,7 +29,7 @@ from tui_agent.plugin_host.pane_messages import (
 )
 
 SILENCE_LIMIT_S: Final = 30.0
-"""Seconds after which a child that neither answers nor ends is killed: it is suspended, or cannot start."""
+"""Seconds without any sign of a child after which it is killed: it may be suspended, or unable to start."""
 MAX_LINE: Final = 2 * MAX_BYTES
 _FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\w+)')
 
@@ -123,7 +123,7 @@ class PaneClient:
         return self._child
 
     async def close(self) -> None:
-        """Kill the child and all that it has started. The next request starts another one."""
+        """Kill the child and all processes that it has started. The next request starts a new child."""
         child, self._child = self._child, None
         if child is None:
             return

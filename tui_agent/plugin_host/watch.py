@@ -12,7 +12,7 @@ import anyio
 from anyio import to_thread
 
 DEBOUNCE_MS = 100
-"""Milliseconds within which changes count as one."""
+"""Milliseconds within which several changes count as a single change."""
 POLL_S: Final = 2.0
 """Seconds between two checks for folders that did not exist before."""
 

@@ -36,7 +36,7 @@ ResultT = TypeVar("ResultT")
 CLOSE_TIMEOUT_S = 5.0
 """Maximum seconds to wait for the checkpoint of a stopped turn."""
 FINAL_MAINTENANCE_S = 10.0
-"""Maximum seconds of maintenance at the end of an unattended session. The next run of the session finishes the rest."""
+"""Maximum seconds of maintenance at the end of an unattended session. The next run of the session continues it."""
 RETRY_FACTOR = 10.0
 """After a failed attempt, the checkpoint store is tried again after this many times the attempt's duration."""
 
@@ -121,7 +121,7 @@ class CheckpointRecorder:
 
     @property
     def store(self) -> Checkpoints | None:
-        """The checkpoint store, if there is one."""
+        """The checkpoint store; None if no checkpoints can be taken."""
         return self._store
 
     @property
@@ -227,7 +227,10 @@ class CheckpointRecorder:
                 await self._checkpoint_others()
 
     def report_fault(self, fault: CheckpointError) -> None:
-        """Report the first checkpoint fault since checkpoints last worked. The session continues without checkpoints."""
+        """Report a checkpoint fault, unless one was reported since checkpoints last worked.
+
+        The session continues without checkpoints.
+        """
         if not self._is_fault_reported:
             hint = f"{fault.hint} Work continues; changes are checkpointed as soon as that is possible again."
             self._emit(ErrorRaised(where="checkpoints", message=fault.message, hint=hint.strip()))
@@ -249,9 +252,11 @@ class CheckpointRecorder:
             await self._upkeep.run()
 
     async def aclose(self, *, unattended: bool = False) -> None:
-        """Stop background work. An unfinished baseline checkpoint is abandoned, because nothing has changed files yet.
+        """Stop background work.
 
-        `unattended`: the session was never idle, so run maintenance now, for up to `FINAL_MAINTENANCE_S`.
+        An unfinished baseline checkpoint is abandoned, because nothing has changed files yet.
+
+        With `unattended`, maintenance runs now for up to `FINAL_MAINTENANCE_S`, because the session was never idle.
         """
         self.stop_maintenance()
         self._is_closing = True

@@ -309,7 +309,7 @@ class Rewind:
     def _keep_queue(self, waiting: Sequence[UserQueued]) -> None:
         """Record the user's waiting messages on the new branch, so that the queue is the same as before the move.
 
-        A message that was sent or removed since then does not return to the queue.
+        Messages that were sent or removed before the move do not return to the queue.
         """
         waiting_ids = {message.queue_id for message in waiting}
         reverted_ids = {message.queue_id for message in self._recorder.state.queue}
@@ -358,7 +358,7 @@ class Rewind:
             recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM_HINT))
 
     def _record_checkpoint(self, previous_commit: str) -> None:
-        """Record the workspace's newest checkpoint on the new branch. The old branch's records do not count there.
+        """Record the workspace's newest checkpoint on the new branch, which does not have the old branch's records.
 
         `previous_commit` is the newest commit before the move; it is used if this run has not opened the store yet.
         """

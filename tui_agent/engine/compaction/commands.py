@@ -35,7 +35,10 @@ def require_messages(parts: EngineParts, command: RestoreContext | PinContext) -
 
 
 def pin_messages(parts: EngineParts, command: PinContext) -> None:
-    """Pin messages, so that every compaction keeps them, or unpin them. Raises `ConfigError`."""
+    """Pin messages, so that every compaction keeps them, or unpin them.
+
+    Raises `ConfigError` if there is no message with one of these numbers.
+    """
     require_messages(parts, command)
     parts.recorder.append(ContextPinned(seqs=command.seqs, pinned=command.pinned), cause=command.id)
 
@@ -64,7 +67,7 @@ def _restored_messages(
 ) -> tuple[CountedMessage, ...]:
     """Return the messages in the restored history that `present` does not contain, with their token counts.
 
-    A message that a restore quotes has no seq of its own; it gets the seq of the original message.
+    A message that is restored as a quotation has no seq; it gets the seq of the original message.
     """
     quoted = iter([seq for seq, by in restored.removed.restored.items() if by == -1])
     present_ids = {id(message) for message in present}

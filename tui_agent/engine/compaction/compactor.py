@@ -118,7 +118,8 @@ class Compactor:
     async def make_room(self, packed: PackedRequest, answer: int) -> bool:
         """Compact the history if the request plus `answer` tokens for the answer do not fit.
 
-        Return True if the history changed. Raises `AgentLoopDetected`.
+        Return True if the history changed. Raises `AgentLoopDetected` if the agent repeats the same calls after each
+        compaction.
         """
         self._begin_turn()
         self._breaker.count_request()
@@ -153,7 +154,8 @@ class Compactor:
     async def shrink_after_overflow(self, sent: PackedRequest) -> bool:
         """Compact the history after the provider refused this request as too long. Return True if anything was freed.
 
-        Compacts even if our own token count says that the request fits. Raises `AgentLoopDetected`.
+        Compacts even if our own token count says that the request fits. Raises `AgentLoopDetected` if the agent
+        repeats the same calls after each compaction.
         """
         self._begin_turn()
         window = self._window()

@@ -172,7 +172,7 @@ class ModelCaller:
     async def measure(self, history: Sequence[Message], *, unlimited: bool = False) -> PackedRequest:
         """Pack the agent's next request with this history without sending it.
 
-        `unlimited`: assume an unlimited window, so that nothing is shortened.
+        With `unlimited`, the window counts as unlimited, so that nothing is shortened.
         """
         await self._load_tokenizer()
         messages = RequestBuilder(self._parts.blobs).resolve_messages(history)
@@ -449,7 +449,10 @@ class _Call:
         )
 
     def reply(self, first_part: int, estimated_input: int, used: Collection[str]) -> ModelReply:
-        """Return the complete answer with its parts numbered from `first_part`. Call ids in `used` are replaced."""
+        """Return the complete answer with its parts numbered from `first_part`.
+
+        A call id that is already in `used` is replaced by a new one.
+        """
         ended_at = self._parts.clock.monotonic()
         assembler = self._assembler
         usage = assembler.usage

@@ -43,14 +43,17 @@ class RecordableResult:
 def result_limit(window: int, *, seen: bool = False) -> int:
     """Return the maximum bytes of a tool's result: an eighth of the window, or a quarter for a file that was read.
 
-    `window` is in tokens (0: unknown). `seen`: the result is the content of a file.
+    `window` is in tokens (0: unknown). `seen` is True if the result is the content of a file.
     """
     maximum, share = (MAX_READ_BYTES, 4) if seen else (MAX_RESULT_BYTES, 8)
     return max(MIN_RESULT_BYTES, min(maximum, window * _CHARS_PER_TOKEN // share)) if window else maximum
 
 
 async def offload_large_result(result: ToolResult, tool: str, window: int, blobs: Blobs) -> RecordableResult:
-    """Move a result that is too long into an artifact. `blobs` must truncate texts that it cannot store, not raise."""
+    """Move a result that is too long into an artifact.
+
+    `blobs` must truncate a text that it cannot store, instead of raising an error.
+    """
     limit = result_limit(window, seen=any(isinstance(event, FileRead) for event in result.events))
     size = _content_size(result.content)
     full_output = result.full_output

@@ -86,7 +86,7 @@ class ToolRegistry:
         self._owners[spec.name] = owner
 
     def get(self, name: str) -> GuardedTool | None:
-        """Return the tool with this name, or None."""
+        """Return the tool with this name; None if there is none."""
         return self._tools.get(name)
 
     def owner(self, name: str) -> str:

@@ -1,7 +1,8 @@
-"""Conversion of a pydantic arguments model to a compact JSON schema for validation, and to a shorter one for the model.
+"""Conversion of a tool's arguments (pydantic) to a JSON schema for validation, and to a shorter one for the model.
 
-Invariant: no `$ref`, no titles, `additionalProperties` false in every object with named fields. The schema for the
-model has none of the keys in `_NOT_SENT`, and no argument whose schema has the key `unsent`.
+Invariant: schemas have no `$ref` and no titles, and `additionalProperties` is false in every object with named
+fields. The schema for the model has none of the keys in `_NOT_SENT`, and no argument whose schema has the key
+`unsent`.
 """
 
 from collections.abc import Mapping
@@ -45,7 +46,7 @@ def json_schema(args: type[BaseModel]) -> JsonMap:
 def sent_schema(schema: JsonMap) -> JsonMap:
     """Return a schema without the keys in `_NOT_SENT` and without arguments that are marked as `unsent`.
 
-    A tool's argument that has the name of such a key stays.
+    An argument whose name equals such a key stays.
     """
     short: JsonMap = {}
     for key, value in schema.items():

@@ -59,7 +59,9 @@ def diff_contents(
     text: Callable[[str], bytes | None],
     clean: Callable[[str], str] = str,
 ) -> tuple[LineDiff | None, str]:
-    """Return the diff of a file's contents (None: not comparable), and the reason if the diff has no hunks.
+    """Return the diff of a file's contents, and the reason if the diff has no hunks.
+
+    The diff is None if the contents cannot be compared.
 
     `text` returns the stored content with a given SHA-256; `clean` is applied to both contents first.
     """

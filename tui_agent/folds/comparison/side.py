@@ -245,7 +245,7 @@ class Side:
 
 
 def build_side(branch: Branch, shared: int) -> Side:
-    """Return the figures of a branch after its first `shared` records, which the other branch has as well."""
+    """Return the figures of a branch after its first `shared` records, which are in both branches."""
     before, tail = branch.records[:shared], branch.records[shared:]
     events = [record for record in tail if isinstance(record, Envelope)]
     state, metrics = fold(SessionState(), branch.records), fold(Metrics(), events)

@@ -136,7 +136,7 @@ class RemovedMessages:
         return True
 
     def leading_summary(self, history: Sequence[Message]) -> Sequence[Message]:
-        """Return the summary with which the history starts, as a sequence; empty if it does not start with one."""
+        """Return a sequence with the summary at the start of the history; empty if it does not start with a summary."""
         has_summary = bool(self.layers and history) and history[0].seq == self.layers[-1].seq
         return history[:1] if has_summary else ()
 

@@ -35,7 +35,10 @@ SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = 0.40, 0.80, 0.85
 
 
 ASSUMED_WINDOW = 128_000
-"""Window in tokens assumed for a model whose window is unknown; without one, no limit would ever apply."""
+"""Window in tokens assumed for a model whose window is unknown.
+
+Without it, no limit would ever apply to such a model.
+"""
 
 
 @dataclass(frozen=True, slots=True)

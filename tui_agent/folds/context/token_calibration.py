@@ -1,6 +1,6 @@
 """Ratios between a provider's token counts and ours, for each model and tokenizer.
 
-Invariant: learned from the log alone, so that a later run of a session estimates as well as an earlier one.
+Invariant: learned from the log alone, so that a later run of a session makes the same estimates as an earlier run.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Tool results that models still see in full, and the main agent's summaries that replaced others.
+"""Tool results that models still see in full, and the main agent's summaries that replaced other results.
 
 Invariant: follows the log's current branch: results on an abandoned branch are not visible, and summarised results
 are visible again once the summary is undone.
@@ -69,9 +69,9 @@ class _VisibleResults:
                 self.cold[result] = seq, by_line, agent
 
     def _restore(self, results: frozenset[int], compaction: int | None) -> None:
-        """Count as visible again all results that the event `compaction` removed, and those of `results` that were shortened.
+        """Make results visible again: all that the event `compaction` removed, and the shortened ones of `results`.
 
-        A single result that a summary replaced stays hidden: it is restored only as a quotation.
+        A single result that a summary replaced stays hidden, because it is restored only as a quotation.
         """
         for result, (replaced_by, by_line, agent) in list(self.cold.items()):
             if replaced_by == compaction or (by_line and result in results):

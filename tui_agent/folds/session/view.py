@@ -74,7 +74,7 @@ class OpenCall:
     waits_for_delegate: bool = False
     """True if a delegate will do the work of the call and has not started."""
     awaits_decision: bool = False
-    """True if the user was asked for permission, in this run or an earlier one, and has not decided."""
+    """True if the user was asked for permission, in this or an earlier run, and has not decided."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class Draft:
         """The time of the last event before a crash, at which everything that was open ended; None without a crash."""
 
     def entry_fields(self, ev: Record, entry_id: str, *, turn: int | None = None) -> Head:
-        """Return the fields of `EntryBase` for a new entry opened by this event."""
+        """Return the fields of `EntryBase` for a new entry that this event opens."""
         return entry_id, ev.seq, ev.time, self.turn if turn is None else turn, self.revision + 1, ev.agent
 
     def elapsed_ms(self, start: float, ev: Envelope) -> float:
@@ -130,12 +130,12 @@ class Draft:
         self.changed.add(index)
 
     def tool_entry(self, index: int | None) -> ToolEntry | None:
-        """Return the entry at this index if it is a tool entry, otherwise None."""
+        """Return the entry at this index if it is a tool entry; otherwise None."""
         entry = None if index is None else self.entries[index]
         return entry if isinstance(entry, ToolEntry) else None
 
     def streamed_entry(self, index: int) -> AnswerEntry | ReasoningEntry | None:
-        """Return the entry at this index if it is answer or reasoning text, otherwise None."""
+        """Return the entry at this index if it is answer or reasoning text; otherwise None."""
         entry = self.entries[index]
         return entry if isinstance(entry, AnswerEntry | ReasoningEntry) else None
 

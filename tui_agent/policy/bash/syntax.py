@@ -1,4 +1,4 @@
-"""The syntax tree of the supported subset of bash. Only a command line in this subset can run without approval.
+"""The syntax tree of the supported subset of bash. Text outside this subset is never proven to be harmless.
 
 Invariant: frozen data. A tree covers the whole text: syntax without a node class here is refused.
 """

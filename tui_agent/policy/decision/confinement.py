@@ -2,7 +2,7 @@
 
 Examples are deletions, work done by a process outside the sandbox, and hidden commands.
 
-Invariant: nothing in this module allows a command, and a command that is proven to only read is never checked.
+Invariant: nothing in this module allows a command. A command that is proven to only read is not checked.
 """
 
 import re
@@ -191,8 +191,8 @@ def runs_written_file(command: CommandReport, line: LineReport) -> bool:
 def _word_parts(word: str) -> Sequence[str]:
     """Return the parts of a word that may name an action: `--mode=delete x` gives `mode` and `delete`.
 
-    Leading dashes are dropped, and the word is cut at `=` and `:`. Only the first word of a value and
-    the last name of a path are returned.
+    Leading dashes are dropped, and the word is cut at `=` and `:`. Of a value, only the first word is returned; of a
+    path, only the last name.
     """
     name, *values = _CUTS.split(word.lstrip("-"), maxsplit=2)
     firsts = [value.split(maxsplit=1)[0] for value in values if value.strip()]

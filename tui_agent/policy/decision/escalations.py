@@ -156,7 +156,7 @@ def _reads_secret(use: FileUse, path: str, secret: SecretFile, facts: PolicyFact
 def _skips(use: FileUse, secret: SecretFile, start: str) -> bool:
     """Return True if a program skips the secret file, for example because it is hidden.
 
-    `start` is the folder whose files the program reads. Only the names below that folder decide.
+    `start` is the folder whose files the program reads. Only the names below that folder are considered.
     """
     names = _names_below(start, secret.name)
     if not names:

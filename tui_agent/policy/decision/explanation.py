@@ -1,7 +1,7 @@
 """The explanation of a decision: rows for an approval, and lines for `policy check --explain`.
 
-Invariant: shows exactly what was judged; every command of a line has a row, in text order. If there are too many rows,
-those of commands that delete or act as another user are kept, and the others are counted.
+Invariant: shows exactly what was judged; every command of a line has a row, in text order. If there are too many
+rows, the rows of commands that delete or act as another user are kept, and the other rows are counted.
 """
 
 import re
@@ -68,7 +68,8 @@ def effect_rows(
 def explain(lines: Lines, judgements: Sequence[Judgement]) -> tuple[str, ...]:
     """Return the reasons for a decision, one per line.
 
-    They are the commands, what is known about them, and the judgements, with a mark on the deciding one.
+    The lines are the commands, what is known about them, and the judgements, with a mark on the judgement that
+    decides.
     """
     out: list[str] = []
     decided = strongest(judgements)

@@ -27,9 +27,9 @@ _EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")
 class Candidate:
     """A text in a command that may be a path.
 
-    `option` is the option or variable that has the text as its value; empty if the text is not a value. `pattern`:
-    the text is a shell pattern. `is_piece`: the text is only a part of a word, which may have another meaning.
-    `in_code`: the text is a part of code.
+    `option` is the option or variable that has the text as its value; empty if the text is not a value. `pattern` is
+    True for a shell pattern, `is_piece` for a text that is only a part of a word, which may have another meaning, and
+    `in_code` for a part of code.
     """
 
     text: str

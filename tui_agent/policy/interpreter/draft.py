@@ -277,7 +277,7 @@ class Draft:
     def _use_git_word(self, value: Value, word: GitWord, *, is_filter: bool = False) -> None:
         """Note the files that a word of a git command names.
 
-        `is_filter`: the word is certainly a path filter, so everything that git prints or changes lies below it.
+        With `is_filter`, the word is certainly a path filter, so everything that git prints or changes lies below it.
         """
         reach = self.reach
         if is_filter and self.entry.program.changes_paths:

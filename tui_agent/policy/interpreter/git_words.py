@@ -30,14 +30,17 @@ class GitWord:
 
 
 def _file(path: str, certainty: Certainty = Certainty.BOUNDED, *, from_top: bool = False) -> FileUse:
-    """Return a use of a path or pattern that git reads. `from_top`: git resolves it from the top of its repository."""
+    """Return a use of a path or pattern that git reads.
+
+    With `from_top`, it is relative to the top of git's repository.
+    """
     return FileUse(path or ".", "read", certainty, from_top=from_top)
 
 
 def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
     """Return the files that a revision names (`HEAD:a`, `:a`).
 
-    `may_be_path`: the argument may be a path filter instead, so the files that it then selects are included.
+    With `may_be_path`, the argument may be a path filter instead, so the files that it would select are included.
     """
     text = value.known
     if text is None:

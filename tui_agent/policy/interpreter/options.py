@@ -60,7 +60,7 @@ class ParsedCall:
 def parse_call(entry: Entry, words: Sequence[Value], *, stops: bool = False) -> ParsedCall:
     """Parse the words after a program's name.
 
-    `stops`: the first operand ends the options, whatever the entry says.
+    With `stops`, the first operand ends the options, whatever the entry says.
     """
     parser = _Parser(entry, iter(words), stops or entry.program.option_style == "first")
     guarded = parser.parse()
@@ -121,7 +121,7 @@ class _Parser:
             self._parse_cluster(value, prefix)
 
     def _parse_cluster(self, value: Value, prefix: str) -> None:
-        """Parse letters after one dash (`-xvf`). The first option that takes a value gets the rest of the word."""
+        """Parse letters after one dash (`-xvf`). The first option that takes a value gets the remaining letters."""
         first = self.entry.options.get(prefix[:2])
         if self.entry.program.option_style == "single" and (first is None or first.word == "none"):
             self._take(prefix, None)
@@ -190,8 +190,8 @@ class _Parser:
     def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
         """Add a doubt about a word that may be an option.
 
-        `by_name`: if all options of the program are harmless, the doubt is dropped unless a file name in the workspace
-        looks like an option.
+        With `by_name`, if all options of the program are harmless, the doubt stays only if a file name in the
+        workspace looks like an option.
         """
         settled = value if by_name and self.entry.program.options_are_harmless else None
         reason = f"{value.source} may become an option of {self.entry.name}"

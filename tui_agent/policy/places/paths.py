@@ -88,7 +88,10 @@ class Guards:
         self._data = _places()
 
     def is_secret(self, at: Place, *, pattern: bool = False) -> bool:
-        """Return True if a path names a secret file or, with `pattern`, is a pattern made to find one."""
+        """Return True if a path names a secret file.
+
+        With `pattern`, also if it is a shell pattern made to find secret files.
+        """
         return _is_secret(at, pattern)
 
     def find_write_guard(self, at: Place, facts: PolicyFacts, *, pattern: bool = False) -> Guard:

@@ -79,8 +79,9 @@ def paths_overlap(
 ) -> bool:
     """Return True if some path matches both a shell pattern and a rule's path, both from `split_pattern`.
 
-    `below`: the shell pattern also matches every path below a match. `dotted`: the shell's `*` matches hidden names. If
-    the pattern's last name is just `*`, it matches the files in a rule's folder, not the folder itself.
+    With `below`, the shell pattern also matches every path below a match. With `dotted`, the shell's `*` matches
+    hidden names. If the pattern's last name is just `*`, it matches the files in a rule's folder, not the folder
+    itself.
     """
     found, meant = (*pattern, _ANY_DEPTH) if below else pattern, rule
     if meant[-1:] == (_ANY_DEPTH,) and found and found[-1] != _ANY_DEPTH and not found[-1].strip("*?"):

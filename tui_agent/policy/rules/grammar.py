@@ -39,7 +39,7 @@ WHATS: tuple[What, ...] = get_args(What)
 class Rule:
     """A rule of the user or a project, such as `allow edit src/**`.
 
-    `rest` is the path, host, words or command line; `source` is where the rule was written. `bounded`: it is a
+    `rest` is the path, host, words or command line; `source` is where the rule was written. `bounded` is True for a
     project's rule, which can allow only commands that certainly do no more than read, change or run the workspace.
     `workspace` is the only folder that the rule applies to; if it is empty, the rule applies to every workspace.
     """

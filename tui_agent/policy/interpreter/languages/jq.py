@@ -81,7 +81,7 @@ class _Filter(ScriptScanner):
     def _consumes(self) -> bool:
         """Return True if the pattern of `sub` never matches the empty text.
 
-        Old versions of jq would replace an empty match forever.
+        Old versions of jq never stop replacing an empty match.
         """
         pattern = _LITERAL.match(self._text, self._place)
         return pattern is not None and all(map(_CONSUMES.fullmatch, pattern[1].split("|")))

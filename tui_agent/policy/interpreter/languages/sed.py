@@ -27,15 +27,18 @@ _COMMAND = re.compile(
 _ALL_LINES = re.compile(
     r":(\w) *+; *+(?:N *+; *+\$!b\1|\$! *+\{ *+N *+; *+b\1 *+;?+ *+\})(?=;[^\n]*\Z|\Z)", re.ASCII
 )
-"""Matches the idiom that joins all lines, the only loop accepted. BSD sed treats the rest of the line as the label."""
+"""Matches the idiom that joins all lines.
+
+No other loop is accepted. BSD sed treats all text after the command as the label.
+"""
 
 
 @lru_cache(maxsize=64)
 def _delimited(mark: str, *, regex: bool) -> re.Pattern[str]:
     """Compile a pattern for text up to and including the closing delimiter `mark`.
 
-    In a bracket expression, a delimiter or a backslash before `]` ends the regex for some versions of sed only. Neither
-    is accepted.
+    A delimiter in a bracket expression, or a backslash before its `]`, is not accepted, because only some versions of
+    sed end the regex there.
     """
     end = re.escape(mark)
     if not regex:
