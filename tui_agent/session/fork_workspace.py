@@ -44,7 +44,7 @@ MAX_FILE_BYTES = Limits().file_bytes
 
 
 def load_state(folder: Path, at_seq: int | None = None) -> SessionStateView:
-    """Return the state at the end of a session's branch, or at event `at_seq` of the branch that ends there."""
+    """Return the state at the end of a session's current branch or, if `at_seq` is given, at that event."""
     if at_seq is None:
         return fold(SessionState(), read_records(folder, skip_deltas=True, current_branch_only=True))
     until = [record for record in read_records(folder) if record.seq <= at_seq]

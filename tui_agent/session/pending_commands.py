@@ -1,4 +1,4 @@
-"""Commands that a client waits for: a setting, or a message until its turn has ended."""
+"""Commands whose end a client awaits: the change of a setting, or the turn that a message starts."""
 
 from typing import Final
 

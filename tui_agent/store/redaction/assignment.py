@@ -1,7 +1,7 @@
 """The check of values assigned to a secret's name: `password = …`, `"token": …`, `PASS=…`.
 
-Invariant: a name, type, version, expression or message as the value is not a secret. A plain word is a secret only in
-configuration.
+Invariant: a value that is a name, type, version, expression or message is not a secret. A plain word is a secret only
+in configuration.
 """
 
 import re

@@ -102,7 +102,7 @@ class DockerCommandLine:
         )
 
     def run(self, name: str, env: Mapping[str, str], *, has_input: bool = False) -> tuple[str, ...]:
-        """Return the command line that runs a program in the folder `env["PWD"]`, up to the program."""
+        """Return the words that precede a program's own command line to run it in the folder `env["PWD"]`."""
         variables = (word for key, value in env.items() for word in ("-e", f"{key}={value}"))
         return (*self._command, "exec", *(["-i"] if has_input else []), "-w", env["PWD"], *variables, name)
 
