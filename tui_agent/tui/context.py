@@ -152,7 +152,7 @@ class AppContext(Protocol):
     def set_policy(self, name: str) -> None: ...
     def show_trust(self) -> None: ...
     def known_keys(self) -> frozenset[str]:
-        """Return the names of variables with an API key that have a value, from the environment, a file or the user."""
+        """Return the names of API key variables that have a value: in the environment, stored, or entered now."""
 
     def ask_with_key(self, variable: str, key: str) -> Ask:
         """Return a function like `ask` that also gives the API key to `tui-agent`, in the variable `variable`."""

@@ -16,7 +16,7 @@ class Shape(NamedTuple):
     height: int
     sidebar: int
     airy: bool
-    """True if empty rows separate header, status and footer from the rest."""
+    """True if empty rows separate header, status and footer from the rest of the screen."""
     tiny: bool
     """True on a very low screen: the session's state is on the first row, the prompt on the last."""
     strip: bool

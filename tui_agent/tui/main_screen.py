@@ -115,7 +115,7 @@ class Frame(App[int]):
         self.key_map = KeyMap()
         self.clock = clock
         self.start: Start | None = None
-        """The page before the first message, once it is loaded."""
+        """The start page; None until it is loaded."""
         self.sidebar_wanted = self.first.sidebar
         self.shape: Shape = shape(80, 24)
         self._shaped: tuple[Shape, bool] | None = None

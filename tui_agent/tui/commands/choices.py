@@ -222,7 +222,7 @@ def choose_theme(context: AppContext, argument: str) -> None:
 
 
 def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
-    """Return the name of the default or first theme that is `dark` or `light`; empty for any other word."""
+    """Return the name of a `dark` or `light` theme, the default theme if possible; empty for any other word."""
     wanted = {"dark": True, "light": False}.get(word)
     names = [name for name in (DEFAULT_THEME, *themes) if name in themes and themes[name].dark is wanted]
     return next(iter(names), "")

@@ -1,4 +1,4 @@
-"""Writes one setting to the user's config.toml, and uses it where the screen can."""
+"""Writes one setting to the user's config.toml, and applies it at once if possible."""
 
 from tui_agent.config.layers import load_config, parse_config
 from tui_agent.config.user_file import Value, save_value

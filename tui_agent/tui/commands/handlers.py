@@ -1,6 +1,6 @@
-"""The function that runs each action of the action registry, by the action's name.
+"""Handlers: the function that runs each action of the registry, by the action's name.
 
-Invariant: such a function reads views, and submits commands or opens a sheet or screen; rules about sessions are in the
+Invariant: a handler reads views, and submits commands or opens a sheet or screen; rules about sessions are in the
 engine. A test checks that the names match the registry.
 """
 

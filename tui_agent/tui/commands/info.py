@@ -113,7 +113,7 @@ def show_plugins(context: AppContext, argument: str) -> None:
 
 
 def show_servers(context: AppContext, argument: str) -> None:
-    """Show the MCP servers of the session: ready with their tools, or the reason why not."""
+    """Show the session's MCP servers, each with its tools or the reason why it is not ready."""
 
     def draw(facts: Facts) -> None:
         for plugin in context.views.plugins.values():

@@ -374,7 +374,7 @@ class Chat:
 
     @property
     def new_rows_text(self) -> str:
-        """Return `12 new rows (End)` while the user has scrolled up; otherwise an empty string."""
+        """The text `12 new rows (End)` if rows were added while the user has scrolled up; otherwise empty."""
         rows = self.widget.new_rows if self.widget is not None else 0
         key = self.app.key_map.key_of("to_end" if self.context.editor.text else "line_end")
         return f"{format_count(rows, 'new row')} ({key})" if rows else ""

@@ -1,4 +1,4 @@
-"""The app's part in a demo: it sends the agent one more instruction, and opens the replay when the turn has ended.
+"""Guide through a demo: sends the agent one more instruction, and opens the replay when the turn has ended.
 
 Invariant: only commands that a user could type are submitted. Once the user types, the replay is not opened.
 """

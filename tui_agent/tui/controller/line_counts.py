@@ -1,4 +1,4 @@
-"""The changed lines of the session's files, from their first to their newest content, as `/diff` counts them.
+"""Counts of the lines changed in the session's files, from the first to the newest content, as in `/diff`.
 
 Invariant: a file is compared only if it changed more than once, and only once for each new content.
 """

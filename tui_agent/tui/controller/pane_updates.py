@@ -1,6 +1,6 @@
 """Pane updates: passes each pane its views, and writes the status line, the terminal's title and the prompt's row.
 
-Invariant: called at most once per frame of the pump; a pane repaints only what differs.
+Invariant: called at most once per frame of the pump; a pane repaints only changed rows.
 """
 
 import asyncio

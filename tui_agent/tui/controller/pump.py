@@ -65,14 +65,14 @@ class Pump:
                     await self._refold_branch()
                 self._plan()
         except BaseException:
-            self._give_up()
+            self._wake_waiting_tasks()
             raise
         finally:
             self._stop_timer()
         self.ended = True
         self._frame()
 
-    def _give_up(self) -> None:
+    def _wake_waiting_tasks(self) -> None:
         """Wake all tasks that wait in `reached`, because no more frames will be shown."""
         self.ended = True
         for _, reached in self._waiting:

@@ -1,4 +1,4 @@
-"""Undo, redo and revert, with their questions: which message, conversation or files, and which of the kept files.
+"""Undo, redo and revert, with their questions: to which message, conversation or files, and what about kept files.
 
 Invariant: no file is restored that was not listed first; each file that someone else changed is asked about by name.
 """
@@ -124,7 +124,7 @@ class RewindActions:
             if entry is not None:
                 self.go(entry.seq - 1, f"Revert to {self._describe_target(entry)}", entry)
 
-        picker = open_picker(host, "Revert to before which message?", self._message_items(), choose)
+        picker = open_picker(host, "Revert to the point before which message?", self._message_items(), choose)
         if host.sessions.load_progress:
             host.worker(self._add_older(picker), "older messages")
 
@@ -195,7 +195,7 @@ class RewindActions:
         """Ask which of the kept files to restore. A file is kept if someone else has changed it too."""
         host, count = self._host, restored.kept_count
         group, pronoun = ("Undo it anyway", "it") if count == 1 else ("Undo one of them anyway", "them")
-        items = [Item("", "keep your versions", about="nothing of yours is lost")]
+        items = [Item("", "keep your versions", about="none of your changes is lost")]
         if count > 1:
             items.append(Item(ALL, f"undo all {count:,} anyway", about="/redo restores your versions"))
         items += [Item(path, path, group=group, is_path=True) for path in restored.skipped_paths]

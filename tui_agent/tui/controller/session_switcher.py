@@ -1,4 +1,4 @@
-"""Opens and closes sessions: the first one, another one, or the same one in a new engine process.
+"""Opens and closes sessions: the first session, another session, or the open session in a new engine process.
 
 Invariant: messages sent while a session opens go to that session in order; if it cannot be opened, they return to the
 prompt. Nothing that was typed is lost.
@@ -174,7 +174,10 @@ class SessionSwitcher:
         return first, whole
 
     async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
-        """Return views of the end of a very long session, to use until the whole session is read."""
+        """Return views of the end of a very long session, to use until the whole session is read.
+
+        Return None if the session is shorter, or if no summary of its log is stored.
+        """
         if last_seq < VERY_LONG:
             return None
         cached = await session.load_outline()

@@ -357,7 +357,7 @@ class Typed:
         return await self._lines.get()
 
     async def read(self, fd: int) -> None:
-        """Read lines from the file descriptor until the end of input, for `line`."""
+        """Read lines from the file descriptor until the end of input; `line` returns them."""
         rest = b""
         while True:
             # epoll rejects plain files; they are always ready, so waiting is not needed
@@ -393,7 +393,10 @@ def _find_choice(request: PermissionRequested, reach: Reach) -> PermissionChoice
 
 
 def _everywhere_choice(request: PermissionRequested) -> PermissionChoice | None:
-    """Return the choice whose rule can be saved for every project; a file opened in config.toml has no project."""
+    """Return the choice whose rule can be saved for every project; None if there is none.
+
+    A rule that lets commands read certain files is saved in config.toml, so it has no project to choose.
+    """
     choice = _find_choice(request, "everywhere")
     return None if choice is None or choice.rule.startswith(OPENS_FILES) else choice
 

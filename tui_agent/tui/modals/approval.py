@@ -1,8 +1,8 @@
 """The sheet that asks the user to approve a tool call: a preview, the effects, and four answers in a fixed order.
 
 Invariant: the user can read the whole request, and can allow it only once everything relevant was visible, on a screen
-of any size; a yes while rows are hidden shows these rows. Keys are ignored for the first 300 ms, and text typed into a
-field never counts as an answer.
+of any size; answering yes while rows are hidden first shows these rows. Keys are ignored for the first 300 ms, and text
+typed into a field never counts as an answer.
 """
 
 from collections.abc import Sequence

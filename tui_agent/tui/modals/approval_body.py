@@ -97,7 +97,7 @@ class ApprovalBody:
     def effects(
         self, width: int, *, roomy: bool, only_risky: bool = False, context: bool = True
     ) -> list[Strip]:
-        """Draw the effects of the tool call: where a command runs, what it does, undo, and why it needs approval.
+        """Draw the effects of the tool call: where a command runs, what it does, how to undo it, why it needs approval.
 
         `roomy` adds empty rows between the parts. With `only_risky`, commands that only read the workspace or run its
         code have no row. Without `context`, only the commands are drawn.

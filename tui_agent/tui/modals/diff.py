@@ -360,7 +360,7 @@ def _identify(file: ChangedFile, hunk: int) -> RevertedHunk:
 def _count_lines(
     file: ChangedFile, comparison: tuple[LineDiff | None, str] | None, reverted: Collection[RevertedHunk]
 ) -> tuple[int, int]:
-    """Return the numbers of added and removed lines of a file, without its reverted hunks."""
+    """Return the numbers of added and removed lines of a file, not counting its reverted hunks."""
     diff = None if comparison is None else comparison[0]
     if diff is None:
         return 0, 0

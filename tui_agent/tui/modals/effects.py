@@ -105,14 +105,14 @@ def _cleaned(effects: Sequence[CommandEffect]) -> tuple[CommandEffect, ...]:
     ) or (CommandEffect(verb="only reads"),)
 
 
-def _joined(texts: Sequence[str], otherwise: str, separator: str = ", ") -> str:
+def _join_texts(texts: Sequence[str], otherwise: str, separator: str = ", ") -> str:
     return separator.join(dict.fromkeys(texts)) or otherwise
 
 
 def _reads(effects: Sequence[Effect], unknown: bool) -> str:
     reads = [effect for effect in effects if isinstance(effect, ReadEffect)]
     paths = [reveal_line(read.path) + ("/**" if read.recursive else "") for read in reads]
-    return _joined(paths, "not known" if unknown else "nothing else")
+    return _join_texts(paths, "not known" if unknown else "nothing else")
 
 
 def _writes(effects: Sequence[Effect], unknown: bool, workspace: str) -> str:
@@ -122,12 +122,12 @@ def _writes(effects: Sequence[Effect], unknown: bool, workspace: str) -> str:
             change = ", removed" if effect.removes else ", a new file" if effect.creates else ""
             place = "" if _is_inside(effect.path, workspace) else ", outside this workspace"
             texts.append(reveal_line(effect.path) + change + place)
-    return _joined(texts, "not known" if unknown else "nothing", "; ")
+    return _join_texts(texts, "not known" if unknown else "nothing", "; ")
 
 
 def _network(effects: Sequence[Effect], unknown: bool) -> str:
     hosts = [reveal_line(effect.host) for effect in effects if isinstance(effect, NetworkEffect)]
-    return _joined(hosts, "not blocked: it can use the network" if unknown else "none")
+    return _join_texts(hosts, "not blocked: it can use the network" if unknown else "none")
 
 
 def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:

@@ -50,7 +50,7 @@ class ExportForm(Form[str | None]):
         return self.field
 
     def export(self) -> None:
-        """Confirm the place, unless none is typed."""
+        """Close the form with the typed place; do nothing if the field is empty."""
         if self.field.text.strip():
             self.dismiss(self.field.text.strip())
 

@@ -119,7 +119,7 @@ class ForkDraft:
             self.choices[self.change] = value
 
     def text_field(self, line: str) -> Field | None:
-        """Return the field for the new message or result if `line` has such a field."""
+        """Return the field for the new message or result if `line` has such a field; otherwise None."""
         return self.texts.get(self.change) if line == "value" and self.change is not None else None
 
 

@@ -52,7 +52,7 @@ class ForkPoint:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The things that a what-if can change at this event, e.g. the model."""
+        """The kinds of change that a what-if can make at this event, e.g. another model."""
         possible = {"message": self.message_seq is not None, "result": bool(self.result)}
         return tuple(change for change in _OPTIONS if possible.get(change, True))
 

@@ -51,9 +51,10 @@ def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
 
 
 def score_words(words: Sequence[str], item: Item) -> int | None:
-    """Return how well words or phrases match an item (lower is better); None unless each begins a word of the item.
+    """Return a score of the words' match with an item (lower is better); None unless each begins a word of the item.
 
-    A whole word of the label counts most, then one of `found_by`, the beginning of either, and the other texts.
+    A whole word of the label is best, then a whole word of `found_by`, the beginning of a word in these two, and a
+    match in another text.
     """
     names = f"{item.label} {item.found_by}".casefold()
     others = f"{item.about} {item.right} {item.group} {item.more}".casefold()
@@ -75,7 +76,7 @@ KEYS = "list_open", "list_choose", "list_close"
 """The actions whose keys are shown below the list."""
 PAGE_ROWS = 8
 MIN_ABOUT_CELLS = 24
-"""Width that a description needs beside the text on the right. With less, only the selected row shows that text, below."""
+"""Minimum width of a description beside the text on the right; otherwise only the selected row shows that text."""
 
 
 class Picker(ChoiceSheet[str | None]):
@@ -311,7 +312,7 @@ class Picker(ChoiceSheet[str | None]):
         return [self.key_map.hint(name, words.get(name, "")) for name in names]
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the names of the key bindings that apply here: those of this list, and those that scroll by pages."""
+        """Return the list's own scope, and the scope of the keys that scroll by pages."""
         return self.scope, "rows"
 
     @property

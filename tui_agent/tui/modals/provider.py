@@ -36,7 +36,7 @@ class Provider:
 
 
 OWN_SERVER: Final = "TUI_AGENT_API_KEY"
-"""The key's variable for a URL that belongs to no known vendor."""
+"""The environment variable with the key for a URL that belongs to no known vendor."""
 MODEL, ADDRESS, KEY, SAVE = "Model", "Address", "Key", "Save"
 """The lines of the form, each a field; `SAVE` is the checkbox."""
 _LOOSE_FROM: Final = 24

@@ -102,7 +102,7 @@ class PaneFeed:
         self._wake = anyio.Event()
 
     def update(self, plugins: Mapping[str, PluginLoaded | PluginFailed], seq: int) -> None:
-        """Take the session's plugins and its shown event. Called for each frame."""
+        """Update the panes for the session's plugins and the shown event; called for each frame."""
         offers = {
             name.removeprefix(KIND): event
             for event in plugins.values()
@@ -117,7 +117,7 @@ class PaneFeed:
         if log != self._shown_log or not is_same:
             self._shown_log, self._places, self._must_restart = log, None, True
             self.panes = {name: PaneState(event) for name, event in offers.items()}
-            self._tell()
+            self._notify_listeners()
         if seq != self._seq or self._must_restart:
             self._seq = seq
             self._wake.set()
@@ -141,9 +141,9 @@ class PaneFeed:
             self._is_running = True
             self._start(self._run(), "the plugin panes")
         self._wake.set()
-        self._tell()
+        self._notify_listeners()
 
-    def _tell(self) -> None:
+    def _notify_listeners(self) -> None:
         for changed in tuple(self.changed):
             changed()
 
@@ -171,7 +171,7 @@ class PaneFeed:
                     self._must_restart = False
                     await source.close()
                 await self._ask(source, *pane)
-                self._tell()
+                self._notify_listeners()
                 await anyio.sleep(PERIOD_S)
         finally:
             self._is_running = False
@@ -208,4 +208,4 @@ class PaneFeed:
 
     def _take_progress(self, state: PaneState, seq: int) -> None:
         state.progress = seq
-        self._tell()
+        self._notify_listeners()

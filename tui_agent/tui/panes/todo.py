@@ -18,7 +18,7 @@ EMPTY = "No tasks yet. The agent writes them for longer work."
 
 
 def progress(view: "TodoView") -> str:
-    """Return the number of tasks that are done as `4/5 done`, or an empty string without tasks."""
+    """Return the number of done tasks as `4/5 done`; empty if there are no tasks."""
     return f"{view.done}/{len(view.items)} done" if view.items else ""
 
 

@@ -78,7 +78,7 @@ class Chips:
         return label
 
     def paste_at(self, line: str, column: int) -> tuple[int, int] | None:
-        """Return the (start, end) position of the chip of a pasted text at `column`; None if there is none."""
+        """Return the (start, end) position of the chip of a pasted text at `column`; None if no such chip is there."""
         return next(
             (
                 (start, end)

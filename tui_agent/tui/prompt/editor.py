@@ -89,8 +89,8 @@ class MessageArea(TextArea, inherit_css=False):
     def put_text(self, text: str, *, returned: bool = False) -> None:
         """Replace the text and move the cursor to its end. The user can undo the replacement.
 
-        `returned` is True for the message of an undone turn. A slash typed right after that replaces the text, so that
-        the user can type a command.
+        `returned` is True for the message of an undone turn. If the user types a slash next, the slash replaces this
+        text, so that the user can type a command.
         """
         self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)

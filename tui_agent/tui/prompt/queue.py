@@ -80,15 +80,15 @@ class QueueRows(LinePane):
                 keys.append(self._key(key_map_of(self.app).key_of("send"), send, "queue send"))
             if last and self.is_prompt_empty:
                 keys.append(self._key(key_map_of(self.app).key_of("history"), edit, "queue take"))
-            yield self._joined([when, more, *keys])
-            yield self._joined([more, *keys])
+            yield self._join_groups([when, more, *keys])
+            yield self._join_groups([more, *keys])
         yield more
 
     def _key(self, key: str, words: str, intent: str) -> list[Part]:
         pen = self.pen._replace(intent=intent)
         return [pen.part(key, "t2", bold=True), pen.part(words, "t3")]
 
-    def _joined(self, groups: Sequence[list[Part]]) -> list[Part]:
+    def _join_groups(self, groups: Sequence[list[Part]]) -> list[Part]:
         joined: list[Part] = []
         for group in groups:
             joined += [self.pen.part("   "), *group] if joined and group else group

@@ -39,7 +39,7 @@ class Vim:
         self._whole_lines = False
 
     def escape(self) -> bool:
-        """Leave insert mode, or cancel a pending operator such as `d`; return False if there was neither."""
+        """Leave insert mode, or cancel a pending operator such as `d`; return False if there is nothing to cancel."""
         if self.mode == "insert":
             self.mode = "normal"
             self._pending = ""

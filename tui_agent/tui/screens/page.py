@@ -316,7 +316,7 @@ class Page(PageFrame[ItemT]):
         return self.scope, "page", "rows"
 
     def close_detail_or_leave(self) -> None:
-        """Close the details that replace the list or, if there are none, close the page."""
+        """Close the details that replace the list; if the list is shown, close the page."""
         if self.detail_alone:
             self.open_detail(False)
         else:

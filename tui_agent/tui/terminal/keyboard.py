@@ -67,7 +67,7 @@ def is_dark_colour(colour: str) -> bool | None:
 
 
 class Keyboard(XTermParser):
-    """Textual's parser with another handling of pastes and of Esc.
+    """Textual's parser, but with pastes and Esc handled differently.
 
     The base class gets the marks of a paste but not the text between them.
     """

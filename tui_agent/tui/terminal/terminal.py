@@ -48,7 +48,7 @@ class Terminal:
         """How `notify` works: the setting `notifications`."""
 
     def title(self, text: str) -> None:
-        """Set the window's title; the terminal stores the old one until `restore`."""
+        """Set the window's title; the terminal stores the old title until `restore`."""
         text = clean_line(text)[:80]
         if self._plain or text == self._titled:
             return

@@ -142,7 +142,7 @@ def guess_theme(environ: Mapping[str, str]) -> str:
 
 
 def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the theme folders: the bundled one, then the user's, whose themes take precedence."""
+    """Return the theme folders: that of the bundled themes, then the user's, whose themes take precedence."""
     return bundled_folder(), config_folder(environ) / "themes"
 
 

@@ -197,9 +197,10 @@ def bundled_folder() -> Path:
 def discover(
     folders: Iterable[Path], plugin_themes: Iterable[tuple[str, Path]] = ()
 ) -> tuple[dict[str, ThemeFile], list[ConfigError]]:
-    """Load all themes in these folders and of plugins; return them by name, and the errors. Never raises.
+    """Load all themes in these folders and of plugins; return the themes by name, and a list of errors.
 
-    Later folders take precedence. A plugin's theme replaces no other theme; an error in it names the plugin.
+    Never raises. Later folders take precedence. A plugin's theme replaces no other theme; an error in it names the
+    plugin.
     """
     themes: dict[str, ThemeFile] = {}
     faults: list[ConfigError] = []

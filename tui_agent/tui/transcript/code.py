@@ -1,7 +1,7 @@
 """Source code as styled runs, in the five colour roles of the theme for code.
 
-Invariant: the same lines always give the same runs, streamed or at once: lines are highlighted in groups whose bounds
-depend only on the lines. Pygments is loaded on first use, because it would delay the first paint.
+Invariant: the same lines always give the same runs, whether streamed or complete: lines are highlighted in groups whose
+bounds depend only on the lines. Pygments is loaded on first use, because it would delay the first paint.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -60,7 +60,7 @@ def lexer_for(language: str, path: str = "") -> "Lexer | None":
 
 
 def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
-    """Return the tokens of each line, for which all lines are lexed together as one piece of code."""
+    """Return the tokens of each line; all lines are lexed together as one piece of code."""
     if lexer is None or any(len(line) > _LONG_LINE for line in lines):
         return [[(line, "t1")] if line else [] for line in lines]
     token_lines: list[list[Token]] = [[]]

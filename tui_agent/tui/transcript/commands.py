@@ -110,7 +110,7 @@ class TranscriptCommands(TranscriptCanvas):
         return hit is not None
 
     def close_find(self) -> bool:
-        """End the search; return False if there was none."""
+        """End the search; return False if no search was open."""
         was_open = bool(self.finder.text)
         self.finder.clear()
         self.repaint()

@@ -25,7 +25,7 @@ _LINE_LIMIT: Final = 4_000
 
 @dataclass(slots=True)
 class DiffLine:
-    """One line of a diff. `changed` has the bounds of the words that differ from the line that this one replaces."""
+    """One line of a diff. `changed` has the bounds of words that differ between a removed line and its replacement."""
 
     sign: Literal[" ", "-", "+", "@"]
     number: int
@@ -36,7 +36,7 @@ class DiffLine:
 def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
     """Parse a unified diff (hunks only) into numbered lines with changed words marked.
 
-    Invisible characters become code points (`<U+202E>`); pass `reveal=False` if the caller did that already.
+    Invisible characters become code points (`<U+202E>`), unless `reveal` is False because they are code points already.
     """
     lines: list[DiffLine] = []
     old = new = 1

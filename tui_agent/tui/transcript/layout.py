@@ -48,7 +48,7 @@ class Layout:
         return self._ids.get(entry_id)
 
     def display_state(self, index: int) -> DisplayState:
-        """Return the state that the drawing of the entry in a slot depends on."""
+        """Return the display state of the entry in a slot, on which its drawing depends."""
         slot = self.slots[index]
         return DisplayState(slot.opened, slot.past, slot.active, self.now())
 

@@ -99,7 +99,7 @@ class _Renderer:
         return rows
 
     def _last_line(self, span: Sequence[int]) -> int:
-        """Return the index of the last line of a block that is not blank."""
+        """Return the index of the last non-blank line of a block."""
         # The parser counts blank lines after a list as part of the list.
         line = span[1] - 1
         while line > span[0] and not self._piece.lines[line].strip(" \t>"):

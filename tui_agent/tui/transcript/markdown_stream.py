@@ -35,7 +35,7 @@ from tui_agent.tui.transcript.table import Cell, column_widths, header_style, ta
 
 
 class MarkdownStream:
-    """One growing Markdown text as rows. The first `frozen` rows are final; the others are of the open piece."""
+    """One growing Markdown text as rows. The first `frozen` rows are final; the other rows belong to the open piece."""
 
     def __init__(self, look: Look, place: Place) -> None:
         self.rows: list[Row] = []

@@ -32,7 +32,8 @@ def output_columns(width: int) -> int:
 class Look:
     """Settings for drawing the transcript; `width` counts cells and includes the gutter and the right margin.
 
-    `base` is the background role of all text. `actions` are those that the app can run; no other actions are shown.
+    `base` is the background role of all text. `actions` are the actions that the app can run; other actions are not
+    shown.
     """
 
     palette: Palette

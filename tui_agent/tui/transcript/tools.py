@@ -1,7 +1,7 @@
 """Rows of a tool call in the transcript: the head row (state, verb, target, outcome, time) and the body.
 
 Invariant: the state is in column 2, the verb in 4, the target in 14, and the time at the right edge; a command is
-wrapped, never cut off. A failed or denied call is unfolded and says why; a successful one folds when the next message
+wrapped, never cut off. A failed or denied call is unfolded and says why; a successful call folds when the next message
 begins.
 """
 

@@ -14,7 +14,7 @@ from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
 _ROUNDS: Final = 12
-"""Maximum number of rounds in which entries are drawn that came into view after a wrong estimate; 2 or 3 suffice."""
+"""Maximum number of rounds of drawing entries that come into view after a wrong estimate; 2 or 3 rounds suffice."""
 
 
 class RowPosition(NamedTuple):

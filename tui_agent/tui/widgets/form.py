@@ -37,7 +37,7 @@ class Form(ChoiceSheet[ResultT]):
         """Draw a line of the form, in one or more rows."""
 
     def gap_before(self, line: str, width: int) -> list[Strip]:
-        """Return the empty rows between this line and the one above."""
+        """Return the empty rows between this line and the line above."""
         return []
 
     @property
@@ -60,7 +60,7 @@ class Form(ChoiceSheet[ResultT]):
         self.go_to(line)
 
     def use(self) -> None:
-        """Do nothing after a click on a line except select it."""
+        """Do nothing more: a click on a line only selects the line."""
 
     def body(self, width: int) -> list[Strip]:
         rows: list[Strip] = []

@@ -215,7 +215,8 @@ def _describe_clash(first: Action, other: Action, key: str) -> str:
 def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
     """Add the default keys to actions whose new keys some terminals cannot send.
 
-    Default keys that are in use by another action are not added. Return a message for each of these actions.
+    Default keys that are in use by another action are not added. Return a message for each action with a key that some
+    terminals cannot send.
     """
     faults = []
     for name, keys in list(given.items()):

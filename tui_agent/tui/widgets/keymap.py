@@ -160,7 +160,7 @@ class KeyScreen(KeyActions):
             self.type_key(event.key, event.character)
 
     def key_hints(self) -> Sequence[KeyHint]:
-        """Return the keys that work now, for the footer of the screen below; a screen with its own footer has none."""
+        """Return the keys that work now, for the footer of the screen below; empty if the screen has its own footer."""
         return ()
 
     def type_key(self, key: str, character: str | None) -> bool:

@@ -1,7 +1,7 @@
 """Rows of cells: parts on the left, parts on the right, padded with the background to the full width.
 
-Invariant: a row has exactly the requested width. If both sides do not fit, the left one is cut and the right one stays
-complete; all text is cleaned by `tui.text`.
+Invariant: a row has exactly the requested width. If both sides do not fit, the left side is cut and the right side
+stays complete; all text is cleaned by `tui.text`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -120,7 +120,7 @@ class Pen(NamedTuple):
 
     @property
     def cursor(self) -> Style:
-        """The style of the cell under the cursor of a text field. In every colour mode it differs from the row's."""
+        """The style of the cell under the cursor of a text field; in every colour mode, it differs from the row's."""
         palette = self.looks.palette
         if palette.mode == "full" or self.ground == "selection":
             return palette.rich(self.ground, "t1")

@@ -278,7 +278,7 @@ class Sheet(SheetFrame[ResultT]):
 
     @abstractmethod
     def key_hints(self) -> Sequence[KeyHint]:
-        """Return the keys that work now. The footer below the sheet shows them or, if it is covered, the last row."""
+        """Return the keys that work now, for the footer below the sheet or, if it is covered, the sheet's last row."""
 
     def keys_rows(self, width: int) -> list[Strip]:
         """Return the last row of a sheet that covers the footer, with the sheet's keys; otherwise no row."""

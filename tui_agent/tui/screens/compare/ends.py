@@ -49,7 +49,7 @@ class Ends:
         return row(self._columns.width, left, right, fill=self.fill)
 
     def _draw_sides(self, draw: Callable[[int], Sequence[Strip]]) -> list[Strip]:
-        """Draw a part of both sides next to each other; if there is no room for both, of the chosen side only."""
+        """Draw a part of both sides next to each other or, if there is no room for both, of the chosen side only."""
         columns = self._columns
         indent = blank(columns.labels, self.fill)
         if not columns.beside:

@@ -37,7 +37,7 @@ def column_names(width: int, looks: Looks) -> Strip:
 
 
 def draw_line(line: MapLine | None, width: int, looks: Looks, *, chosen: bool, pinned: bool) -> Strip:
-    """Return the row of a file or a symbol; an empty row for None."""
+    """Return the row of a file or a symbol; an empty row if `line` is None."""
     drawn = list_pen(looks, chosen)
     if line is None:
         return drawn.line(width, [])
@@ -106,7 +106,7 @@ MEANINGS: Final = {
 
 
 def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None:
-    """Add the details of a file: why it is in the map, with the words of the question in it, and what uses it."""
+    """Add the details of a file: why it is in the map, its matches with the question, and which files use it."""
     facts.text(file.path, bold=True)
     facts.section("Why it is listed")
     counts = [f"{word} ×{count}" if count else f"{word} (in its path)" for word, count in file.words]
@@ -167,7 +167,7 @@ def code_preview(line: MapLine, text: str) -> str:
 def draw_map_facts(
     facts: Facts, choice: RepoMapOptions, files: int, settings: SessionSettings | None, note: str
 ) -> None:
-    """Add facts about the whole map: its size, when the model receives it, and the end of the map's note."""
+    """Add facts about the whole map: its size, when the model gets it, and remarks of `note` (after its semicolon)."""
     facts.section("For the model")
     facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
     if files:

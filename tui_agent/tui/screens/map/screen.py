@@ -1,7 +1,7 @@
-"""The screen with the repository map: the part that the model sees, why each file is in it, and actions that change it.
+"""The screen with the repository map: the files that the model sees, why they are listed, and actions to change it.
 
-Invariant: the ranking comes from `tui-agent map` and is the model's; pinned and hidden files and the length are
-settings of the session. Only the newest request is awaited. No key waits for an answer.
+Invariant: `tui-agent map` ranks the files as for the model; pinned and hidden files and the length are settings of the
+session. Only the newest request is awaited. No key waits for an answer.
 """
 
 import asyncio
@@ -226,7 +226,7 @@ class MapPage(SearchPage[MapLine | None]):
         facts.rows += end.rows
 
     def _draw_code(self, facts: Facts, line: MapLine, height: int) -> None:
-        """Add the code of a row of the map, as many rows as fit above `height`, and read the file if needed."""
+        """Add the code of a row of the map, as far as `height` rows allow; read the file if it was not read before."""
         path = line.file.path
         text, fault = self._texts.get(path, (None, ""))
         draw_code(facts, line, text, fault, most=max(_LEAST_CODE, height - len(facts.rows) - 3))
@@ -240,7 +240,7 @@ class MapPage(SearchPage[MapLine | None]):
 
 
 def read_text(file: Path) -> tuple[str | None, str]:
-    """Return a file's text, and a sentence if it cannot be shown."""
+    """Return (text, reason): a file's text, or None and the reason why it cannot be shown."""
     try:
         data = read_regular(file, MAX_CODE_BYTES, os.O_NOFOLLOW)
     except FileNotFoundError:

@@ -135,7 +135,7 @@ class ReplayActions(MomentScreen):
         self._start(form, "export")
 
     def show_pane(self, name: str = "") -> None:
-        """Show a plugin's pane at the shown event; without a name, the only one or a list."""
+        """Show a plugin's pane at the shown event; without a name, show the only pane or a list of panes."""
         if not self.ready:
             return
         panes = self.plugin_panes.panes

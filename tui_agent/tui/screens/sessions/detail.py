@@ -91,7 +91,7 @@ class SessionDetail:
         """All text drawn so far, to find out which words of the search it contains."""
 
     def draw(self, session: Row, hit: Hit | None, preview: Preview | None) -> None:
-        """Add all rows; without a preview, only the facts that are known from the list."""
+        """Add all rows; without a preview, only the rows with facts from the list of sessions."""
         facts = self._facts
         facts.gap()
         for line in wrap(session.name, facts.room):

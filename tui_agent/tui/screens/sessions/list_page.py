@@ -119,7 +119,7 @@ class SessionsPage(SearchPage[Line]):
         self.show_lines()
 
     def show_typed(self) -> None:
-        """Search the names at once, and the texts after a pause in typing; meanwhile older matches stay."""
+        """Search the names at once, and the texts after a pause in typing; until then, the list keeps older matches."""
         text = self.text
         if not self._hits_for or not text.startswith(self._hits_for):
             self.hits, self._hits_for = {}, ""

@@ -165,7 +165,7 @@ class SessionsScreen(SessionsPage):
         open_live_replay(self.context, Path(row.path))
 
     def _compare(self, row: Row) -> None:
-        """Let the user choose another session to compare with the one in `row`."""
+        """Let the user choose another session to compare with the session in `row`."""
         self._comparing = row
         self.show_head()
         open_key, leave_key = map(self.key_map.key_of, ("sessions_open", "sessions_leave"))

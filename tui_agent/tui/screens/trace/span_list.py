@@ -1,6 +1,6 @@
 """The rows of the trace screen: spans in columns, with a bar for each span that is proportional to its duration.
 
-Invariant: a row is drawn only when it becomes visible; the order is that of the view; a filter only hides rows.
+Invariant: a row is drawn only when it becomes visible; the rows have the order of the view; a filter only hides rows.
 """
 
 from collections.abc import Callable
@@ -119,7 +119,7 @@ class SpanList(ChoiceList[int]):
             self.select(len(self.items))
 
     def set_filter(self, chosen: Filter) -> None:
-        """Show only the spans that pass the filter `chosen`; if the filter is already set, show all."""
+        """Show only the spans that pass the filter `chosen`; if the filter is already set, show all spans."""
         self.filter = "all" if chosen == self.filter else chosen
         self._show_spans()
         self.select(len(self.items))
@@ -253,7 +253,7 @@ class SpanList(ChoiceList[int]):
             self.refresh()
 
     def fold(self, *, folded: bool | None) -> None:
-        """Fold or unfold the selected span; None switches between the two.
+        """Fold (True) or unfold (False) the selected span, or switch between the two (None).
 
         Folding a span that is folded or has no children selects its parent.
         """
