@@ -16,7 +16,7 @@ from tui_agent.protocol.parts import ModelPart, ToolCallPart, Usage, tool_calls
 
 
 def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[ModelPart]) -> None:
-    """Record parts (texts or calls) that an agent created itself as an answer of that agent."""
+    """Record parts (texts or calls), which an agent created itself, as its answer."""
     parts.recorder.append(
         ModelResponded(
             request_id=parts.ids.request(),

@@ -31,8 +31,9 @@ class Projection(Protocol[ViewT]):
 def current_branch(records: Sequence[Record]) -> list[Record]:
     """Return the records on the current branch, in order: those reachable from the last one by `parent`.
 
-    Linear in the number of records. All records are returned if the session was never rewound. If a parent is
-    missing (a damaged line, or a streamed piece that was not read), the branch continues with the nearest earlier record.
+    Takes time linear in the number of records. All records are returned if the session was never rewound. If a parent
+    is missing (a damaged line, or a streamed piece that was not read), the branch continues with the nearest earlier
+    record.
     """
     on_branch: list[Record] = []
     next_seq: int | None = records[-1].seq if records else None

@@ -278,7 +278,7 @@ class Views:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an exception as one line."""
+    """Return a description of an exception in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 

@@ -51,7 +51,7 @@ class ModelFactory:
     """Resolves model names and creates clients.
 
     `environ` has the keys; `replay_source` reads recorded answers. With `pace_demos`, the built-in demos answer at a
-    speed that people can follow; without, at once.
+    speed that people can follow; otherwise they answer at once.
     """
 
     def __init__(

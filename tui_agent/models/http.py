@@ -119,7 +119,9 @@ class HttpClient:
     async def open_stream(
         self, route: str, make_body: Callable[[], JsonMap], dialect: Dialect
     ) -> AsyncIterator[AsyncIterator[ModelChunk]]:
-        """Open the chunks of one answer. The request is sent when the first chunk is read.
+        """Provide the chunks of one answer for the `async with` block.
+
+        The request is sent when the first chunk is read.
 
         `dialect` parses the answer. `make_body` is called here, so that no caller keeps a reference to the body.
         """

@@ -83,7 +83,7 @@ class OwnedApi:
         self.offers.tools.append(OfferedTool(self.plugin, cast(AnyTool, tool)))
 
     def middleware(self, middleware: Middleware, *, order: int = 500) -> None:
-        """Add a middleware to the chain. A middleware with a lower `order` wraps those with a higher `order`."""
+        """Add a middleware to the chain. A middleware wraps all middlewares with a higher `order`."""
         self._reserve("middleware", middleware.name)
         self.offers.middlewares.append(OfferedMiddleware(self.plugin, order, middleware))
 

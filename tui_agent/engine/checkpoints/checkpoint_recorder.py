@@ -38,7 +38,9 @@ CLOSE_TIMEOUT_S = 5.0
 FINAL_MAINTENANCE_S = 10.0
 """Maximum seconds of maintenance at the end of an unattended session. The next run of the session continues it."""
 RETRY_FACTOR = 10.0
-"""After a failed attempt, the checkpoint store is tried again after this many times the attempt's duration."""
+"""Factor for the pause after a failed use of the checkpoint store: the pause lasts this many times as long as the
+use.
+"""
 
 
 IDLE_DELAY_S = 2.0
@@ -380,7 +382,7 @@ class CheckpointRecorder:
         )
 
     async def _use_store(self, act: Callable[[Checkpoints], Awaitable[ResultT]]) -> ResultT:
-        """Call `act` with the checkpoint store. If it fails, the store is reopened before the next use."""
+        """Call `act` with the checkpoint store. If `act` fails, the store is reopened before the next use."""
         assert self._store is not None
         try:
             return await act(self._store)

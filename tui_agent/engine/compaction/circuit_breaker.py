@@ -137,9 +137,11 @@ def _read_compactions(
 
 
 MAX_SAME_RESULTS: Final = 3
-"""Number of stretches (see `LoopDetector`) with the same calls and results in a row that count as a loop."""
+"""Number of consecutive stretches (see `LoopDetector`) with the same calls and results that count as a loop."""
 MAX_SAME_CALLS: Final = 8
-"""Number of stretches in a row with the same calls but different results (e.g. polling a job) that count as a loop."""
+"""Number of consecutive stretches with the same calls but different results (e.g. polling a job) that count as a
+loop.
+"""
 
 
 class LoopDetector:

@@ -60,7 +60,7 @@ class Comparison:
 
 
 def compare(left: Branch, right: Branch) -> Comparison:
-    """Compare two branches. Linear in their records."""
+    """Compare two branches. Takes time linear in the number of their records."""
     left, right = (
         replace(left, records=_without_pieces(left.records)),
         replace(right, records=_without_pieces(right.records)),

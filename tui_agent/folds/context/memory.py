@@ -66,8 +66,7 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
     """Return the memory after a file changed.
 
-    Line counts are sums of the agent's own changes; if a file gets an earlier content again, its later changes no
-    longer count. Facts that depend on the file are marked as outdated.
+    The file's new state is added, and facts that depend on the file are marked as outdated.
     """
     updated: JsonMap = {**memory}
     path, summary = change.path, memory.get("patch_summary")

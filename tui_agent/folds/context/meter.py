@@ -268,7 +268,10 @@ class ContextMeter:
         self._pending_totals.append(used)
 
     def _compute_sections(self) -> None:
-        """Compute the sections of the newest manifest. Done on demand, because folding a log reads them rarely."""
+        """Compute the sections of the newest manifest.
+
+        This is done only when they are needed, which is rare while a log is folded.
+        """
         state = self._state
         packed, self._pending_manifest = self._pending_manifest, None
         if packed is not None:

@@ -250,7 +250,7 @@ class Tree:
         self._run_branches.append(index)
 
     def view(self) -> TreeView:
-        """Return the tree as of the last record. Linear in the number of branches."""
+        """Return the tree as of the last record. Takes time linear in the number of branches."""
         return TreeView(tuple(self._freeze_branch(index) for index in range(len(self._branches))))
 
     def _freeze_branch(self, index: int) -> Branch:

@@ -64,7 +64,7 @@ class BranchesView:
 def stretches(moves: Iterable[HeadMove], last: int) -> tuple[Stretch, ...]:
     """Return the stretches of the log on the branch that ends at `last`, in order.
 
-    Linear in the number of moves; moves that are not on that branch are ignored.
+    Takes time linear in the number of moves. Moves that are not on that branch are ignored.
     """
     backwards: list[Stretch] = []
     end = last

@@ -160,7 +160,7 @@ class Draft:
             )
 
     def update_subtask(self) -> None:
-        """Set the subtask: the newest delegate's task, else the main agent's own work, which has the id 0."""
+        """Set the subtask: the newest delegate's task; without delegates, the main agent's own work, whose id is 0."""
         delegate = next(reversed(self.delegates.values()), None)
         self.subtask_id = delegate.number if delegate is not None else 0
         self.subtask = delegate.task if delegate is not None else own_subtask(self.todo, self.root_task)

@@ -16,7 +16,7 @@ MAX_LINES = 5_000
 MAX_LINE_CHARS = 1_000
 """Maximum characters in a line; a longer one is skipped."""
 MAX_STAR_RUNS = 10
-"""Maximum runs of stars in a line; a line with more runs is skipped."""
+"""Maximum number of star sequences (`*`, `**`) in a line; a line with more is skipped."""
 _STARS = re.compile(r"\*+")
 
 

@@ -59,7 +59,7 @@ FAILURE_LABELS: Final[dict[str, str]] = {
 
 
 def unknown_price_warning(model: str, price: float | None, limit_usd: float | None) -> str:
-    """Return a warning if a cost limit cannot be enforced because the model's price is unknown; otherwise ""."""
+    """Return a warning if a cost limit cannot be enforced because the model's price is unknown; empty if it can."""
     if limit_usd is None or price is not None or not model:
         return ""
     return f"The price of {model} is unknown, so the cost limit of {format_cost(limit_usd, digits=2)} cannot be enforced."

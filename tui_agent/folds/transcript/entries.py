@@ -178,8 +178,8 @@ class QuestionEntry(EntryBase):
 class TurnEntry(EntryBase):
     """The row that the chat shows at the end of a turn.
 
-    `edits` is set instead of `added` and `removed` if a file changed more than once: the sums of its changes would not
-    be its change.
+    `edits` is set instead of `added` and `removed` if a file changed more than once, because the sum of its changes
+    is not its net change.
     """
 
     reason: TurnEnd

@@ -66,7 +66,7 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
 """Ways in which a command can end that are shown with the command's duration."""
 MAX_NAMED_CHARS: Final = 40
-"""Characters of a message that name its turn."""
+"""Maximum number of characters of a message that are shown to identify its turn."""
 _HEAD_MOVES = {
     "undo": "Undid the last turn. /redo restores it.",
     "revert": "Reverted to {place}. /redo restores the newer state.",

@@ -66,7 +66,10 @@ class PackedList(Sequence[T]):
         del self._unpacked[: self._chunk_size]
 
     def view(self) -> Sequence[T]:
-        """Return the current items; later changes of the list do not affect them. A tuple if nothing is packed."""
+        """Return the current items; later changes of the list do not affect them.
+
+        The result is a tuple if nothing is packed.
+        """
         return self.copy() if self._chunks else tuple(self._unpacked)
 
     def copy(self) -> Self:

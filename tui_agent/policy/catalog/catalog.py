@@ -56,10 +56,10 @@ Returns the entry's table and the place of that table; None if it has no entry o
 
 
 class Catalog:
-    """All programs that the policy knows. Immutable.
+    """All programs that the policy knows. A catalog never changes.
 
-    Raises `ConfigError` on creation for a fault in an added table, and `TableFault` on lookup for a fault in a product
-    file.
+    Raises `ConfigError` on creation for a fault in an added table, and `TableFault` on lookup for a fault in a
+    product file.
     """
 
     def __init__(self, layers: Iterable[Layer] = ()) -> None:

@@ -22,7 +22,7 @@ def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
     """Return the number of the line in which a TOML document sets the last of `keys`.
 
     Each key is searched after the line of the key before it. If a key is not found (for example, because it is
-    missing), return the line of the key before it, or 0.
+    missing), return the line of the key before it; 0 if there is none.
     """
     found = 0
     for place, key in enumerate(keys):

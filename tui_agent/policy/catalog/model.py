@@ -66,7 +66,7 @@ Meaning: TypeAlias = Literal[
 
 
 def meaning_of(operand: str) -> str:
-    """Return the meaning of an operand without the suffix for its number ("read" for "read...")."""
+    """Return the meaning of an operand without its suffix `?` or `...` ("read" for "read...")."""
     return operand.removesuffix("..." if operand.endswith("...") else "?")
 
 

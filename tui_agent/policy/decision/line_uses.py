@@ -121,7 +121,7 @@ def _with_parents(path: str) -> Iterator[str]:
 
 
 def from_workspace(effect: RunEffect, path: str) -> str:
-    """Convert a path of a command, which is relative to the command's folder, to one relative to the workspace."""
+    """Convert a path that is relative to a command's folder to a path relative to the workspace."""
     if not effect.cwd or path.startswith(("/", "~")):
         return path or "."
     return literal_path(tidy_path(posixpath.join(effect.cwd, path)))

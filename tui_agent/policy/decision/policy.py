@@ -1,7 +1,7 @@
 """The policy: combines guards, rules, escalations and the profile into one decision about a tool call.
 
-Invariant: `decide` is pure and never raises. The order of rules does not matter; deny wins. A profile that asks never
-allows what is not proven.
+Invariant: `decide` is pure and never raises. The order of rules does not matter; deny wins. With a profile that asks,
+an unproven call needs approval.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -16,7 +16,7 @@ from tui_agent.protocol.effects import RunEffect
 
 
 def check_table_path(path: Path) -> list[Problem]:
-    """Return the faults of a table file of programs, each with its line; none if the file is valid."""
+    """Return the faults of a table file of programs, each with its line; empty if the file is valid."""
     try:
         text = read_small(path)
     except ConfigError as error:

@@ -96,7 +96,7 @@ class _LineReader:
         return reports, outcome.output, None
 
     def _read_loosely(self, text: str, refusal: Refusal, folders: Folders) -> tuple[CommandReport, ...]:
-        """Interpret a text that the bash parser refuses in every possible way.
+        """Interpret a text, which the bash parser refuses, in every possible way.
 
         The reports serve only guards and rules that ask or deny.
         """

@@ -15,9 +15,9 @@ _PATH_FILTERS = frozenset({"path filter", "revision or path"})
 
 
 def measure_reach(program: Program, options: Sequence[ParsedOption], operands: Operands) -> FileUse:
-    """Return a template that says how the call uses each file that it names.
+    """Return a `FileUse` without a path, as a template for the uses of all files that the call names.
 
-    The template results from the options, and from operands that exclude files.
+    Its fields follow from the options, and from operands that exclude files.
     """
     includes, excludes, others = _choose_names(options)
     left_out = [left_out_path(value) for meaning, value in operands.used if meaning in _PATH_FILTERS]

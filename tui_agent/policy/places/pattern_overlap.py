@@ -105,7 +105,7 @@ def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
 
 
 def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
-    """Return False quickly for most names that a pattern cannot match.
+    """Return False for most names that a pattern cannot match; this check is quick.
 
     Each single letter of the pattern must occur in the name.
     """
@@ -162,7 +162,7 @@ def _end_of_class(name: str, start: int, shell: bool) -> int:
 def _class_letters(text: str, shell: bool) -> _Chars:
     """Return the letters that a character class `[…]` matches, ignoring case.
 
-    The result is all letters if the class is negated or uses named classes.
+    The result has all letters if the class is negated or uses named classes.
     """
     odd = shell and (text[0] == "^" or any(sign in text for sign in ("[:", "[.", "[=", "\\")))
     if text[0] == "!" or odd or not text.isascii():

@@ -90,7 +90,10 @@ class _Reader:
         return ArgumentReport(files, effects, commands, prints, self.doubt)
 
     def _read_command(self, option: re.Match[str], source: str, words: Iterable[Value]) -> None:
-        """Read a command that fd runs: `words` are those after the option that starts the command, up to `;`."""
+        """Read a command that fd runs.
+
+        `words` are the words after the option that starts the command, up to `;`.
+        """
         letters, letter, batch, attached = option.groups()
         if letters:
             self.own.append(Value(source, Certainty.KNOWN, f"-{letters}"))

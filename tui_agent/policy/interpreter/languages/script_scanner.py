@@ -54,7 +54,7 @@ class ScriptScanner(ABC):
     def _expect(self, pattern: re.Pattern[str], doubt: str = "") -> re.Match[str]:
         """Match the pattern at the current position of the script and advance past the match.
 
-        Without a match, raise `UnreadError` with `doubt` (by default, one about the next character).
+        Without a match, raise `UnreadError` with `doubt`; the default is a doubt about the next character.
         """
         found = pattern.match(self._text, self._place)
         if found is None:
