@@ -165,6 +165,7 @@ class _Trial:
 
         async with open_session(self._options(), self._base, give_up) as session:
             self._session = session.id
+            self._run.save_session(self._cell, session.id)
             self._model = session.settings.model.model if session.settings is not None else self._model
             if find_spec("duckdb") is not None:
                 self._writer = self._trace_writer()

@@ -17,6 +17,8 @@ from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 
 PLAN_FILE = "run.json"
 RESULT_FILE = "result.json"
+SESSION_FILE = "session.txt"
+"""The file of a cell with the id of its session, from the session's start on."""
 LOCK_FILE = "lock"
 RUNS_FOLDER = Path("eval-runs")
 """The default folder of runs, relative to the current folder."""
@@ -194,6 +196,17 @@ class RunFolder:
             f"tui-agent{folder} --data-dir {data} --resume {session}",
             f"tui-agent replay --data-dir {data} {session}",
         )
+
+    def save_session(self, cell: Cell, session: str) -> None:
+        """Store the id of a cell's session. Raises `StoreUnusable` if the file cannot be written."""
+        write_file(self.cell_folder(cell) / SESSION_FILE, session)
+
+    def load_session(self, cell: Cell) -> str:
+        """Return the id of the session of a cell's last attempt; empty if it has not begun."""
+        try:
+            return (self.cell_folder(cell) / SESSION_FILE).read_text(encoding="utf-8").strip()
+        except OSError:
+            return ""
 
     def result_file(self, cell: Cell) -> Path:
         """Return the path of the file with a cell's result."""

@@ -16,7 +16,7 @@ When: TypeAlias = Literal["always", "idle", "running"]
 Scope: TypeAlias = Literal[
     "app", "prompt", "menu", "transcript", "chat", "turn", "find", "start",
     "approval", "reason", "rule", "question", "confirm", "keys", "trust", "policy", "provider", "list", "viewer", "diff", "context",
-    "trace", "replay", "compare", "tree", "checkpoints", "jobs", "pane", "history", "map", "map_find", "fork", "sessions", "sessions_find",
+    "trace", "replay", "compare", "tree", "checkpoints", "jobs", "evals", "pane", "history", "map", "map_find", "fork", "sessions", "sessions_find",
     "sheet", "page", "rows", "field",
 ]  # fmt: skip
 """The part of the app in which a key works.
@@ -200,6 +200,7 @@ policy.
 
 _FURTHER: Final[tuple[Action, ...]] = (
     _a("todo", "show the whole task list", "App", aliases=("/todo",), keys=("f2",), synonyms="tasks plan"),
+    _a("evals", "show the cells of an evaluation run", "App", args="[FOLDER]", aliases=("/evals",), synonyms="evaluation bench suite matrix board"),
     _a("pane", "show a pane of a plugin", "App", args="[NAME]", aliases=("/pane",), synonyms="plugin view section"),
     _a("sidebar", "show or hide the side panes", "App", keys=("f6",), synonyms="panel layout"),
     _a("palette", "find any action by name", "App", keys=("ctrl+p",), footer="palette", rank=6),
@@ -334,6 +335,9 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("job_end", "stop the job and all that it started", "Jobs", keys=("e",), scope="jobs", footer="stop it", rank=3),
     _a("jobs_end", "stop all jobs (asks first)", "Jobs", keys=("a",), scope="jobs", footer="stop all", rank=4),
     _a("jobs_leave", "go back", "Jobs", keys=("escape", "q"), scope="jobs", footer="back", rank=5),
+    _a("cell_row", "choose the previous or next cell", "Evaluation", keys=("up", "down"), scope="evals", footer="cell", rank=1, choices=2),
+    _a("cell_open", "open the cell's session, also while it runs", "Evaluation", keys=("enter",), scope="evals", footer="open session", rank=2),
+    _a("evals_leave", "go back", "Evaluation", keys=("escape", "q"), scope="evals", footer="back", rank=3),
     _a("fork_line", "go to the previous or next line", "Fork", keys=("up", "down", "shift+tab", "tab"), scope="fork", footer="line", rank=2, choices=2),
     _a("fork_choose", "change the option on this line", "Fork", keys=("left", "right"), scope="fork", footer="choose", rank=3, choices=2),
     _a("fork_begin", "create the fork; on the model line, choose a model", "Fork", keys=("enter",), scope="fork", footer="fork", rank=1),

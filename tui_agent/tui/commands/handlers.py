@@ -28,6 +28,7 @@ from tui_agent.tui.commands import (
 )
 from tui_agent.tui.commands.context import ContextSheet
 from tui_agent.tui.context import AppContext
+from tui_agent.tui.screens.evals import open_board
 from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.screens.map.screen import MapScreen
 from tui_agent.tui.screens.tree.checkpoints import CheckpointsScreen
@@ -75,6 +76,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "cost": stats.show_cost,
     "memory": knowledge.show_memory,
     "jobs": lambda context, _: context.app.push_screen(JobsScreen(context)),
+    "evals": open_board,
     "doctor": _with_options(reports.show_doctor, report=reports.report_bug),
     "sidebar": info.toggle_sidebar,
     "palette": info.open_palette,

@@ -43,7 +43,7 @@ BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "transcript": ("app",),
     **dict.fromkeys(("start", "chat"), ("transcript", "app")),
     "find": ("chat", "transcript", "app"),
-    **dict.fromkeys(("tree", "checkpoints", "map", "jobs"), ("page", "rows")),
+    **dict.fromkeys(("tree", "checkpoints", "map", "jobs", "evals"), ("page", "rows")),
     "sessions": ("page", "rows"),
     **dict.fromkeys(("sessions_find", "map_find", "trace"), ("rows",)),
     **dict.fromkeys(("approval", "reason", "rule", "question", "trust", "viewer"), ("sheet",)),

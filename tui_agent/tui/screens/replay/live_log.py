@@ -68,11 +68,16 @@ class FollowingScreen(ReplayScreen):
         self.show_place()
 
 
-def open_live_replay(context: AppContext, folder: Path, to_seq: int | None = None) -> None:
-    """Open the replay of a session's log at an event, or at its end, and show new events as the log grows."""
+def open_live_replay(
+    context: AppContext, folder: Path, to_seq: int | None = None, *, is_watched: bool = True
+) -> None:
+    """Open the replay of a session's log at an event, or at its end, and show new events as the log grows.
+
+    `is_watched` is True if a process still writes the log.
+    """
     # By name, because the app imports the store only when it reads a log.
     source = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
     host = ReplayHost(context.ask, context.app.terminal.copy, opens="/sessions")
     screen = FollowingScreen(cast(LiveSource, source), host, lambda: context.app.looks, to_seq=to_seq)
-    screen.is_watched = to_seq is None
+    screen.is_watched = is_watched and to_seq is None
     context.app.push_screen(screen)
