@@ -12,7 +12,7 @@ from tui_agent.protocol.events.session import CommandRejected
 
 
 class PluginReload:
-    """Reloads the plugins of an engine, one reload at a time, and ends the programs that changed plugins keep open."""
+    """Reloads the plugins of an engine, one reload at a time. It ends the programs that changed plugins keep open."""
 
     def __init__(self, parts: EngineParts, turns: Turns, programs: ProgramKeeper) -> None:
         self._parts = parts

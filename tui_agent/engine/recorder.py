@@ -57,7 +57,10 @@ class _Folds:
 
 
 class Recorder:
-    """Appends events to the log and to the folds of the log. `cause` is the command that started the running turn."""
+    """Appends events to the log and applies them to the log's folds.
+
+    `cause` is the command that started the running turn.
+    """
 
     def __init__(
         self,

@@ -29,17 +29,17 @@ class SandboxGrant:
     judged: Mapping[str, str] = field(default_factory=dict)
     """Maps the call's paths to their real paths at the decision. The call uses these even if links change later."""
     show_secrets_as_empty: bool = False
-    """See `ExecSpec.show_secrets_as_empty`."""
+    """True if files with secrets appear empty (see `ExecSpec`)."""
     readable_secrets: tuple[str, ...] = ()
-    """See `ExecSpec.readable_secrets`."""
+    """Files with secrets that the call's commands may read (see `ExecSpec`)."""
     unnamed_secrets: tuple[str, ...] = ()
     """Files with secrets that the call would read without naming them."""
     repository_read_only: bool = False
-    """See `ExecSpec.repository_read_only`."""
+    """True if the workspace's repository is mounted read-only (see `ExecSpec`)."""
     private_temp_paths: tuple[str, ...] = ()
-    """See `ExecSpec.private_temp_paths`."""
+    """Paths in temporary folders at which commands see only files of sandboxed commands (see `ExecSpec`)."""
     read_only: bool = False
-    """See `ExecSpec.read_only`."""
+    """True if the workspace is mounted read-only (see `ExecSpec`)."""
     trial: bool = False
     """True if the commands first run as a short trial: read-only, without network and without the user's own files."""
 

@@ -58,7 +58,7 @@ class InferredWindow:
 
     @property
     def refusal_state(self) -> tuple[int, int]:
-        """(`refused`, `stated`): the values that change only with a refusal."""
+        """The pair (`refused`, `stated`), which changes only when a request is refused."""
         return self.refused, self.stated
 
     def stated_window(self, window: int) -> int:

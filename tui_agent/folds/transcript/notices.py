@@ -64,7 +64,7 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
     "lost": "lost",
 }
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
-"""Ways in which a command can end that are shown with the command's duration."""
+"""The ways in which a command can end for which the chat shows the command's duration."""
 MAX_NAMED_CHARS: Final = 40
 """Maximum number of characters of a message that are shown to identify its turn."""
 _HEAD_MOVES = {
