@@ -8,7 +8,7 @@ from tui_agent.tui.context import AppContext
 
 
 def paste_image(context: AppContext, argument: str) -> None:
-    """Attach the image in the clipboard to the message; if it holds none, paste the text that was cut in the app."""
+    """Attach the image in the clipboard to the message; without an image, paste the text that was cut in the app."""
     context.worker(_paste(context), "paste")
 
 

@@ -15,7 +15,7 @@ def run_command(context: AppContext, argument: str) -> None:
 
 
 def read_file(context: AppContext, argument: str) -> None:
-    """Show a file to the model."""
+    """Run `cat -n` on a file; the model sees the output."""
     context.submit(RunUserShell(command=f"cat -n -- {shlex.quote(argument)}"))
 
 

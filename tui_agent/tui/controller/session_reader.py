@@ -43,13 +43,13 @@ class SessionReader:
         return text_preview(text)
 
     async def last_answer(self) -> str:
-        """Return the whole text of the agent's last answer that is not empty, as far as the session is loaded."""
+        """Return the whole text of the newest non-empty answer in the loaded part of the session."""
         entries = self._context.views.transcript.view().entries
         answers = (entry.text for entry in reversed(entries) if isinstance(entry, AnswerEntry))
         return await self.read_text(next((text for text in answers if text_preview(text).strip()), ""))
 
     async def compare(self, file: ChangedFile | PathChange) -> tuple[LineDiff | None, str]:
-        """Return the diff of a file's recorded contents, and a note if it has no hunks: see `diff_contents`."""
+        """Return the diff of a file's recorded contents, and a note if the diff has no hunks: see `diff_contents`."""
         contents: dict[str, bytes] = {}
         for digest in (file.before, file.after):
             if digest is not None and self._context.session is not None:

@@ -34,7 +34,7 @@ class StatusCommand:
         self._fault = ""
 
     def update(self) -> None:
-        """Run the command in the background if it or the session's facts changed."""
+        """Run the command in the background if the command or the session's facts changed."""
         config = self._host.config
         command = config.status.command if config is not None else ""
         wanted = (command, json.dumps(self._facts())) if command else ("", "")

@@ -227,7 +227,7 @@ class Linear:
         ]
 
     def take(self, line: str) -> Command | None:
-        """Return the command for a line that the user typed; print a hint and return None if it is not valid now."""
+        """Return the command for a line that the user typed; if the line is not valid now, print a hint instead."""
         line = line.strip()
         view = self.approvals.view()
         number, _, words = line.partition(" ")

@@ -79,7 +79,7 @@ def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -
 
 
 class ApprovalRows(ApprovalState):
-    """The drawing part of the approval sheet."""
+    """The approval sheet with its drawing, but without its keys."""
 
     def prepare(self, width: int) -> None:
         self.file_rows = self.content.file_rows(width)

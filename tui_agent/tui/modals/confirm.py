@@ -84,7 +84,7 @@ class QuitQuestion(Confirm):
     key_methods = {**Confirm.key_methods, "confirm_go": "close"}
 
     def __init__(self, looks: Callable[[], Looks], work: str) -> None:
-        kept = "Quitting stops all of it. Your session is saved."
+        kept = "If you quit, this work stops. Your session is saved."
         super().__init__(looks, "Quit now?", (work, kept), yes=("confirm_yes", "quit"), no="stay")
 
     def key_hints(self) -> Sequence[KeyHint]:

@@ -75,7 +75,7 @@ class Header(LinePane):
         return [pen.line(width, self.left_parts(room - 2), right)]
 
     def left_parts(self, room: int) -> list[Part]:
-        """Return bar, agent, folder and title in at most `room` cells."""
+        """Return the bar, the agent, the folder and the title in at most `room` cells."""
         shape, pen = self.shape, self.pen._replace(margin=2 if self.shape.width >= 30 else 0)
         left = [pen.part(" " * pen.margin), pen.part(f"{self.looks.symbols.bar} ", "accent")]
         agent = self.state.settings.agent if self.state and self.state.settings else "default"

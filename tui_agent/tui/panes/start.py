@@ -54,7 +54,7 @@ UNOPENED: Final = (
 
 
 class StartContent(NamedTuple):
-    """The content of the start page."""
+    """The content of the start page: rows to choose from, a fault if there is one, and facts about the folder."""
 
     choices: Sequence[Choice] = ()
     needs_model: bool = False

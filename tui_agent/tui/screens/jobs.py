@@ -145,7 +145,7 @@ class JobsScreen(Page[JobView]):
     def _end(self, job: JobView) -> None:
         if job.is_running:
             self.context.submit(StopJob(job_id=job.job_id))
-            self.say(f"Stopping {job.job_id} and all that it started.")
+            self.say(f"Stopping {job.job_id} and all its processes.")
         else:
             self.say(f"{job.job_id} has already ended.", "warning")
 
@@ -185,7 +185,7 @@ def _mark(job: JobView, looks: Looks) -> tuple[str, Role]:
 
 
 def _right_columns(width: int, state: str, size: str, time: str) -> str:
-    """Return the text for the right edge of a job's row: as many of state, size and time as fit into the list."""
+    """Return the text for the right edge of a job's row: state, size and time, if there is room for them."""
     shown = f" {state:<18}" if width >= STATE_FROM else ""
     shown += size.rjust(9) if width >= SIZE_FROM else ""
     return shown + time.rjust(13)

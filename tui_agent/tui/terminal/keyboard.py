@@ -111,7 +111,8 @@ class Keyboard(XTermParser):
     def _parse_outside_paste(self, data: str, pending: str) -> Iterator[Message]:
         """Yield keys and reports for characters outside a paste.
 
-        `pending` is the end of the last read if the base class waits for what follows it.
+        `pending` has the last characters of the previous read while the base class waits for the rest of a sequence;
+        otherwise it is empty.
         """
         for start in ("\x1b]", ESC):
             if pending.endswith(start) and (start + data).startswith(_REPORT):

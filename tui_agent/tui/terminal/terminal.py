@@ -99,7 +99,10 @@ class Terminal:
         return True
 
     def copy(self, text: str) -> bool:
-        """Copy text with a clipboard program of this machine, or else by OSC 52. Return False if it is too long."""
+        """Copy text with a clipboard program of this machine, or else by OSC 52.
+
+        Return False if the text is too long for OSC 52.
+        """
         if not self._remote and self._copy_locally(text):
             return True
         if len(text) > MOST_CLIPBOARD:

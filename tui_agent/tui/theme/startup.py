@@ -35,14 +35,14 @@ MANIFEST: Final = "plugin.toml"
 
 
 class FirstLook(NamedTuple):
-    """The look of the first frame."""
+    """The look of the first frame: symbols, theme, colours, mouse and side panes."""
 
     looks: Looks
     theme: ThemeFile
     mode: ColourMode
     mouse: bool = True
     bare: bool = False
-    """True if no model and no session is configured, as far as is known this early."""
+    """True if no model and no session is configured, according to the settings that were read for the first frame."""
     is_theme_guessed: bool = False
     """True if the user has chosen no theme."""
     sidebar: bool = True

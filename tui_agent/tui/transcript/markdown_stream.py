@@ -247,7 +247,7 @@ class _Table:
         self._rows: list[Row] = []
         self._widths: list[int] = []
         self._measured = self._drawn = 0
-        """Number of lines when the column widths were computed, and number of lines that have rows."""
+        """The number of lines when the column widths were last computed, and the number of lines that have rows."""
 
     def add(self, line: str, start: int) -> None:
         cells = self._parse(line, start)

@@ -270,7 +270,7 @@ def _is_long(outcome: str) -> bool:
 
 
 def _first_counts(tally: str) -> str:
-    """Shorten a list of counts to as many as fit, from the first on, because the first are the most important."""
+    """Shorten a list of counts to the first few that fit; the first counts are the most important."""
     while width(tally) > _OUTCOME_LIMIT and ", " in tally:
         tally = tally.rpartition(", ")[0]
     return tally

@@ -79,7 +79,7 @@ def sums_at(side: Side, ms: float) -> Beat:
 def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None) -> list[Figure]:
     """Return the rows of figures in their fixed order.
 
-    `now` has the figures of both sessions at one moment; if it is None, use the figures at the end of each.
+    `now` has the figures of both sessions at one moment; if it is None, use the figures at the end of each session.
     """
     ends = final_sums(left), final_sums(right)
     own, other = now or ends
@@ -121,7 +121,7 @@ def describe_missing(file: FileDifference, side: Side) -> str:
 
 
 _DrawCell: TypeAlias = Callable[[Side, Beat, Beat], Cell]
-"""A function that takes a compared session, its figures and the figures of the other session."""
+"""A function that takes a compared session, its figures and the figures of the other session, and returns a cell."""
 
 
 def _time(side: Side, own: Beat, other: Beat) -> Cell:

@@ -139,7 +139,7 @@ class SessionsHeader(Header):
     sums: Sequence[str] = ()
 
     def set_sums(self, sums: Sequence[str]) -> None:
-        """Show these totals."""
+        """Show these totals in the header."""
         self.sums = tuple(sums)
         self.show()
 

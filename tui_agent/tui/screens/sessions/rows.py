@@ -82,7 +82,7 @@ class Line:
 
 
 def parse_sessions(output: str) -> list[Row]:
-    """Parse the output of `sessions list --json`."""
+    """Parse the output of `sessions list --json` into rows."""
     return [row for row in read_rows(Row, output) if row.id]
 
 

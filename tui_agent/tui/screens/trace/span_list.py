@@ -140,7 +140,7 @@ class SpanList(ChoiceList[int]):
 
     @property
     def chosen_span(self) -> Span | None:
-        """The selected span."""
+        """The selected span; None if the list is empty."""
         return None if self.chosen is None else self.view.spans[self.chosen]
 
     def to_newest(self) -> None:

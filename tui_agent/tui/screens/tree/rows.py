@@ -149,7 +149,7 @@ CONTINUED = "continued without a message"
 
 
 def _right_columns(width: int, turns: str, cost: str, age: str) -> str:
-    """Return the text for the right edge of a row: as many of turns, cost and age as fit into the list."""
+    """Return the text for the right edge of a row: turns, cost and age, if there is room for them."""
     shown = turns.rjust(6) if width >= TURNS_FROM else ""
     shown += cost.rjust(9) if width >= COST_FROM else ""
     return shown + age.rjust(8)
@@ -183,7 +183,7 @@ def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) 
 
 
 def _branch_parts(branch: Branch, room: int, line: Pen, symbols: Symbols) -> list[Part]:
-    """Return the name and mark of a branch, and as much of its changes and outcome as fits."""
+    """Return the name and mark of a branch, and its changes and outcome as far as they fit."""
     parts: list[Part] = [(branch.name, line.style(bold=True))]
     if branch.current:
         parts.append(("  here", line.style("accent", bold=True)))
