@@ -119,7 +119,7 @@ class Detail(Lines):
 
 
 class PageFrame(FullScreen, Generic[ItemT]):
-    """The drawing of a list page: title, list and details."""
+    """A list page (title, list and details), but without its keys."""
 
     AUTO_FOCUS = "ChoiceList"
     scope: ClassVar[Scope]

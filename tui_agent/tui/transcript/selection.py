@@ -31,7 +31,7 @@ class Selection(NamedTuple):
         return cls(min(first, second), max(first, second))
 
     def on_row(self, slot: int, row: int, length: int) -> tuple[int, int] | None:
-        """Return the (start, end) bounds of the selection in a row of `length` characters; None if it is elsewhere."""
+        """Return the (start, end) of the selection in a row of `length` characters; None if the row has none of it."""
         position = (slot, row)
         if not (self.start[:2] <= position <= self.end[:2]):
             return None

@@ -47,7 +47,7 @@ class FixedRows(LinePane):
 
 
 class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
-    """The drawing of a sheet: bar, head, body and foot."""
+    """A sheet (bar, head, body and foot), but without its keys."""
 
     DEFAULT_CSS = """
     SheetFrame {

@@ -17,7 +17,7 @@ _EDITING: Final = frozenset({"backspace", "enter", "tab", "shift+enter", "alt+en
 
 
 class TypedAhead:
-    """Passes keys that a question ignores on to the prompt, by calling `give`.
+    """Passes to the prompt, by calling `give`, the keys that a question ignores.
 
     `midway` means that the prompt already contains text.
     """
@@ -28,7 +28,7 @@ class TypedAhead:
         self._held: list[events.Key] = []
 
     def take_key(self, event: events.Key) -> bool:
-        """Pass a key that the question ignored on to the prompt, or hold it until a second key comes.
+        """Pass to the prompt a key that the question ignored, or hold the key until a second one comes.
 
         Return True if the key belongs to a text that the user is writing.
         """

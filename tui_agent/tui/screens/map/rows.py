@@ -131,7 +131,8 @@ def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None
 def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most: int) -> None:
     """Add the code of a row of the map, at most `most` rows.
 
-    `text` is the file's text; None if it is not loaded. `fault` is the reason why it cannot be shown, or empty.
+    `text` is the file's text; None if it is not loaded. `fault` is the reason why the text cannot be shown; empty if it
+    can.
     """
     if text is None or fault:
         facts.section("Code")
