@@ -292,7 +292,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("replay_copy", "copy the selection, else the event", "Replay", keys=("c",), scope="replay", footer="copy", rank=9),
     _a("replay_export", "save the session as a file", "Replay", keys=("e",), scope="replay", footer="export", rank=10),
     _a("replay_leave", "go back", "Replay", keys=("escape", "q"), scope="replay", footer="back", rank=8),
-    _a("replay_what_if", "repeat from here with one change, and compare", "Replay", keys=("w",), scope="replay", footer="what if", rank=11),
+    _a("replay_what_if", "continue from here with one change, and compare", "Replay", keys=("w",), scope="replay", footer="what if", rank=11),
     _a("replay_files", "list the files changed up to here", "Replay", keys=("d",), scope="replay"),
     _a("replay_jobs", "show the background jobs at this event", "Replay", keys=("j",), scope="replay"),
     _a("replay_put_away", "list the messages shortened or summarised up to this event", "Replay", keys=("a",), scope="replay"),

@@ -38,7 +38,7 @@ class Provider:
 OWN_SERVER: Final = "TUI_AGENT_API_KEY"
 """The environment variable with the key for a URL that belongs to no known vendor."""
 MODEL, ADDRESS, KEY, SAVE = "Model", "Address", "Key", "Save"
-"""The lines of the form, each a field; `SAVE` is the checkbox."""
+"""The lines of the form: three fields, and the checkbox `SAVE`."""
 _LOOSE_FROM: Final = 24
 """Minimum height of the screen, in rows, for notes on the purpose of each line and empty rows between the lines."""
 _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")

@@ -38,7 +38,7 @@ class Header(LinePane):
     model_hint: str = ""
     policy_hint: str = "ask"
     title_hint: str = "new session"
-    """The title until the session is open."""
+    """The title that is shown until the session is open."""
     branch: str = ""
     """The git branch of the session's folder; empty outside a repository."""
     status: StatusView = StatusView()

@@ -27,7 +27,7 @@ class Symbol(NamedTuple):
 
 
 FindSymbols: TypeAlias = Callable[[Path, str], Awaitable[Sequence[Symbol]]]
-"""A function from (folder, query) to the symbols that contain the query, the likeliest first."""
+"""A function that returns the symbols in a folder whose names contain a query, the likeliest first."""
 
 
 class Symbols:

@@ -80,7 +80,7 @@ class SearchPage(Page[ItemT]):
         return (self.find_scope, "rows") if self.top.typing else super().key_scopes()
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or the last row; return False while the user types, when the key moves the cursor."""
+        """Select the first or the last row; return False while the user types: the key then moves the cursor."""
         return not self.top.typing and super().move_to_end(direction)
 
     def start_typing(self) -> None:
