@@ -12,6 +12,7 @@ from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.errors import BlobNotFound
 from tui_agent.folds.session.delegates import DelegateState, delegate_chain
+from tui_agent.folds.session.unfinished_work import SUMMARIES, unfinished_status
 from tui_agent.folds.session.view import OpenCall
 from tui_agent.ports.delegate import DelegateEnd
 from tui_agent.ports.log import BlobReader
@@ -29,14 +30,11 @@ _REDACTED = "[redacted: "
 
 An argument with this marker is not the original argument.
 """
-_MESSAGES: dict[ToolStatus, tuple[str, str]] = {
-    "interrupted": ("This call was stopped before it finished.", "stopped"),
-    "lost": (
-        "The program ended while this call ran. Its effects are unknown: check them before you run it again.",
-        "lost",
-    ),
+_MESSAGES: dict[ToolStatus, str] = {
+    "interrupted": "This call was stopped before it finished.",
+    "lost": "The program ended while this call ran. Its effects are unknown: check them before you run it again.",
 }
-"""For each status of an unfinished call: the message for the model, and the summary shown on the screen."""
+"""For each status of an unfinished call: the message for the model."""
 NEVER_STARTED = "This subtask was waiting for other subtasks and never started."
 
 
@@ -96,10 +94,10 @@ def close_calls(
     delegates = {delegate.agent: delegate for delegate in state.delegates}
     # Close the deepest delegates first, so that a parent's result comes after those of its delegates.
     for call in sorted(open_calls, key=lambda call: len(delegate_chain(delegates, call.agent)), reverse=True):
-        status: ToolStatus = (
-            "lost" if crashed and call.started and not call.waits_for_delegate else "interrupted"
-        )
-        for_model, summary = (NEVER_STARTED, "not started") if call.waits_for_delegate else _MESSAGES[status]
+        status = unfinished_status(call, crashed=crashed)
+        for_model, summary = _MESSAGES[status], SUMMARIES[status]
+        if call.waits_for_delegate:
+            for_model, summary = NEVER_STARTED, "not started"
         if why and not call.started:
             for_model, summary = f"Not run: {why}", "not run"
         elif lost_message and status == "lost":

@@ -27,17 +27,19 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.jobs import Jobs
 from tui_agent.folds.session.snapshot import SnapshotOutline
 from tui_agent.folds.session.todo import Todo
+from tui_agent.folds.session.unfinished_work import ends_after_crash
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.envelope import Envelope, Record
+from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoreStarted
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.ids import MAIN_AGENT, SessionId
 
 ViewName: TypeAlias = Literal[
     "state",
@@ -227,14 +229,34 @@ class Views:
             return
         payload = record.payload
         self.last_kind = payload.kind
-        folds = self._folds_by_class.get(type(payload))
+        self._apply_to_all(record)
+        if type(payload) in _STORED_EVENTS:
+            self._store_event(record.seq, payload)
+
+    def end_open_work(self) -> None:
+        """Show the work that was open when the engine stopped as ended. Nothing is recorded: the next run does that."""
+        for seq, payload in enumerate(ends_after_crash(self.state.view()), self.seq + 1):
+            self._apply_to_all(
+                Envelope(
+                    v=SCHEMA_VERSION,
+                    seq=seq,
+                    time=self.last_event_time,
+                    session=SessionId(""),
+                    agent=MAIN_AGENT,
+                    parent=None,
+                    cause=None,
+                    payload=payload,
+                )
+            )
+
+    def _apply_to_all(self, record: Envelope) -> None:
+        payload_class = type(record.payload)
+        folds = self._folds_by_class.get(payload_class)
         if folds is None:
-            folds = self._folds_by_class[type(payload)] = self._folds_for(type(payload))
+            folds = self._folds_by_class[payload_class] = self._folds_for(payload_class)
         for name, projection in folds:
             if self._apply_to(name, projection, record):
                 self._changed.add(name)
-        if type(payload) in _STORED_EVENTS:
-            self._store_event(record.seq, payload)
 
     def _apply_to(self, name: str, projection: Projection[object], record: Envelope) -> bool:
         """Apply an event to one fold. Return True if its view changed, or if the fold raised an error."""

@@ -19,6 +19,7 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.context.turn_summaries import TurnSummaries, summary_text
 from tui_agent.folds.session.branches import Stretch, is_on_branch, stretches
 from tui_agent.folds.session.snapshot import FORMAT, Snapshot, load_snapshot
+from tui_agent.folds.session.unfinished_work import PROGRAM_ENDED
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.envelope import Envelope, Record
@@ -137,7 +138,7 @@ def resume_session(
             TurnFinished(
                 turn=state.turn,
                 reason="interrupted",
-                detail=_FORKED_TURN if state.fork_changes is not None else "The program ended in this turn.",
+                detail=_FORKED_TURN if state.fork_changes is not None else PROGRAM_ENDED,
                 duration_ms=_turn_duration_ms(state.turn_started_at, history),
             )
         )

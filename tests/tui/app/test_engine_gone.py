@@ -3,6 +3,9 @@
 from tests.stubs.fake_session import FakeSession, FakeTrouble
 from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.commands import SubmitPrompt
+from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
+from tui_agent.protocol.events.turn import TurnStarted, UserShellProgress, UserShellStarted
+from tui_agent.protocol.ids import CallId
 
 
 async def test_a_message_after_the_engines_death_opens_the_session_again_and_is_sent() -> None:
@@ -53,3 +56,33 @@ async def test_what_the_engine_could_not_store_is_said_and_the_turn_counts_as_st
         await driven.type("again")
         await driven.press("enter")
         assert isinstance(session.submitted[-1], SubmitPrompt)
+
+
+async def test_a_call_that_ran_when_the_engine_died_and_its_turn_are_shown_as_ended() -> None:
+    session = FakeSession(golden("night_shift"))
+    async with open_app(session=session, size=(100, 60)) as driven:
+        call = CallId("call_90")
+        called = ToolCalled(
+            call_id=call, name="run_command", arguments={}, iteration=1, verb="run", target="sleep 300"
+        )
+        session.feed(TurnStarted(turn=3), called, ToolStarted(call_id=call, writes=True))
+        await driven.settle()
+        assert "running" in next(row for row in driven.rows() if "sleep 300" in row[:60])
+        session.end()
+        await driven.until(lambda: "engine ended" in driven.text())
+        driven.app.hide_notice()
+        await driven.pilot.pause()
+        assert "lost" in next(row for row in driven.rows() if "sleep 300" in row[:60])
+        assert "running" not in driven.text() and "The program ended in this turn" in driven.text()
+
+
+async def test_your_command_that_ran_when_the_engine_died_is_shown_as_ended_with_its_output() -> None:
+    session = FakeSession(golden("night_shift"))
+    async with open_app(session=session, size=(100, 60)) as driven:
+        session.feed(UserShellStarted(command="sleep 300"), UserShellProgress(text="first words"))
+        await driven.settle()
+        session.end()
+        await driven.until(lambda: "engine ended" in driven.text())
+        driven.app.hide_notice()
+        await driven.pilot.pause()
+        assert "lost" in driven.text() and "first words" in driven.text()

@@ -206,6 +206,8 @@ class SessionSwitcher:
     async def _follow(self, pump: Pump) -> None:
         await pump.run()
         if self._host.pump is pump and not self._host.app.has_quit:
+            self._host.views.end_open_work()
+            self._host.panes.show(self._host.views.pop_changed())
             self._host.panes.show_status()
             self._host.app.header.set_views(self._host.state, self._host.views.meter.view())
             self._host.app.say(
