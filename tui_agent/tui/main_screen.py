@@ -37,7 +37,7 @@ from tui_agent.tui.terminal.terminal import Terminal, edit_text
 from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.startup import FirstLook, find_plugin_themes, first_look, named_theme
 from tui_agent.tui.theme.theme import DEFAULT_THEME, LIGHT_THEME, textual_theme
-from tui_agent.tui.widgets.keymap import KeyMap
+from tui_agent.tui.widgets.keymap import KeyMap, KeyScreen
 from tui_agent.tui.widgets.line_pane import Intent
 
 if TYPE_CHECKING:
@@ -375,6 +375,11 @@ class SessionApp(Frame, inherit_bindings=False):
         self.key_map = KeyMap(actions)
         self.prompt.actions = actions
         self.show_keys()
+
+    def on_typing_burst(self) -> None:
+        """Keep the keys of a text that is typed or pasted now from answering the open sheet."""
+        if isinstance(self.screen, KeyScreen):
+            self.screen.expect_text(self.editor.post_message)
 
     @abstractmethod
     def show_keys(self) -> None:

@@ -21,6 +21,7 @@ from tui_agent.protocol.events.policy import (
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.tui.modals.approval import Approval
+from tui_agent.tui.terminal.keyboard import TypingBurst
 
 CHOICES = (
     PermissionChoice(reach="once", rule="edit src/entry.py"),
@@ -440,6 +441,53 @@ async def test_a_key_to_an_empty_prompt_that_may_be_an_answer_too_early_is_neith
         assert driven.app.prompt.editor.text == "" and driven.app.screen is modal
         await driven.type("es")
         assert driven.app.prompt.editor.text == "yes" and driven.app.screen is modal
+
+
+def key_at(key: str, time_s: float) -> events.Key:
+    """A key that was pressed at this time of the sheet's clock."""
+    event = events.Key(key, key)
+    event.time = time_s
+    return event
+
+
+async def test_a_pause_between_two_words_of_a_message_is_no_time_to_answer() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("please ")
+        driven.session.feed(TurnStarted(turn=3), request())
+        await driven.settle()
+        modal = driven.app.screen
+        assert isinstance(modal, Approval)
+        opened_at = modal._opened_at
+        modal.post_message(key_at("y", opened_at + 0.5))
+        await driven.pilot.pause()
+        assert driven.session.submitted == [] and driven.app.prompt.editor.text == "please y"
+        modal.post_message(key_at("y", opened_at + 1.4))
+        await driven.pilot.pause()
+        assert [type(command) for command in driven.session.submitted] == [DecidePermission]
+
+
+async def test_keys_of_one_read_never_answer_however_long_the_approval_is_open() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request())
+        driven.app.post_message(TypingBurst())
+        for key in "yes":
+            driven.app.post_message(events.Key(key, key))
+        await driven.until(lambda: driven.app.prompt.editor.text == "yes")
+        assert driven.session.submitted == [] and driven.app.screen is modal
+        modal.post_message(key_at("y", modal._opened_at + 0.9))
+        await driven.pilot.pause()
+        assert [type(command) for command in driven.session.submitted] == [DecidePermission]
+
+
+async def test_keys_of_one_read_go_to_the_reason_while_it_is_typed() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        modal = await ask(driven, request())
+        await driven.press("n")
+        driven.app.post_message(TypingBurst())
+        for key in "why":
+            driven.app.post_message(events.Key(key, key))
+        await driven.until(lambda: modal.reason.text == "why")
+        assert driven.app.prompt.editor.text == ""
 
 
 async def test_of_what_is_done_elsewhere_it_says_that_undo_does_not_reach_it() -> None:

@@ -28,7 +28,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.turn import QuestionAsked, TurnStarted
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.app import session_to_resume
-from tui_agent.tui.terminal.keyboard import KeyboardDriver
+from tui_agent.tui.terminal.keyboard import KeyboardDriver, TypingBurst
 from tui_agent.tui.terminal.terminal import Terminal, farewell
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -54,8 +54,11 @@ class EarlyDriver(KeyboardDriver):
         self.fileno, self.count, self._debug = fileno, count, False
         self.exit_event = threading.Event()
         self.keys: list[str] = []
+        self.bursts: list[int] = []
+        """For each burst, the number of keys before it."""
 
     def process_message(self, message: Message) -> None:
+        self.bursts += [len(self.keys)] if isinstance(message, TypingBurst) else []
         self.keys += [message.key] if isinstance(message, events.Key) else []
         if len(self.keys) >= self.count:
             self.exit_event.set()
@@ -78,6 +81,22 @@ def test_enter_typed_before_the_terminal_is_ready_is_enter(typed: str, keys: lis
         driver = EarlyDriver(receiver, len(keys))
         driver.run_input_thread()
         assert driver.keys == keys
+    finally:
+        os.close(receiver)
+        os.close(sender)
+
+
+@rows(
+    "typed, count, bursts",
+    [("yes", 3, [0]), ("y", 1, []), ("y\r", 2, []), ("\x1b[A\x1b[A", 2, []), ("\x1b[Aok", 3, [0])],
+)
+def test_several_characters_in_one_read_are_a_burst(typed: str, count: int, bursts: list[int]) -> None:
+    receiver, sender = os.pipe()
+    try:
+        os.write(sender, typed.encode())
+        driver = EarlyDriver(receiver, count)
+        driver.run_input_thread()
+        assert driver.bursts == bursts
     finally:
         os.close(receiver)
         os.close(sender)

@@ -18,7 +18,7 @@ from textual._parser import ParseTimeout
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import Paste
+from textual.events import Key, Paste
 from textual.message import Message
 
 ALT_ENTER: Final = "alt+enter"
@@ -52,6 +52,10 @@ class BackgroundReported(Message):
     def __init__(self, *, is_dark: bool) -> None:
         super().__init__()
         self.is_dark = is_dark
+
+
+class TypingBurst(Message):
+    """The next keys came in one read: they are text, as from a paste without marks. No person answers that quickly."""
 
 
 def is_dark_colour(colour: str) -> bool | None:
@@ -184,6 +188,10 @@ class KeyboardDriver(LinuxDriver):
                 self._take(parser.feed(text) if (text := decode(read(self.fileno, 4096), True)) else ())
 
     def _take(self, messages: Iterable[Message]) -> None:
+        """Send the messages of one read to the app."""
+        messages = tuple(messages)
+        if sum(isinstance(message, Key) and message.is_printable for message in messages) > 1:
+            self.process_message(TypingBurst())
         for message in messages:
             self.process_message(message)
 

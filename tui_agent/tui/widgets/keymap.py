@@ -4,7 +4,7 @@ Invariant: no screen compares a key with a literal; the keys that a screen shows
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, cast
 
 from textual.events import Key
@@ -162,6 +162,9 @@ class KeyScreen(KeyActions):
     def key_hints(self) -> Sequence[KeyHint]:
         """Return the keys that work now, for the footer of the screen below; empty if the screen has its own footer."""
         return ()
+
+    def expect_text(self, give: Callable[[Key], object]) -> None:
+        """Prepare for keys that are part of a text; `give` types a key into the prompt. Most screens need not."""
 
     def type_key(self, key: str, character: str | None) -> bool:
         """Type a key that has no action into a field; return False if the key has no effect."""

@@ -1,8 +1,8 @@
 """The base classes of sheets, which cover the middle of the screen: bar, head, scrolling body, foot.
 
 Invariant: a sheet is no larger than its rows need, and fills a screen that is too small for margins. If a premature
-answer could do harm, keys pressed within `GRACE_PERIOD_S` seconds of the first drawing are ignored; `typed_ahead` keeps
-the text that the user was typing.
+answer could do harm, keys pressed within `GRACE_PERIOD_S` seconds of the first drawing are ignored, for longer if the
+user is typing; `typed_ahead` keeps the typed text.
 """
 
 import math
@@ -168,6 +168,8 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         def start_grace_period() -> None:
             if self._opened_at == math.inf:
                 self._opened_at = time.monotonic()
+                if self.typed_ahead is not None and self.typed_ahead.midway:
+                    self._grace_s = max(self._grace_s, WRITING_PAUSE_S)
 
         self.call_after_refresh(start_grace_period)
         self.set_class(self.looks.symbols.name == "ascii", "-ascii")
@@ -254,6 +256,12 @@ class Sheet(SheetFrame[ResultT]):
     def end_grace_period(self) -> None:
         """Accept keys from now on."""
         self._opened_at = -math.inf
+
+    def expect_text(self, give: Callable[[events.Key], object]) -> None:
+        """Begin the grace period again, so that the keys of a text go to the prompt. An open field takes them itself."""
+        if self.has_grace_period and self.open_field is None:
+            self._opened_at, self._grace_s = time.monotonic(), max(self._grace_s, WRITING_PAUSE_S)
+            self.typed_ahead = self.typed_ahead or TypedAhead(give, midway=False)
 
     @property
     def in_grace_period(self) -> bool:

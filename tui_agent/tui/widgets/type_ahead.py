@@ -12,7 +12,7 @@ from textual import events
 RECENT_S: Final = 2.0
 """If the user typed within this many seconds before a question appeared, the user is considered to be writing."""
 WRITING_PAUSE_S: Final = 0.8
-"""Seconds for which a question ignores keys after each key that it passed to the prompt."""
+"""Seconds for which a question ignores keys while the user is writing, after each key again."""
 _EDITING: Final = frozenset({"backspace", "enter", "tab", "shift+enter", "alt+enter", "ctrl+j"})
 
 
@@ -24,7 +24,7 @@ class TypedAhead:
 
     def __init__(self, give: Callable[[events.Key], object], *, midway: bool) -> None:
         self._give = give
-        self._midway = midway
+        self.midway = midway
         self._held: list[events.Key] = []
 
     def take_key(self, event: events.Key) -> bool:
@@ -32,12 +32,12 @@ class TypedAhead:
 
         Return True if the key belongs to a text that the user is writing.
         """
-        if not (event.is_printable or (self._midway and event.key in _EDITING)):
+        if not (event.is_printable or (self.midway and event.key in _EDITING)):
             return False
         self._held.append(events.Key(event.key, event.character))
-        if not self._midway and len(self._held) < 2:
+        if not self.midway and len(self._held) < 2:
             return False
-        self._midway = True
+        self.midway = True
         for key in self._held:
             self._give(key)
         self._held.clear()
