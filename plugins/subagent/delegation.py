@@ -78,6 +78,8 @@ class SpawnSubtask(DelegationTool):
             "files_created": list(report.files_created),
             "files_modified": list(report.files_modified),
         }
+        if report.files_deleted:
+            answer["files_deleted"] = list(report.files_deleted)
         return _build_result(report, answer, (api.MarkdownBlock(text=report.summary), *_file_rows(report)))
 
 
@@ -160,6 +162,7 @@ def _build_result(
 def _file_rows(report: api.DelegateReport) -> tuple[api.DisplayBlock, ...]:
     rows = [f"created {path}" for path in report.files_created]
     rows += [f"changed {path}" for path in report.files_modified]
+    rows += [f"deleted {path}" for path in report.files_deleted]
     return (api.TextBlock(text="\n".join(rows)),) if rows else ()
 
 

@@ -339,7 +339,9 @@ async def test_what_a_delegates_commands_make_and_change_is_in_its_report(tmp_pa
         assert (await turn(bench)).reason == "finished"
         report = told(results(bench)[0])
         assert sorted(report["files_created"]) == ["made.txt", "own.txt"]
-        assert sorted(report["files_modified"]) == ["gone.txt", "known.txt"]
+        assert report["files_modified"] == ["known.txt"]
+        assert report["files_deleted"] == ["gone.txt"]
+        assert "deleted gone.txt" in str(results(bench)[0].display[-1])
         by = {one.payload.path: one.agent for one in bench.events if isinstance(one.payload, FileChanged)}
         assert set(by.values()) == {"subtask-1"}
 

@@ -133,6 +133,8 @@ def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: boo
         written = (*delegate.files_created, *delegate.files_modified)
         if written:
             message += f" Until then the subtask had written: {', '.join(written)}."
+        if delegate.files_deleted:
+            message += f" It had deleted: {', '.join(delegate.files_deleted)}."
     return message
 
 
@@ -146,6 +148,7 @@ def delegate_end(
         reason=reason,
         files_created=delegate.files_created,
         files_modified=delegate.files_modified,
+        files_deleted=delegate.files_deleted,
         iterations=delegate.local_iteration,
         model_calls=delegate.model_calls,
         tool_calls=delegate.tool_calls,

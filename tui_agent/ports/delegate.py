@@ -79,6 +79,7 @@ class DelegateReport:
     reason: DelegateEnd
     files_created: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
+    files_deleted: tuple[str, ...] = ()
     iterations: int = 0
     tool_calls: int = 0
     input_tokens: int = 0

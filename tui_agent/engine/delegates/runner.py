@@ -226,6 +226,7 @@ class DelegateRunner:
             reason=reason,
             files_created=end.files_created,
             files_modified=end.files_modified,
+            files_deleted=end.files_deleted,
             iterations=end.iterations,
             tool_calls=end.tool_calls,
             input_tokens=end.input_tokens,

@@ -46,6 +46,7 @@ class DelegateState:
     """The delegate's open model request."""
     files_created: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
+    files_deleted: tuple[str, ...] = ()
     instructions: AgentInstructions = field(default_factory=AgentInstructions)
 
     def with_usage(self, usage: Usage, cost: float | None) -> "DelegateState":
@@ -63,6 +64,12 @@ class DelegateState:
         """Return a copy with a file added that the delegate or one of its own delegates wrote."""
         if path in self.files_created or path in self.files_modified:
             return self
+        if path in self.files_deleted:
+            return replace(
+                self,
+                files_modified=(*self.files_modified, path),
+                files_deleted=_remove_path(self.files_deleted, path),
+            )
         if created:
             return replace(self, files_created=(*self.files_created, path))
         return replace(self, files_modified=(*self.files_modified, path))
@@ -70,13 +77,19 @@ class DelegateState:
     def with_removed_file(self, path: str) -> "DelegateState":
         """Return a copy after the delegate removed a file.
 
-        A file that the delegate created is no longer listed; any other file is listed as modified.
+        A file that the delegate created is no longer listed; any other file is listed as deleted.
         """
         if path in self.files_created:
-            return replace(
-                self, files_created=tuple(created for created in self.files_created if created != path)
-            )
-        return self.with_changed_file(path, created=False)
+            return replace(self, files_created=_remove_path(self.files_created, path))
+        return replace(
+            self,
+            files_modified=_remove_path(self.files_modified, path),
+            files_deleted=(*_remove_path(self.files_deleted, path), path),
+        )
+
+
+def _remove_path(paths: tuple[str, ...], path: str) -> tuple[str, ...]:
+    return tuple(other for other in paths if other != path)
 
 
 def new_delegate(

@@ -50,6 +50,7 @@ class AgentFinished(Payload):
     reason: Literal["completed", "failed", "interrupted", "budget"]
     files_created: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
+    files_deleted: tuple[str, ...] = ()
     iterations: int = 0
     model_calls: int = 0
     tool_calls: int = 0
