@@ -167,7 +167,8 @@ def command(name: str, verb: Verb, known: set[str]) -> Iterator[str]:
     yield f"\n## {prog}\n\n{parser.description}"
     yield from describe(prog, parser, known)
     for inner_name, inner in subcommands(parser):
-        yield f"\n### {prog} {inner_name}\n\n{str(inner.description).capitalize()}."
+        summary = str(inner.description)
+        yield f"\n### {prog} {inner_name}\n\n{summary[:1].upper()}{summary[1:]}."
         yield from describe(f"{prog} {inner_name}", inner, known)
 
 

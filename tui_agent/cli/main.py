@@ -237,6 +237,9 @@ def call(prog: str, verb: Verb, words: list[str]) -> int:
     begins_with_option = not words or words[0].startswith("-")
     if "list" in parser.verbs and begins_with_option and not {"-h", "--help", *parser.verbs} & set(words):
         words = ["list", *words]
+    elif parser.verbs and not words:
+        parser.print_help()
+        return 0
     arguments = parser.parse_args(words)
     status: int = (getattr(arguments, "call", None) or module.run)(arguments)
     return status

@@ -22,6 +22,9 @@ examples:
   tui-agent mcp check time           start one, and list its tools
 """
 
+NO_SERVERS = "No MCP servers are configured."
+HOW_TO_ADD = "Add one to your config.toml (tui-agent config edit); docs/mcp.md has examples."
+
 
 def configure(parser: Parser) -> None:
     """Add the subcommands of `mcp`."""
@@ -47,7 +50,7 @@ def list_servers(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         table(rows, ["name", "state", "starts", "from"])
         if not rows:
-            say("No MCP servers. Add one to config.toml: docs/mcp.md.")
+            say(f"{NO_SERVERS} {HOW_TO_ADD}")
     _warn_of_untrusted(base)
     return 0
 
@@ -65,8 +68,11 @@ def check_server(arguments: argparse.Namespace) -> int:
     server = known.get(arguments.name)
     if server is None:
         _warn_of_untrusted(base)
-        names = ", ".join(known) or "none; add one to config.toml"
-        raise UsageError(f"There is no MCP server {arguments.name!r}.", hint=f"Known: {names}.")
+        if not known:
+            raise UsageError(NO_SERVERS, hint=HOW_TO_ADD)
+        raise UsageError(
+            f"There is no MCP server {arguments.name!r}.", hint=f"The servers are: {', '.join(known)}."
+        )
     settings = server_settings(server)
     if settings is None:
         raise UsageError(f"The MCP server {server.name} is not used: {server.fault or 'it is off'}.")

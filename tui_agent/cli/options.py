@@ -208,7 +208,7 @@ class Verbs:
     """The subcommands of one command, e.g. `list` in `tui-agent models list`.
 
     Each subcommand has `--json`, `--debug` and the options of its groups. If it is left out, a command with `list`
-    lists.
+    lists, and any other prints its help.
     """
 
     def __init__(self, parser: Parser, examples: str) -> None:

@@ -137,6 +137,16 @@ def test_common_options_may_stand_before_the_command(
     assert capsys.readouterr().out == ""
 
 
+def test_a_command_that_lists_nothing_prints_its_help_without_a_verb(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["config"]) == 0
+    written = capsys.readouterr().out
+    assert (
+        written.startswith("usage: tui-agent config") and "list settings and where they come from" in written
+    )
+
+
 @pytest.mark.parametrize("name", sorted(VERBS))
 def test_every_commands_help_has_an_example(name: str) -> None:
     verb = VERBS[name]

@@ -129,3 +129,13 @@ def test_variables_are_filled_in_and_have_defaults(
     (place / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": entry}}))
     assert main(["mcp", "list", "--json", "--trust-project", "-C", str(place)]) == 0
     assert shown(capsys)[-1]["starts"] == "here/run none $WHERE here"
+
+
+def test_a_check_without_any_server_says_how_to_add_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert main(["mcp", "check", "time", "-C", str(tmp_path)]) == 2
+    written = capsys.readouterr().err
+    assert "No MCP servers are configured." in written and "tui-agent config edit" in written
+    assert "none" not in written

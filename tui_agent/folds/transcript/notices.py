@@ -221,7 +221,9 @@ def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinish
     index, draft.shell = draft.shell, None
     running = None if index is None else draft.entries[index]
     if index is not None and isinstance(running, NoticeEntry):
-        draft.replace_entry(index, replace(running, level=level, lines=lines, blocks=blocks or running.blocks))
+        draft.replace_entry(
+            index, replace(running, level=level, lines=lines, blocks=blocks or running.blocks)
+        )
     else:
         draft.add_notice(ev, "shell", level, lines, blocks, payload.command)
 
