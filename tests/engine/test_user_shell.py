@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.engine.harness import Bench, running, say
 from tui_agent.engine.tools.live_output import MAX_UNSAMPLED_CHARS
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import BlobText, LongText, text_preview
 from tui_agent.protocol.commands import (
     Close,
     Interrupt,
@@ -25,12 +25,19 @@ from tui_agent.protocol.events.turn import (
     UserShellProgress,
     UserShellStarted,
 )
+from tui_agent.store.lineage import open_blobs
 
 
 def _end(bench: Bench) -> UserShellFinished:
     (event,) = bench.of(UserShellFinished)
     assert isinstance(event, UserShellFinished)
     return event
+
+
+def _stored(tmp_path: Path, text: LongText | None) -> str:
+    """A text of the session's log, all of it."""
+    assert isinstance(text, BlobText)
+    return open_blobs(tmp_path / "sessions" / "ses_test").read(text.blob_sha256).decode()
 
 
 async def test_a_running_command_is_in_the_state_with_its_output_until_it_ends(tmp_path: Path) -> None:
@@ -142,3 +149,23 @@ async def test_a_command_that_a_crash_left_open_is_closed_as_lost_with_its_outpu
         await bench.until("turn.finished")
     told = str(bench.model.requests[0].messages)
     assert "make (the program crashed while it ran" in told and "half" in told
+
+
+async def test_all_of_a_long_output_is_kept_and_the_model_gets_its_ends(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as bench:
+        bench.submit(RunUserShell(command="seq 1 200000"))
+        await bench.until("user.shell_finished")
+        end = _end(bench)
+        assert "lines left out" in text_preview(end.output)
+        numbers = _stored(tmp_path, end.full_output).split()
+        assert (len(numbers), numbers[0], numbers[-1]) == (200_000, "1", "200000")
+
+
+async def test_of_an_output_that_is_too_long_to_keep_both_ends_are_kept(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as bench:
+        bench.submit(RunUserShell(command="seq 1 500000"))
+        await bench.until("user.shell_finished")
+        end = _end(bench)
+        text = _stored(tmp_path, end.full_output)
+        assert text.startswith("1\n2\n") and text.endswith("\n500000\n")
+        assert re.search(r"\n\[1,\d{3},\d{3} bytes here were not kept\]\n", text)

@@ -22,7 +22,8 @@ from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShel
 from tui_agent.protocol.settings import AgentState
 
 TIMEOUT_S = 600.0
-MAX_OUTPUT_BYTES = 2_000_000
+MAX_OUTPUT_BYTES, TAIL_BYTES = 2_000_000, 1_000_000
+"""Maximum number of bytes of output that are kept: in total, and from the output's end. The middle is dropped."""
 _ENDS: dict[str, ShellEnd] = {"exited": "exited", "timeout": "timeout"}
 
 
@@ -92,6 +93,7 @@ class _ShellRun:
             script=self._command.command,
             timeout=min(TIMEOUT_S, limit or TIMEOUT_S),
             max_output=MAX_OUTPUT_BYTES,
+            tail_bytes=TAIL_BYTES,
             unsandboxed=is_typed,
             allow_network=is_typed,
             # The sandbox needs no visible placeholders for a command that only reads.
@@ -111,6 +113,9 @@ class _ShellRun:
         except EnvironmentFault as fault:
             self._end, self._note = "failed", str(fault)
             return
+        if result.dropped_bytes:
+            note = f"\n[{result.dropped_bytes:,} bytes here were not kept]\n".encode()
+            self._output[:] = result.output[: result.cut_offset] + note + result.output[result.cut_offset :]
         self._exit_code = result.exit_code
         self._end = _ENDS.get(result.outcome, "failed")
         self._note = "" if result.outcome == "exited" else result.message
@@ -126,14 +131,16 @@ class _ShellRun:
     def finish(self) -> None:
         output = bytes(self._output).decode("utf-8", "replace")
         separator = "\n" if output and self._note and not output.endswith("\n") else ""
+        shown = head_and_tail(f"{output}{separator}{self._note}")
         self._parts.recorder.append(
             UserShellFinished(
                 command=self._command.command,
-                output=head_and_tail(f"{output}{separator}{self._note}").text,
+                output=shown.text,
                 exit_code=self._exit_code,
                 duration_ms=round((self._parts.clock.monotonic() - self._started_at) * 1_000, 1),
                 hidden=self._command.hidden,
                 end=self._end,
+                full_output=output if shown.is_cut else None,
             ),
             cause=self._command.id,
         )

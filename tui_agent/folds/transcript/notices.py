@@ -216,7 +216,8 @@ def _on_user_shell_progress(draft: Draft, ev: Envelope, payload: UserShellProgre
 @NOTICE_HANDLERS.on(UserShellFinished)
 def _on_user_shell_finished(draft: Draft, ev: Envelope, payload: UserShellFinished) -> None:
     lines = (_describe_shell_end(payload), *_HIDDEN_NOTE[: payload.hidden])
-    blocks = (TerminalBlock(text=payload.output),) if payload.output else ()
+    output = payload.full_output or payload.output
+    blocks = (TerminalBlock(text=output),) if output else ()
     level: NoticeLevel = "warning" if payload.exit_code is None else "error" if payload.exit_code else "info"
     index, draft.shell = draft.shell, None
     running = None if index is None else draft.entries[index]

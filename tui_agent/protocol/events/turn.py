@@ -94,6 +94,7 @@ class UserShellProgress(Payload):
 class UserShellFinished(Payload):
     """A command that the user typed after `!` ended; `hidden` (`!!`) keeps it out of the model's context.
 
+    `output` is what the model reads. If that is shortened, `full_output` is all that was kept of the output.
     `exit_code` is None if the command did not exit by itself. `end` is how it ended: `interrupted` by the user,
     `timeout`, `failed` to start, or `lost` when the program that ran it crashed.
     """
@@ -105,6 +106,7 @@ class UserShellFinished(Payload):
     duration_ms: float
     hidden: bool = False
     end: ShellEnd = "exited"
+    full_output: LongText | None = None
 
 
 class TurnStarted(Payload):
