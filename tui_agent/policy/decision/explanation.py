@@ -37,6 +37,8 @@ _BLANKS = re.compile(r"[ \t\n]++")
 _SERIOUS = frozenset({classes.DESTRUCTIVE, classes.PRIVILEGE})
 _MOST_TEXT = 12_000
 """Maximum number of characters of all rows together, which are part of one event in the log."""
+_STARTS_NEXT = CommandEffect(verb="starts", target="the command below")
+_RUNS_CODE = CommandEffect(verb="runs or changes", target="code in this workspace")
 _VERBS: dict[FileAction, str] = {
     "read": "reads",
     "list": "lists",
@@ -158,18 +160,45 @@ def _command_rows(
 ) -> Iterator[CommandEffects]:
     """Yield a row for each command of a line.
 
-    A harmless command that another command starts gets no row of its own if both have the same effects.
+    A command and a harmless one that it starts share a row if they do the same, or if the text of the first ends with
+    the other, as in `python3 -m http.server`.
     """
     shown: CommandEffects | None = None
-    starts_next = False
+    shown_title, starts_next = "", False
     for title, command in zip(_titles(line), line.commands, strict=True):
         row = _command_row(effect, title, _own_doubts(command, line), new, facts)
-        is_same = shown is not None and (row.effects, row.classes) == (shown.effects, shown.classes)
-        is_risky = any(deed.risky for deed in row.effects)
-        if not starts_next or not is_same or is_risky:
-            yield row
-            shown = row
+        if shown is None:
+            shown, shown_title = row, title
+        elif starts_next and _is_harmless(shown) and shown_title.endswith(f" {title}"):
+            shown = _join_rows(shown, row)
+        elif not (starts_next and _is_harmless(row) and _does_same(shown, row)):
+            yield shown
+            shown, shown_title = row, title
         starts_next = command.runs_next
+    if shown is not None:
+        yield shown
+
+
+def _is_harmless(row: CommandEffects) -> bool:
+    return not any(effect.risky for effect in row.effects)
+
+
+def _does_same(row: CommandEffects, other: CommandEffects) -> bool:
+    return (row.effects, row.classes) == (other.effects, other.classes)
+
+
+def _join_rows(starter: CommandEffects, started: CommandEffects) -> CommandEffects:
+    """Return the row of a command that starts another one, with the effects of both.
+
+    The started command's own effects say more than that the first one starts it or runs code.
+    """
+    own = tuple(effect for effect in starter.effects if effect not in (_STARTS_NEXT, _RUNS_CODE))
+    return starter.model_copy(
+        update={
+            "classes": classes.ranked({*starter.classes, *started.classes}),
+            "effects": tuple(dict.fromkeys((*own, *started.effects))),
+        }
+    )
 
 
 def _command_row(
@@ -181,7 +210,7 @@ def _command_row(
         *_other_effects(command),
     )
     if not shown and command.runs_next:
-        shown = (CommandEffect(verb="starts", target="the command below"),)
+        shown = (_STARTS_NEXT,)
     return CommandEffects(
         command=_shorten(title),
         classes=classes.ranked(classes.command_classes(command, facts)),
@@ -231,7 +260,7 @@ def _other_effects(command: CommandReport) -> Iterator[CommandEffect]:
     elif classes.runs_anything(command):
         yield CommandEffect(verb="may do", target="anything", risky=True)
     elif Effect.RUNS in effects:
-        yield CommandEffect(verb="runs or changes", target="code in this workspace")
+        yield _RUNS_CODE
     if Effect.DELETES in effects and "delete" not in actions:
         yield CommandEffect(verb="deletes", target="files that it does not name", risky=True)
     if Effect.WRITES in effects and not actions & {"write", "move", "delete"}:

@@ -46,11 +46,20 @@ STARTS = ["starts the command below"]
 @rows(
     "script, expected",
     [
-        ("timeout 5 rm -rf build", [("timeout 5 rm -rf build", STARTS), ("rm -rf build", ["deletes build"])]),
+        ("timeout 5 rm -rf build", [("timeout 5 rm -rf build", ["deletes build"])]),
+        (
+            "python3 -m http.server",
+            [
+                (
+                    "python3 -m http.server",
+                    ["network host not known", "may do anything", "runs until it is stopped"],
+                )
+            ],
+        ),
         ("sh -c 'rm -rf build'", [("sh -c 'rm -rf build'", STARTS), ("rm -rf build", ["deletes build"])]),
         (
             "nice -n 5 python x.py",
-            [("nice -n 5 python x.py", STARTS), ("python x.py", ["reads x.py", "may do anything"])],
+            [("nice -n 5 python x.py", ["reads x.py", "may do anything"])],
         ),
         (
             "sudo rm -rf /var",
