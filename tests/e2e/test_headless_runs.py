@@ -107,6 +107,23 @@ def test_a_run_uses_the_model_that_the_app_remembers_where_nothing_else_names_on
     assert (program.data / FILE_NAME).read_text() == chosen.to_json()
 
 
+def test_a_slash_command_that_does_not_exist_is_an_error_and_a_path_is_a_message(
+    program: Program, mock: tuple[str, ...]
+) -> None:
+    folder = program.home / ".config" / "tui-agent" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "standup.md").write_text("Say what was done: $ARGUMENTS\n")
+    for words, status, written in (
+        ("/nosuch z", 2, "There is no command /nosuch."),
+        ("/standpu z", 2, "Did you mean /standup?"),
+        ("/compact", 2, "/compact works only in the app."),
+        ("/etc/hosts is wrong", 0, "Hello from the mock."),
+        ("/standup today", 0, "Hello from the mock."),
+    ):
+        done = program.run_in_process("run", words, *mock)
+        assert (done.returncode, written in done.stdout + done.stderr) == (status, True), (words, done)
+
+
 def test_a_prompt_comes_from_standard_input(program: Program, mock: tuple[str, ...]) -> None:
     done = program.run("run", "-", "--json", *mock, stdin="Grüße, 你好\n")
     said = [event["payload"] for event in events(done.stdout) if event["payload"]["kind"] == "user.message"]

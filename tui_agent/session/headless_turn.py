@@ -11,7 +11,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session
 from tui_agent.protocol.base import LongText, text_preview
-from tui_agent.protocol.commands import Command, ContinueTurn, SubmitPrompt
+from tui_agent.protocol.commands import Command, ContinueTurn, RunCommand, SubmitPrompt
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -34,7 +34,7 @@ from tui_agent.protocol.settings import AgentState
 from tui_agent.protocol.unicode_text import format_count
 
 Show = Callable[[Record], None]
-TurnStart: TypeAlias = str | ContinueTurn
+TurnStart: TypeAlias = str | ContinueTurn | RunCommand
 """The start of a turn: a prompt, or the command to continue the session without a prompt."""
 LIMITS: dict[str, TrajectoryEnd] = {
     "part_limit": "part_limit",

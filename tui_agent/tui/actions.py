@@ -5,6 +5,7 @@ their keys in `ACTIONS` through `widgets.keymap`. A test checks that every actio
 same name.
 """
 
+import os
 import re
 import string
 import unicodedata
@@ -429,6 +430,21 @@ TYPED: Final[Mapping[str, tuple[Action, str]]] = {
 """Every word that can be typed as a command, with its action and the argument that the word stands for."""
 WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
 """Actions that close something. The user's key settings cannot remove all keys of such an action."""
+
+
+def command_word(text: str) -> str:
+    """Return the first word of a message if it is a slash command, known or mistyped; empty for any other text.
+
+    `/usr/bin/x` is a path; `/settings/keys` is one only if the folder `/settings` exists.
+    """
+    word = text.split(maxsplit=1)[0] if text.strip() else ""
+    if not word.startswith("/"):
+        return ""
+    name, has_more, _ = word[1:].partition("/")
+    is_path = bool(has_more) and (
+        not get_close_matches(f"/{name}", TYPED, n=1, cutoff=0.8) or os.path.lexists(f"/{name}")
+    )
+    return "" if is_path else word
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -33,7 +33,7 @@ from tui_agent.folds.text.labels import (
 )
 from tui_agent.ports.environment import Sandbox
 from tui_agent.ports.session import Session
-from tui_agent.protocol.commands import ContinueTurn, RecordResult
+from tui_agent.protocol.commands import ContinueTurn, RecordResult, RunCommand
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -50,6 +50,7 @@ from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.headless_turn import AfterTurn, Outcome, Show, TurnStart, run_turn
 from tui_agent.session.local import LocalSession
+from tui_agent.tui.actions import TYPED, command_word
 from tui_agent.units import format_elapsed
 from tui_agent.wiring.session import open_session as opened
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
@@ -114,13 +115,19 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
-def _read_prompt(argument: str | None) -> str:
+def _read_prompt(argument: str | None) -> TurnStart:
+    """Return the message or the slash command to begin with. Raises `UsageError` if there is none that can."""
     if argument is None and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError("No prompt given.", hint='Describe the task: tui-agent run "…"')
     prompt = sys.stdin.read() if argument in (None, "-") else argument
     if not prompt.strip():
         raise UsageError("The prompt is empty.", hint='Describe the task: tui-agent run "…"')
-    return prompt
+    word = command_word(prompt)
+    if not word:
+        return prompt
+    if word in TYPED:
+        raise UsageError(f"{word} works only in the app.", hint="Start tui-agent, and type it there.")
+    return RunCommand(name=word[1:], arguments=prompt.strip()[len(word) :].strip())
 
 
 def _go_on_command(arguments: argparse.Namespace) -> ContinueTurn:

@@ -3,26 +3,12 @@
 Invariant: text that is refused returns to the prompt, in front of anything typed since.
 """
 
-import os
-from difflib import get_close_matches
-
 from tui_agent.protocol.commands import Attachment, Queue, RunCommand, RunUserShell, Steer, SubmitPrompt
-from tui_agent.tui.actions import TYPED, suggest_command
+from tui_agent.tui.actions import TYPED, command_word, suggest_command
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.line_pane import Intent
-
-
-def _is_path(word: str) -> bool:
-    """Return True if a word that begins with a slash is a path such as `/usr/bin/x`, and not a (mistyped) command.
-
-    `/settings/keys` is a path only if the folder `/settings` exists.
-    """
-    name, has_more, _ = word[1:].partition("/")
-    if not has_more:
-        return False
-    return not get_close_matches(f"/{name}", TYPED, n=1, cutoff=0.8) or os.path.lexists(f"/{name}")
 
 
 class PromptSubmitter:
@@ -40,9 +26,8 @@ class PromptSubmitter:
 
     def _send(self, message: Prompt.Submitted) -> bool:
         text = message.text.strip()
-        first_word = text.split(maxsplit=1)[0] if text else ""
-        if first_word.startswith("/") and not _is_path(first_word):
-            return self._run_slash_command(first_word, text)
+        if command := command_word(text):
+            return self._run_slash_command(command, text)
         if text.startswith("!") and text.strip("! "):
             return self._run_shell_line(text)
         if text:
