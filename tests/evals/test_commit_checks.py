@@ -1,11 +1,14 @@
 """Checkpoints are checked while the agent works: feedback after a turn, the first one that passes wins."""
 
+import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import anyio
 import pytest
 
+from tui_agent.cli.main import main
 from tui_agent.evals.case import parse_case
 from tui_agent.evals.cell import run_cell
 from tui_agent.evals.plan import ORACLE, Arm, CellResult, Plan, RunFolder
@@ -28,7 +31,12 @@ SECOND_TURN: list[Answer] = [edit("b", "0", "1"), {"calls": [{"run_command": {"c
 NEVER: list[Answer] = [edit("a", "1", "2"), {"text": "Done again."}]
 
 
-async def run(tmp_path: Path, oracle: list[Answer], **fields: object) -> CellResult:
+async def run(
+    tmp_path: Path,
+    oracle: list[Answer],
+    evaluate: Literal["end", "commits"] = "commits",
+    **fields: object,
+) -> CellResult:
     case = parse_case(
         {
             "prompt": "Make them 1.",
@@ -41,7 +49,7 @@ async def run(tmp_path: Path, oracle: list[Answer], **fields: object) -> CellRes
         tmp_path / "case.toml",
     )
     arm = Arm(name=ORACLE, model=ORACLE)
-    plan = Plan(suite="s", suite_name="s", here=tmp_path, arms=(arm,), cases=(case.id,), evaluate="commits")
+    plan = Plan(suite="s", suite_name="s", here=tmp_path, arms=(arm,), cases=(case.id,), evaluate=evaluate)
     (cell,) = plan.cells()
     return await run_cell(plan, RunFolder(tmp_path / "run"), case, cell)
 
@@ -89,3 +97,32 @@ async def test_the_first_checkpoint_that_passes_stops_the_run_and_ends_its_trace
 async def test_a_turn_that_changes_no_file_ends_the_run(tmp_path: Path) -> None:
     result = await run(tmp_path, [*FIRST_TURN, {"text": "I see no fault."}, *NEVER])
     assert (result.passed, result.tests, result.end, result.winner) == (False, False, "unsolved", "")
+
+
+async def test_the_checkpoints_of_a_recorded_session_are_checked_offline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = [edit("a", "0", "1"), edit("b", "0", "1"), edit("a", "1", "2"), {"text": "Done."}]
+    result = await run(tmp_path, steps, evaluate="end")
+    data = str(tmp_path / "run" / "data")
+    words = ["eval", "commits", result.session, "--data-dir", data, "-C", str(tmp_path)]
+
+    def check(*more: str) -> tuple[int, list[tuple[object, ...]], str]:
+        status = main([*words, *more])
+        out, err = capsys.readouterr()
+        rows = [json.loads(line) for line in out.splitlines()] if "--json" in more else []
+        return status, [(row["solved"], row["commands"], row["passed"]) for row in rows], out + err
+
+    def in_thread(*more: str) -> tuple[int, list[tuple[object, ...]], str]:
+        with ThreadPoolExecutor(1) as pool:  # the command has an event loop of its own
+            return pool.submit(check, *more).result()
+
+    assert in_thread("--test", "grep 1 a && grep 1 b", "--json")[:2] == (
+        0,
+        [(0, 1, False), (0, 1, False), (1, 1, True), (0, 1, False)],
+    )
+    status, _, shown = in_thread("--test", "grep 1 b")
+    assert status == 0 and "is the first that passes everything" in shown
+    assert in_thread("--test", "false")[0] == 1
+    assert "The suite has no case" in in_thread("--suite", "bench-20")[2]
+    assert "There is no suite 's'" in in_thread()[2]

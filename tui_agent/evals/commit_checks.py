@@ -72,10 +72,15 @@ class CommitChecks:
         """If the event is a new checkpoint of the agent's work, queue its check."""
         match event.payload:
             case CheckpointTaken(commit=commit, part=part, author=author) if part >= 0 and author != "human":
-                if self._has_winner or any(known.commit == commit for known in self._commits):
-                    return
-                self._commits.append(CheckedCommit(commit, part))
-                self._group.start_soon(self._run, self._commits[-1])
+                if not self._has_winner:
+                    self.add(commit, part)
+
+    def add(self, commit: str, part: int) -> None:
+        """Queue the check of a checkpoint that was taken after `part`, unless it is known."""
+        if any(known.commit == commit for known in self._commits):
+            return
+        self._commits.append(CheckedCommit(commit, part))
+        self._group.start_soon(self._run, self._commits[-1])
 
     @property
     def _has_winner(self) -> bool:

@@ -1,5 +1,6 @@
 """Run suites of tasks and compare models and configurations; show how many tests passed during a session."""
 
+from tui_agent.cli.evals.commits import add_commits_verb
 from tui_agent.cli.evals.freeze import add_freeze_verb
 from tui_agent.cli.evals.graph import add_graph_verb
 from tui_agent.cli.evals.report import add_report_verb
@@ -15,4 +16,5 @@ def configure(parser: Parser) -> None:
     add_list_verb(verbs)
     add_report_verb(verbs)
     add_graph_verb(verbs)
+    add_commits_verb(verbs)
     add_freeze_verb(verbs)
