@@ -47,7 +47,7 @@ class _FolderEntries:
     count: int
     folders: tuple[str, ...]
     odd: frozenset[str]
-    """Entries that are neither folders nor files."""
+    """Names of the entries that are neither folders nor files."""
 
 
 def _list_folder(path: str) -> _FolderEntries:

@@ -58,7 +58,7 @@ def replace_file(
     """Create or replace the file `name` in the open folder.
 
     `check` is called just before the file gets its name; an exception that it raises cancels the change. Raises
-    `FileExistsError` if a file with the name of a new file was created in the meantime.
+    `FileExistsError` if a new file's name was taken in the meantime.
     """
     temporary = f".tui-agent-{secrets.token_hex(12)}.tmp"
     fd, has_name = _open_temporary(temporary, folder_fd, 0o666 if state is None else 0o600)
