@@ -12,7 +12,7 @@ from tui_agent import __version__
 
 
 def main() -> int:
-    """Run the command line and return its exit status."""
+    """Run the program's command line and return the exit status."""
     argv = sys.argv[1:]
     if argv in (["--version"], ["-V"]):
         sys.stdout.write(f"tui-agent {__version__}\n")

@@ -3,7 +3,7 @@
     async with open_session(Path("repo"), model="openai/MODEL", policy="accept-edits") as session:
         print(await session.ask("Why does the test fail?"))
 
-Invariant: thin over `ports.session.Session`, of which `Conversation` is one more implementation.
+Invariant: this module only wraps `ports.session.Session`; `Conversation` implements that protocol too.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -27,14 +27,14 @@ from tui_agent.wiring.session import open_session as open_local_session
 
 
 class Conversation:
-    """An open session."""
+    """An open session, as a Python program uses it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     @property
     def id(self) -> SessionId:
-        """The session's id, by which it can be opened again, also by the app."""
+        """The session's id, with which this module or the app can open the session again."""
         return self._session.id
 
     def submit(self, command: Command) -> CommandId:
@@ -42,15 +42,15 @@ class Conversation:
         return self._session.submit(command)
 
     def follow(self, after: int = -1) -> Follower:
-        """Return a follower that yields the records after the event `after`, then new ones."""
+        """Return a follower that yields the stored records after the event number `after`, then new records."""
         return self._session.follow(after)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """Return the bytes of a text that is too long for an event. Raises `BlobNotFound`."""
+        """Return the bytes of a text that is too long for an event. Raises `BlobNotFound` if they are missing."""
         return await self._session.read_blob(blob_sha256)
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:
-        """Return texts that could stand after a slash command's name, where `arguments` stands so far."""
+        """Return completions for `arguments`, the text typed so far after the name of a slash command."""
         return await self._session.complete(command, arguments)
 
     async def aclose(self) -> None:
@@ -92,7 +92,7 @@ class Conversation:
     async def ask(self, prompt: str) -> str:
         """Send a message, wait until the turn ends, and return the text of the last answer.
 
-        Raises `TuiAgentError` if the turn does not finish, with the reason.
+        Raises `TuiAgentError` with the reason if the turn does not finish.
         """
         texts: Sequence[LongText] = ()
         async for event in self.run(prompt):
@@ -104,7 +104,7 @@ class Conversation:
         return "".join([await self.read_text(text) for text in texts]).strip()
 
     async def read_text(self, text: LongText) -> str:
-        """Return a text of an event in full. Raises `BlobNotFound`."""
+        """Return the full text that an event refers to. Raises `BlobNotFound` if it is missing."""
         if not isinstance(text, BlobText):
             return text
         return (await self.read_blob(text.blob_sha256)).decode("utf-8", "replace")
@@ -127,12 +127,13 @@ async def open_session(
     timeout_seconds: float | None = None,
     answers_requests: bool = False,
 ) -> AsyncIterator[Conversation]:
-    """Open or create a session in a workspace, and close it at the end. Without options, the user's configuration holds.
+    """Open or create a session in a workspace, and close it at the end.
 
-    `session` is the id of a session to open or create; `continue_latest` opens the newest of the workspace. With
-    `answers_requests`, the program answers permission requests and questions itself by `submit`; otherwise, what the
-    policy would ask about is denied. `max_iterations` and `timeout_seconds` limit each turn, `max_cost_usd` the session.
-    Raises `ConfigError`, `SessionLocked` or `StoreError` before anything runs.
+    Without options, the user's configuration applies. `session` is the id of a session to open or create;
+    `continue_latest` opens the newest of the workspace. With `answers_requests`, the program itself answers permission
+    requests and questions with `submit`; otherwise, calls that need approval are denied. `max_iterations` and
+    `timeout_seconds` limit each turn, `max_cost_usd` the session. Raises `ConfigError`, `SessionLocked` or `StoreError`
+    before anything runs.
     """
     options = SessionOptions(
         cwd=workspace,

@@ -1,6 +1,7 @@
 """Entry point of the engine process.
 
-Invariant: imports nothing slow, so that `load_module` can import everything else with garbage collection paused.
+Invariant: this module imports nothing slow, so that `load_module` can import everything else with garbage collection
+paused.
 """
 
 import select

@@ -1,10 +1,10 @@
 """A decorator `dataclass` that makes frozen dataclasses in a third of the time.
 
-Python's own generates and compiles six methods for each frozen class, which takes half a millisecond: a third of the
-start of a program that defines 380. Here only `__init__` is compiled; the other methods are shared.
+Python's own decorator generates and compiles six methods for each frozen class, which takes half a millisecond: a third
+of the start of a program that defines 380. Here only `__init__` is compiled; the other methods are shared.
 
-Invariant: a class behaves as Python's own does, for `dataclasses.replace`, type checkers and Pydantic too. Classes that
-are not frozen with slots, or inherit from a dataclass, are Python's own.
+Invariant: a class behaves like one of Python's decorator, also for `dataclasses.replace`, type checkers and Pydantic.
+Classes that are not frozen with slots, or inherit from a dataclass, are made by Python's decorator.
 """
 
 import dataclasses

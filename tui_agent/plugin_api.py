@@ -106,7 +106,7 @@ class PluginApi(Protocol):
 
     @property
     def plugin(self) -> str:
-        """The name of the plugin that registers something."""
+        """The name of the plugin that is being loaded."""
         ...
 
     @property
@@ -182,15 +182,15 @@ class PluginApi(Protocol):
 
         `await function(text, state)` gets the text after the name and the session's state. It returns a text, which is
         sent to the agent as the user's message, a display block, which is shown to the user, or a `CommandAnswer`.
-        `arguments` is a hint for the user, such as `[DATE]`. `complete(text, state)` returns a list of texts that the
-        app offers to complete what was typed so far; it has a second.
+        `arguments` is a hint for the user, such as `[DATE]`. `complete(text, state)` returns a list of completions for
+        the text typed so far; its time limit is one second.
         """
         ...
 
     def setting(self, model: type[SettingsT]) -> SettingsT:
         """Return the plugin's settings: a pydantic model whose fields are the keys of `[plugins.NAME]` in config.toml.
 
-        Raises `ConfigError`, which names file and line, if a value there does not fit.
+        Raises `ConfigError`, which names the file and the line, if a value is not valid.
         """
         ...
 
@@ -199,7 +199,7 @@ class PluginApi(Protocol):
         ...
 
     def oracle(self, name: str, function: Callable[..., Awaitable[object]]) -> None:
-        """Register an oracle for evaluations: `await function(workspace)` brings the solution into the workspace."""
+        """Register an oracle for evaluations: `await function(workspace)` solves the case in the workspace."""
         ...
 
     def verifier(self, name: str, function: Callable[..., Awaitable[object]]) -> None:

@@ -1,6 +1,7 @@
-"""Decorators that make a tool or a hook of one function, for plugins that need no more.
+"""Decorators that turn a single function into a tool, hook, command, pane, oracle or verifier of a plugin.
 
-Invariant: the function itself is unchanged; its signature and docstring say everything that the model is told.
+Invariant: the function itself is unchanged; the model's description of a tool comes only from its signature and
+docstring.
 """
 
 import inspect
@@ -26,7 +27,7 @@ from tui_agent.protocol.effects import (
 from tui_agent.protocol.parts import TextContent
 
 Names: TypeAlias = str | Sequence[str]
-"""The name of one argument, or several."""
+"""The name of one argument, or names of several."""
 _SUMMARY_CHARS = 60
 
 
@@ -53,7 +54,7 @@ class Registry(Protocol):
 
 
 class FunctionTool:
-    """A tool made of a function by `@tool`. Calling it calls the function, so that tests can."""
+    """A tool made from a function by `@tool`. Calling the object calls the function, which tests can use."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class FunctionTool:
         api.tool(self)
 
     def target(self, args: BaseModel) -> str:
-        """Return what the call's row shows."""
+        """Return the text that the call's row shows."""
         return self._target(**_arguments(args))
 
     def effects(self, args: BaseModel) -> tuple[Effect, ...]:
@@ -88,7 +89,7 @@ class FunctionTool:
         return Preview(())
 
     async def run(self, args: BaseModel, ctx: ToolContext) -> ToolResult:
-        """Call the function, in a thread if it is not `async`. A text that it returns is the result for the model."""
+        """Call the function, in a thread if it is not `async`. If it returns a text, that is the result for the model."""
         call = partial(self.function, **_arguments(args))
         if self._takes_context:
             call = partial(call, ctx=ctx)
@@ -104,7 +105,7 @@ class FunctionTool:
 
 
 class FunctionHook:
-    """A hook made of a function by `@hook`."""
+    """A hook made from a function by `@hook`."""
 
     def __init__(self, function: Callable[..., object], event: str) -> None:
         self.function = function
@@ -119,7 +120,7 @@ class FunctionHook:
 
 
 class FunctionCommand:
-    """A slash command made of a function by `@command`."""
+    """A slash command made from a function by `@command`."""
 
     def __init__(
         self,
@@ -142,7 +143,7 @@ class FunctionCommand:
 
 
 class FunctionOffer:
-    """An oracle or a verifier for evaluations, made of a function by `@oracle` or `@verifier`."""
+    """An oracle or a verifier for evaluations, made from a function by `@oracle` or `@verifier`."""
 
     def __init__(self, function: Callable[..., Awaitable[Any]], kind: Literal["oracle", "verifier"]) -> None:
         self.function, self._kind = function, kind
@@ -157,7 +158,7 @@ class FunctionOffer:
 
 
 class Fold(Protocol):
-    """A fold of the log: `apply` gets each event once, in order; `view` returns what panes show."""
+    """A fold of the log: `apply` gets each event once, in order; `view` returns the data that panes show."""
 
     def apply(self, event: Any, /) -> object: ...
 
@@ -165,7 +166,7 @@ class Fold(Protocol):
 
 
 class FunctionPane:
-    """A pane made of a function by `@pane`. Calling it calls the function, so that tests can."""
+    """A pane made from a function by `@pane`. Calling the object calls the function, which tests can use."""
 
     def __init__(self, function: Callable[[Any], object], fold: Callable[[], Fold]) -> None:
         self.function = function
@@ -198,13 +199,14 @@ def tool(
     parallel_safe: bool = False,
     needs: Iterable[Service] = (),
 ) -> Callable[[Callable[..., object]], FunctionTool]:
-    """Make a tool of a function: its name, docstring and annotated parameters become what the model is told.
+    """Make a tool from a function; its name, docstring and annotated parameters describe the tool to the model.
 
-    A parameter `ctx` gets the `ToolContext`. What a call does is declared by the names of its parameters: `reads` and
-    `writes` (paths), `connects` (host names), `runs` (commands for bash); by `internal`, a word for the part of the
-    session that a call changes; or by `effects`, a function with the same parameters without `ctx` that returns the
-    effects. `target`, likewise a function, returns what the call's row shows; without it, that is the first declared
-    parameter. Raises `PluginError` if nothing is declared, since the policy would have to ask about every call.
+    A parameter `ctx` gets the `ToolContext`. The effects of a call are declared in one of three ways: by names of
+    parameters, in `reads` and `writes` (paths), `connects` (host names) and `runs` (commands for bash); by `internal`,
+    a word for the part of the session that a call changes; or by `effects`, a function with the same parameters except
+    `ctx` that returns the effects. `target` is a function with the same parameters that returns the text in the call's
+    row; by default, the row shows the first declared parameter. Raises `PluginError` if no effects are declared,
+    because the policy would have to ask about every call.
     """
     declared = {
         "reads": _names(reads),
@@ -217,7 +219,7 @@ def tool(
         label = f"The tool {name or function.__name__}"
         if not any((*declared.values(), internal, effects)):
             raise PluginError(
-                f"{label} does not say what it does.",
+                f"{label} does not declare its effects.",
                 hint="Declare reads, writes, connects, runs, internal or effects in @tool(…).",
             )
         args = _arguments_model(function, label)
@@ -246,14 +248,19 @@ def tool(
 
 
 def hook(event: str) -> Callable[[Callable[..., object]], FunctionHook]:
-    """Call the function for every event of a kind such as `"tool.finished"`, or at a hook event; see `PluginApi.hook`."""
+    """Make a hook from a function: call it for every event of a kind such as `"tool.finished"`, or at a hook event.
+
+    See `PluginApi.hook`.
+    """
     return lambda function: FunctionHook(function, event)
 
 
 def command(
     name: str, *, help: str = "", arguments: str = "", complete: Callable[..., object] | None = None
 ) -> Callable[[Callable[..., Awaitable[object]]], FunctionCommand]:
-    """Make a slash command of an `async` function of the text after its name and the state; see `PluginApi.command`.
+    """Make a slash command from an `async` function of the typed arguments and the session's state.
+
+    See `PluginApi.command`.
 
     Without `help`, the first line of the docstring is used.
     """
@@ -266,20 +273,21 @@ def command(
 
 
 def oracle(function: Callable[..., Awaitable[object]]) -> FunctionOffer:
-    """Offer `await function(workspace)` to evaluations: it brings the solution of a case into the workspace."""
+    """Make an oracle for evaluations from a function: `await function(workspace)` solves a case in the workspace."""
     return FunctionOffer(function, "oracle")
 
 
 def verifier(function: Callable[..., Awaitable[object]]) -> FunctionOffer:
-    """Offer `await function(workspace, records)` to evaluations: it returns a `Verdict` on the workspace."""
+    """Make a verifier for evaluations from a function: `await function(workspace, records)` returns a `Verdict`."""
     return FunctionOffer(function, "verifier")
 
 
 def pane(fold: Callable[[], Fold]) -> Callable[[Callable[[Any], object]], FunctionPane]:
-    """Make a pane of a function in `folds.py`, which gets the fold's view and returns a text or display blocks.
+    """Make a pane from a function in `folds.py` that gets the fold's view and returns a text or display blocks.
 
-    `fold` is a class without arguments: its `apply(event)` gets each event of the session's branch (an `Envelope`; no
-    streamed pieces of answers), its `view()` returns what the function draws. plugin.toml lists the names of the panes.
+    `fold` is a class whose constructor takes no arguments: its `apply(event)` gets each event of the session's branch
+    (an `Envelope`, but no streamed pieces of answers), its `view()` returns the data for the function. plugin.toml
+    lists the names of the panes.
     """
     return lambda function: FunctionPane(function, fold)
 

@@ -1,9 +1,9 @@
 """A pytest plugin for authors of plugins: runs a plugin in a session with a scripted model.
 
-Name it in the plugin's `conftest.py`: `pytest_plugins = ["tui_agent.testing"]`. Then a test takes the fixture
+Add `pytest_plugins = ["tui_agent.testing"]` to the plugin's `conftest.py`; then tests can use the fixture
 `plugin_session`.
 
-Invariant: a session reads and writes nothing of the user's: home, configuration and data are temporary folders.
+Invariant: a session does not read or write the user's own files: home, configuration and data are temporary folders.
 """
 
 import json
@@ -36,7 +36,7 @@ TIME_LIMIT_S = 60.0
 
 @dataclass(frozen=True)
 class CallResult:
-    """The result of a tool call, as the model, the user and programs get it."""
+    """The result of a tool call: the forms that the model, the user and programs get."""
 
     status: ToolStatus
     """`ok`, `failed`, `denied`, `invalid` or `interrupted`."""
@@ -47,7 +47,7 @@ class CallResult:
 
 
 class PluginSession:
-    """Runs sessions with one plugin. Every call of a method is a session of its own, in the same workspace."""
+    """Runs sessions with one plugin. Every method call runs a new session in the same workspace."""
 
     def __init__(self, plugin: Path, folder: Path) -> None:
         self.plugin = plugin
@@ -58,7 +58,10 @@ class PluginSession:
         """The folder of the log that `pane` reads."""
 
     def call(self, tool: str, *, policy: PolicyName = "bypass", **arguments: object) -> CallResult:
-        """Let the model call a tool. Under `bypass`, the policy allows everything that it can analyse."""
+        """Let the model call a tool, and return the call's result.
+
+        The default policy `bypass` allows every call that it can analyse.
+        """
         events = self.run([{"calls": [{tool: arguments}]}, {"text": "Done."}], policy=policy)
         end = next(event for event in events if isinstance(event, ToolFinished))
         text = "\n".join(text_preview(part.text) for part in end.content if isinstance(part, TextContent))
@@ -71,9 +74,9 @@ class PluginSession:
         *,
         policy: PolicyName = "bypass",
     ) -> list[Payload]:
-        """Send `prompt` (also a slash command), let the model give these answers, and return the session's events.
+        """Send a message or slash command, let a scripted model give `answers`, and return the session's events.
 
-        The answers are those of a scripted model, such as `{"text": "Hi."}`. Raises `PluginError` if the plugin fails.
+        An answer is a dict such as `{"text": "Hi."}`. Raises `PluginError` if the plugin fails.
         """
         script = self._folder / "answers.yaml"
         script.write_text(json.dumps({"answers": list(answers)}), encoding="utf-8")  # JSON is YAML
@@ -84,7 +87,7 @@ class PluginSession:
         return events
 
     def pane(self, name: str, *, width: int = SIDE_WIDTH) -> list[str]:
-        """Return the rows of the plugin's pane after the last session, or over a log with every kind of event.
+        """Return the rows of the plugin's pane after the last session, or for a log of all kinds of events if none ran.
 
         Raises `PluginError` if the fold or the pane fails.
         """
@@ -114,7 +117,7 @@ class PluginSession:
 
 
 def find_plugin(test: Path) -> Path:
-    """Return the plugin that a test file belongs to: its folder, or the folder above `tests/`."""
+    """Return the folder of the plugin to which a test file belongs: the file's folder, or the folder above `tests/`."""
     folder = test.parent.parent if test.parent.name == "tests" else test.parent
     if not plugins_at(folder):
         raise TuiAgentError(f"There is no plugin in {folder}.")
@@ -125,7 +128,7 @@ def find_plugin(test: Path) -> Path:
 def plugin_session(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> PluginSession:
-    """A session with the plugin that the test lies beside, and a workspace of its own."""
+    """A `PluginSession` with a new workspace, for the plugin in the test's folder or in the folder above."""
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
         home = tmp_path / name.lower()
         home.mkdir()

@@ -1,6 +1,7 @@
 """Formatting of durations, times, tokens, costs, shares and sizes for people.
 
-Invariant: pure; the app, the command line and exports use these functions, so that they show figures in the same form.
+Invariant: all functions are pure; the app, the command line and exports use them, so that figures look the same
+everywhere.
 """
 
 from collections.abc import Sequence

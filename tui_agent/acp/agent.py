@@ -1,6 +1,6 @@
 """The agent that an editor talks to: opens, lists and controls sessions.
 
-Invariant: an error in one request becomes its answer to the editor; everything else continues.
+Invariant: an error in a request is sent to the editor as the answer to that request; everything else continues.
 """
 
 from collections.abc import Callable, Iterator
@@ -133,7 +133,7 @@ class EditorAgent:
             return ResumeSessionResponse(**self._offers(session))
 
     async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
-        """List the newest sessions; if `cwd` is given, only those of this folder."""
+        """List the newest sessions; if `cwd` is given, only sessions of this folder."""
         with _answering_errors():
             base = await to_thread.run_sync(load_startup_context, self._options)
             summaries = await to_thread.run_sync(base.store.list, cwd)
@@ -291,7 +291,7 @@ def _effort_option(settings: SessionSettings) -> SessionConfigOptionSelect:
 
 
 def _model_choices(base: StartupContext) -> list[SessionConfigSelectOption]:
-    """Return the models of the configuration and of vendors whose keys are set, without those of plugins and demos."""
+    """Return the configured models and the models of vendors whose keys are set, but no models of plugins and demos."""
     return [
         SessionConfigSelectOption(value=info.profile, name=info.profile, description=info.model)
         for info in build_model_factory(base, LoadedPlugins()).usable_models()

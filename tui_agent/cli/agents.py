@@ -1,4 +1,4 @@
-"""List the agents: those that can run a session, and those that a task can be delegated to."""
+"""List the agents: main agents, which can run a session, and delegates, which can get a task from an agent."""
 
 import argparse
 from pathlib import Path

@@ -30,9 +30,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position on the command line: the commands before the cursor, such as `sessions list`, and the words that can
-    follow.
-    """
+    """The commands before the cursor, such as `sessions list`, and the words that can follow them."""
 
     path: str
     summary: str

@@ -101,7 +101,7 @@ class ClosedOutput(io.TextIOBase):
         return self._null.fileno()
 
     def write(self, text: str) -> int:
-        """Raise OSError, because standard output is closed."""
+        """Raise `OSError`, because standard output is closed."""
         raise OSError(errno.EBADF, "standard output is closed")
 
 

@@ -1,6 +1,4 @@
-"""The trials of `plugins check`: calls of tools with made-up arguments, panes of a recorded log, and the plugin's
-tests.
-"""
+"""The trials of `plugins check`: tools with made-up arguments, panes of a recorded log, and the plugin's tests."""
 
 import ast
 import shutil

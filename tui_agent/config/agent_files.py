@@ -85,8 +85,9 @@ def load_named_agents(
 def _read_roles(
     files: Iterator[tuple[str, str]], faults: list[AgentFault], *, is_neighbour: bool
 ) -> dict[str, Role]:
-    """Return the agents of one source, such as the user's folder, by name. The first of two files with the same name is
-    used.
+    """Return the agents of one source, such as the user's folder, by name.
+
+    The first of two files with the same name is used.
     """
     roles: dict[str, Role] = {}
     for source, text in files:

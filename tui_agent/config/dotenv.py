@@ -1,6 +1,6 @@
 """Parser for `.env` files. It returns a mapping and never changes the process's environment.
 
-Invariant: no interpolation and no commands; a value is the text between the quotes, or up to a comment.
+Invariant: variables and commands in values are not expanded; a value is the text between quotes, or up to a comment.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The folder in which exports are saved unless the user names another place.
 
-Invariant: never in a workspace or a git repository. Blocking: call it in a thread.
+Invariant: the folder is never in a workspace or a git repository. The functions block: call them in a thread.
 """
 
 import os

@@ -138,9 +138,9 @@ def _apply_choices(
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:
-    """Set the hooks to those of the user's and the project's configuration file, the user's first.
+    """Set the hooks: the user's from the user's configuration file, then the project's.
 
-    Unlike other settings, the project's hooks are added and do not replace the user's.
+    Unlike other settings, the project's hooks do not replace the user's.
     """
     joined = [*_hook_tables(user_tree), *_hook_tables(project_tree)]
     if not joined:
@@ -154,8 +154,9 @@ def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Pat
 
 
 def _hook_tables(tree: Tree) -> list[Any]:
-    """Return the hooks of one configuration file. A value that is not a list is returned too, so that validation can
-    reject it.
+    """Return the hooks of one configuration file.
+
+    A value that is not a list is returned too, so that validation can reject it.
     """
     value = tree.get("hook", [])
     return value if isinstance(value, list) else [value]
@@ -232,9 +233,7 @@ def parse_config(text: str, path: Path) -> Tree:
 
 
 def _fill_model_names(tree: Tree) -> Tree:
-    """Add a model name to profiles that only change settings of another layer's profile, so that validation accepts
-    them.
-    """
+    """Add a model name to profiles that only change another layer's profile, so that validation accepts them."""
     models = tree.get("models")
     if not isinstance(models, dict):
         return tree
@@ -246,9 +245,7 @@ def _fill_model_names(tree: Tree) -> Tree:
 
 
 def find_line(text: str, loc: list[str]) -> int | None:
-    """Return the number of the line that sets a key, or of the header of that key's table; None if there is no such
-    line.
-    """
+    """Return the number of the line that sets a key (or is the header of a table); None if there is none."""
     if not loc:
         return None
     table = ""

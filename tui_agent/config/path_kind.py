@@ -1,6 +1,6 @@
 """Classification of a file by its path alone.
 
-Invariant: no file is read; letter case does not matter.
+Invariant: the file itself is not read; letter case does not matter.
 """
 
 import re

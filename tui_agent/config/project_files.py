@@ -28,8 +28,9 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class ProjectFile:
-    """A project's file as it was read. `name` is its path in the folder, with `/`. A file with a `fault` has no
-    content.
+    """A project's file as it was read.
+
+    `name` is its path in the folder, with `/`. A file with a `fault` has no content.
     """
 
     name: str

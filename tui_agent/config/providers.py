@@ -146,7 +146,7 @@ BUILT_IN_PROFILES: Mapping[str, ModelProfile] = {
 
 
 def find_by_host(host: str) -> Provider | None:
-    """Return the provider whose address has the host `host`, or None."""
+    """Return the provider whose address has the host `host`, or None if there is none."""
     matching = (
         vendor for vendor in _DIRECT if vendor.key_variables and f"://{host}/" in f"{vendor.base_url}/"
     )
@@ -154,7 +154,7 @@ def find_by_host(host: str) -> Provider | None:
 
 
 def find_by_map_name(name: str) -> Provider | None:
-    """Return the provider with this name in litellm's price map, or None."""
+    """Return the provider with this name in litellm's price map, or None if there is none."""
     return next((vendor for vendor in PROVIDERS.values() if vendor.map_name == name), None)
 
 

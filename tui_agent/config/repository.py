@@ -1,6 +1,6 @@
 """Detection of the git repository that contains a folder, by reading a few small files.
 
-Invariant: runs no program and does not read the repository's configuration.
+Invariant: this module runs no program and does not read the repository's configuration.
 """
 
 from pathlib import Path
@@ -28,9 +28,7 @@ class Repository:
 
     @property
     def head_label(self) -> str:
-        """The name of the branch, or `detached`; empty if the file `HEAD` does not tell (for example with reftable
-        storage).
-        """
+        """The name of the branch, or `detached`; empty if the file `HEAD` does not tell (as with reftable storage)."""
         return self.branch.removeprefix(".invalid") or (
             "detached" if _is_commit_id(self._read_head()) else ""
         )

@@ -14,8 +14,10 @@ from tui_agent.protocol.events.plugin import PluginLoaded, SettingKind
 
 
 class ConfigEntry(NamedTuple):
-    """One setting. A setting of the kind `table` holds several values, and is edited in the file; a setting of the kind
-    `key` is a secret.
+    """One setting.
+
+    A setting of the kind `table` holds several values, and is edited in the file; a setting of the kind `key` is a
+    secret.
     """
 
     key: tuple[str, ...]
@@ -42,8 +44,9 @@ class ConfigEntry(NamedTuple):
         return "" if self.value in (None, Path()) else str(self.value)
 
     def parse(self, text: str) -> Value | None:
-        """Return the value that the user typed; None if the text is empty. Text that is not a valid number is returned
-        unchanged.
+        """Return the value that the user typed; None if the text is empty.
+
+        Text that is not a valid number is returned unchanged.
         """
         if self.kind == "switch":
             return text == "on"
@@ -57,7 +60,7 @@ class ConfigEntry(NamedTuple):
 
 
 def list_settings(config: Config) -> list[ConfigEntry]:
-    """Return all settings in the order of the schema, those outside a table first."""
+    """Return all settings in the order of the schema; settings outside a table come first."""
     return sorted(_settings_of(config, config, ()), key=lambda entry: len(entry.key) > 1)
 
 

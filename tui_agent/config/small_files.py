@@ -44,9 +44,10 @@ def decode_text(content: bytes, path: Path) -> str:
 def read_regular(
     path: Path | str, limit: int, flags: int = 0, *, folder_fd: int | None = None
 ) -> bytes | None:
-    """Read at most `limit` bytes of a regular file, or return None for any other kind of file. Raises `OSError` if the
-    file cannot be opened. Opening never blocks, not even on a pipe. `folder_fd` is the descriptor of the folder that a
-    relative path starts in.
+    """Read at most `limit` bytes of a regular file, or return None for any other kind of file.
+
+    Raises `OSError` if the file cannot be opened. Opening never blocks, not even on a pipe. `folder_fd` is the
+    descriptor of the folder that a relative path starts in.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder_fd)
     try:
@@ -59,8 +60,9 @@ def read_regular(
 
 
 def replace_private(path: Path, text: str) -> None:
-    """Atomically replace a private file (mode 0600, folder 0700). If that fails, raises `OSError` and keeps the old
-    file.
+    """Atomically replace a private file (mode 0600, folder 0700).
+
+    If that fails, raises `OSError` and keeps the old file.
     """
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -88,7 +88,7 @@ class RequestInput:
     mode: ContextMode = "pack"
     session_context: str = ""
     learnt: InferredWindow = UNKNOWN_WINDOW
-    """The window sizes learnt from the provider's acceptances and refusals."""
+    """Limits of the window, learnt from requests that the provider accepted or refused."""
     pinned: Collection[int] = ()
     """Event numbers of the messages that the user pinned."""
 
@@ -150,7 +150,7 @@ class Assembly:
 
     @property
     def counts_are_current(self) -> bool:
-        """True unless the tokenizer was loaded after something was counted, perhaps for another agent."""
+        """False if the tokenizer was loaded (perhaps by another agent) only after the first texts had been counted."""
         return self._counted_by == self.tokens.name
 
     def _recount_with_tokenizer(self) -> None:

@@ -56,13 +56,13 @@ Every mode includes summaries, because their content is nowhere else.
 """
 
 MIN_ANSWER_TOKENS: Final = 256
-"""Minimum tokens reserved for an answer, however long the user's words are."""
+"""Minimum tokens reserved for an answer, however long the user's messages are."""
 _MARGIN = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The maximum tokens of a request: the window minus answer and margin; None if the window is unknown.
+    """The maximum tokens of a request: the window minus the answer and a margin; None if the window is unknown.
 
     `max_tokens` is the higher limit for a request whose user messages need more; it leaves only a minimum for the
     answer.

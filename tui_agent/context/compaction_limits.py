@@ -1,7 +1,7 @@
 """Selection of history to shorten: where a summary may end, and which outputs may be offloaded first.
 
-Invariant: pure; the same history gives the same selection. User messages and the newest messages are never selected,
-and the messages after a summary form a valid history.
+Invariant: all functions are pure; the same history gives the same selection. User messages and the newest messages are
+never selected, and the messages after a summary form a valid history.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -137,7 +137,7 @@ def newest_readings(history: Sequence[Message]) -> set[CallId]:
 
 
 def path_of(call: ToolCallPart | None) -> str:
-    """Return the path of the file that a call names, or an empty string. An artifact is not a file."""
+    """Return the path that a call names; empty if it names none, or an artifact."""
     arguments: Mapping[str, object] = call.arguments if call is not None else {}
     path = arguments.get("path")
     return path if isinstance(path, str) and not path.startswith(ARTIFACT_PREFIX) else ""

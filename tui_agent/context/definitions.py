@@ -30,7 +30,7 @@ _DEFINES = (
 
 
 async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLocation], bool]:
-    """Return the definitions of a name, those in tests last, and True if all sources were searched."""
+    """Return the definitions of a name (in tests last), and True if all sources were searched."""
     pattern = re.compile(_DEFINES.replace("{name}", re.escape(name)), re.MULTILINE)
     places: list[SymbolLocation] = []
     with anyio.move_on_after(SEARCH_S) as timer:

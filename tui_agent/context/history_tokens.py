@@ -38,7 +38,7 @@ class MessageCount:
 
 
 class TokenCounts:
-    """Counts the tokens of a history that grows."""
+    """Counts the tokens of a growing history."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
@@ -168,7 +168,7 @@ class SectionShare:
 def split_shares(count: MessageCount, section: SectionName) -> list[tuple[SectionName, SectionShare]]:
     """Return a message's size by section.
 
-    Only a summary has two sections: the user's words, and the rest.
+    Only a summary has two sections: the user's words, and all other text.
     """
     message = count.message
     parts = message.shares if isinstance(message, SummaryMessage) else ()

@@ -1,6 +1,7 @@
 """Division of the space in the window among instructions that do not fit.
 
-Invariant: pure. The instructions of the outermost folder are cut first, those of the innermost and the user's own last.
+Invariant: all functions are pure. The outermost folder's instructions are cut first; the innermost folder's and the
+user's own are cut last.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Working memory of a task: facts from calls' results, in named blocks of limited size.
 
-Invariant: pure and deterministic: the same memory, call and result give the same blocks. Results of parallel calls only
+Invariant: all functions are pure: the same memory, call and result give the same blocks. Results of parallel calls only
 add items to lists or remove them, so that no result overwrites another.
 """
 

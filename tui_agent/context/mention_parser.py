@@ -1,6 +1,7 @@
 """Recognition of possible mentions in a message: `@path`, `@dir/`, `@"a path"`, `@symbol`, pasted workspace paths.
 
-Invariant: pure. A later lookup decides if a candidate is a mention; if it finds nothing, the text stays plain.
+Invariant: all functions are pure. A later lookup decides if a candidate is a mention; if it finds nothing, the text
+stays plain.
 """
 
 import re

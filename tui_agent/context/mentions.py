@@ -1,7 +1,8 @@
 """Lookup of mentions in a message, and their text for the model.
 
 Invariant: nothing is read that `may_read` refuses. The text of each mention and of all together is limited: if space is
-short, short texts are sent in full and long ones share the rest. An error with one mention becomes its note.
+short, short texts are sent in full and long ones share the rest. An error with one mention becomes a note of that
+mention.
 """
 
 import re
@@ -292,7 +293,7 @@ def _limit_lines(lines: Sequence[str], first: int, last: int, room: int) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A definition of a mentioned symbol, with those of its lines that may be sent."""
+    """A definition of a mentioned symbol, with the lines of it that may be sent."""
 
     path: str
     first: int

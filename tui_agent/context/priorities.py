@@ -1,7 +1,7 @@
 """Division of a summary's characters among its blocks, by rank.
 
-Invariant: pure. Required content is cut only if the required blocks alone do not fit. Characters that a block does not
-use go to the next one.
+Invariant: all functions are pure. Required content is cut only if the required blocks alone do not fit. Characters that
+a block does not use go to the next one.
 """
 
 from collections.abc import Callable, Sequence

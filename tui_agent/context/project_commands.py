@@ -1,6 +1,6 @@
 """Commands to build, test and check a repository, found in its own files.
 
-Invariant: pure; a file that cannot be parsed is ignored.
+Invariant: the functions only use the given texts; a file that cannot be parsed is ignored.
 """
 
 import json

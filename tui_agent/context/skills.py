@@ -43,7 +43,8 @@ class _Skill:
 class SkillStore:
     """The skills of the user and the project. `user`: the folder of the user's skills.
 
-    Skills whose name `leaves_out` accepts are ignored. `neighbours` are the user's folders of other programs.
+    Skills whose name `leaves_out` accepts are ignored. `neighbours` are other programs' folders in the user's home
+    folder.
     """
 
     def __init__(
@@ -86,7 +87,10 @@ class SkillStore:
         return self.records
 
     def read(self, name: str, file: str = "") -> SkillText:
-        """Return the body of a skill, or one of its files. Blocking. Raises `ToolError`."""
+        """Return the body of a skill, or one of its files.
+
+        Blocking. Raises `ToolError` if there is no such skill or file.
+        """
         skill = self._skills.get(name)
         if skill is None:
             raise ToolError(

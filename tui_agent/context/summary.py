@@ -67,7 +67,7 @@ class CutText:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary, the sizes of the user's words and of the rest in the summary, and the texts that were cut."""
+    """A summary, the sizes of the user's words and of all other text in it, and the texts that were cut."""
 
     text: str
     shares: tuple[SummaryShare, ...]
@@ -102,7 +102,7 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
     """Return the number of characters of required content, and of the user's words in it.
 
-    Both are of the shortest complete form.
+    Both numbers are those of the shortest complete form.
     """
     blocks = required_blocks(facts, text)
     return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.own)

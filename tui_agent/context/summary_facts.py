@@ -58,7 +58,7 @@ class Facts:
     changed: Sequence[str] = ()
     """The files that were changed in the whole session, the newest last.
 
-    The history alone does not have every call any more.
+    The history no longer contains every call.
     """
 
 
@@ -218,7 +218,7 @@ def _ends(words: str, max_chars: int) -> str:
 
 
 def _pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
-    """Return pinned content except the user's messages, which have their own block."""
+    """Return the text of pinned messages, except the user's, which have their own block."""
     own = {id(message) for message in user_messages(facts)}
     pinned = [
         message
@@ -308,8 +308,8 @@ class _File:
 def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
     """Return the block of changed files and the block of files that were only read, newest last.
 
-    The line of a file has the calls that used it and the agent's reason. For a changed file, these are the calls that
-    changed it and the text before the last of these calls.
+    The line of a file counts the calls that used it. For a changed file, it counts the calls that changed it, and gives
+    the agent's reason: the text before the last of these calls.
     """
     ok = successful_calls(facts.originals)
     texts_by_call = _texts_before_calls(facts.originals)

@@ -1,7 +1,7 @@
 """The space for a summary in the window, and a description of the largest parts of a window.
 
-Invariant: pure. Required content stays complete if the window can hold it together with the fixed parts and a few of
-the newest messages, even if little room for work remains.
+Invariant: all functions are pure. Required content stays complete if the window can hold it together with the fixed
+parts and a few of the newest messages, even if little room for work remains.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from tui_agent.protocol.events.context import Section, SectionName
 FULL: Final = 0.80
 """Fraction of the window that a summary and all other content may fill."""
 FULL_WHEN_CUT: Final = 0.60
-"""Used instead of `FULL` if required content has to be cut anyway."""
+"""The fraction that replaces `FULL` if required content has to be cut anyway."""
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window left for the newest messages."""
 MIN_TIGHT: Final = 0.02
-"""Used instead of `MIN_KEPT` if required content would otherwise have to be cut."""
+"""The fraction that replaces `MIN_KEPT` if required content would otherwise have to be cut."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Fraction of the window for the story of a summary: normal and minimum."""
 MIN_CHARS: Final = 2_000

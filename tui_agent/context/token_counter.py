@@ -33,7 +33,7 @@ _PIECE = 64 * 1024
 
 
 class Vocabulary(Protocol):
-    """A tokenizer that counts tokens."""
+    """Interface of a tokenizer that counts tokens."""
 
     @property
     def name(self) -> str: ...

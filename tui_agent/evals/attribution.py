@@ -59,8 +59,7 @@ class Conduct:
         return {call: self.statuses.get(call, "") for call in calls}
 
     def broken_oracle_action(self, case: Case) -> str:
-        """Describe the first action of the case's oracle that ended differently than its script says; return an empty
-        text if none did.
+        """Describe the first oracle action that did not end as its script expects; return an empty text if all did.
 
         A call must succeed, unless the script's next answer expects a result with `ok: false`.
         """

@@ -171,8 +171,9 @@ class Suite(_Entry):
 
 
 def parse_case(tree: object, path: Path, place: Place = ()) -> Case:
-    """Return the case in `tree`, the plain data of a file. Raises `ConfigError` naming the file, the field and the
-    reason.
+    """Return the case in `tree`, the plain data of a file.
+
+    Raises `ConfigError` naming the file, the field and the reason.
     """
     try:
         case = Case.model_validate(tree)

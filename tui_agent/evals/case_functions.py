@@ -59,9 +59,7 @@ def load_case_functions(base: StartupContext, case: Case) -> CaseFunctions:
 async def run_plugin_verifier(
     spec: VerifierSpec, function: Verifier, workspace: Path, session: Path
 ) -> VerifierFinished:
-    """Call a plugin's verifier with a copy of the workspace and the session's events; `session` is the session's
-    folder.
-    """
+    """Call a plugin's verifier with a copy of the workspace and the events of the session in the folder `session`."""
     answer: object = None
 
     async def verify() -> None:

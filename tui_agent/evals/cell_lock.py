@@ -13,17 +13,16 @@ _FILE = "cells.lock"
 
 
 def share_cell_lock(run: RunFolder) -> int:
-    """Take the lock together with the run's other cells; closing the returned descriptor, or the end of this process,
-    releases it.
-    """
+    """Take the lock, which the run's cells share, until the returned descriptor is closed or this process ends."""
     descriptor = _open(run)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     return descriptor
 
 
 def wait_for_cells(run: RunFolder, report: Callable[[], None]) -> None:
-    """Block until no cell process works in the run's folder. `report` is called first if there is something to wait
-    for.
+    """Block until no cell process works in the run's folder.
+
+    `report` is called first if there is something to wait for.
     """
     descriptor = _open(run)
     try:

@@ -34,9 +34,7 @@ _FAILED = re.compile(r"(?<!\d)(\d{1,9}) failed|(?:failures|errors)=(\d{1,9})")
 
 
 def count_tests(output: str) -> tuple[int, int]:
-    """Return the numbers of tests that passed and failed, from the output of pytest or unittest; -1 for both if
-    unknown.
-    """
+    """Return the numbers of passed and failed tests from the output of pytest or unittest; -1 for both if unknown."""
     matches = list(_PASSED.finditer(output))
     failed = sum(int(match[1] or match[2]) for match in _FAILED.finditer(output))
     if not matches:

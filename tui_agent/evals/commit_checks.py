@@ -58,9 +58,7 @@ class CommitChecks:
 
     @property
     def winner(self) -> CheckedCommit | None:
-        """The earliest checkpoint that passed all checks; None if none has, or if an earlier one is still being
-        checked.
-        """
+        """The earliest checkpoint that passed all checks; None if none has, or an earlier one is still being checked."""
         for commit in self._commits:
             if commit.results is None:
                 return None

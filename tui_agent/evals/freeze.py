@@ -88,7 +88,7 @@ class _Freezer:
         first = next((payload for payload in started if isinstance(payload, SessionStarted)), None)
         if first is None:
             raise UsageError(
-                f"The log of {session.name} lacks its first events.", hint="It cannot be frozen."
+                f"The log of {session.name} lacks its first events.", hint="Freeze another session."
             )
         self._started = first
         self._ends = CallEnds(first.workspace)
@@ -287,7 +287,7 @@ def _stop_reason(turn: Turn) -> str:
 
 
 def _last_passed_tests(payloads: Sequence[Payload]) -> str:
-    """Return the last test command that passed in the workspace's top folder, or an empty text."""
+    """Return the last test command that passed in the workspace's top folder; empty if there is none."""
     passed = (
         payload.command
         for payload in reversed(payloads)

@@ -86,7 +86,7 @@ class Plan(_Stored):
         return 10 if self.preemptible else 3
 
     def cells(self) -> Iterator[Cell]:
-        """Yield all cells, those of one case together."""
+        """Yield all cells, grouped by case."""
         for case in self.cases:
             for repetition in range(1, self.repetitions + 1):
                 for arm in self.arms:
@@ -94,8 +94,9 @@ class Plan(_Stored):
 
 
 class Findings(_Stored):
-    """The number of findings of a program in the files that the agent changed; `before` is None if the program gave
-    none at the start.
+    """The number of findings of a program in the files that the agent changed.
+
+    `before` is None if the program failed at the start.
     """
 
     before: int | None = None

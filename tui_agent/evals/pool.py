@@ -52,8 +52,9 @@ async def run_pool(
     run_attempt: RunAttempt,
     first_pause_s: float = FIRST_PAUSE_S,
 ) -> None:
-    """Run the cells, at most `jobs` at a time; if this task is cancelled, stop all children. Raises `StoreUnusable` if
-    a result cannot be stored.
+    """Run the cells, at most `jobs` at a time; if this task is cancelled, stop all children.
+
+    Raises `StoreUnusable` if a result cannot be stored.
     """
     limiter = anyio.CapacityLimiter(jobs)
 

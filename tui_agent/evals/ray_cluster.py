@@ -117,9 +117,7 @@ class _Cluster:
 
 
 def _run_on_worker(plan_json: str, cell_json: str, case_file: str, files: bytes) -> tuple[int, str, bytes]:
-    """Run one attempt of a cell in a temporary folder; return the exit status, the reason of a failure, and the packed
-    files.
-    """
+    """Run one attempt of a cell in a temporary folder; return exit status, reason of failure, and packed files."""
     cell = Cell.model_validate_json(cell_json)
     with TemporaryDirectory(prefix="tui-agent-cell-", ignore_cleanup_errors=True) as folder:
         suite, run = Path(folder, "suite"), RunFolder(Path(folder, "run"))

@@ -29,8 +29,9 @@ class DamagedResult(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ArmResults:
-    """The results of one arm of a run. `label` is the arm's name in reports, which is unique among all runs of a
-    report.
+    """The results of one arm of a run.
+
+    `label` is the arm's name in reports, which is unique among all runs of a report.
     """
 
     name: str
@@ -40,9 +41,7 @@ class ArmResults:
     """Number of cells of the arm without a result."""
 
     def verdicts(self) -> dict[tuple[str, int], bool]:
-        """Return True or False for each cell (case and repetition) that passed or failed, except cells in which the
-        provider failed.
-        """
+        """Return True for each passed cell, by case and repetition, without cells in which the provider failed."""
         return {
             (result.case, result.repetition): result.passed
             for result in self.results

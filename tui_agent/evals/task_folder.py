@@ -1,9 +1,9 @@
 """Loading of task folders: those of Harbor and Terminal-Bench unchanged, and folders with a prompt and parameters.
 
-The prompt of the second kind comes from the first of these that exists: `task.py` with `generate()`, which returns a
-prompt and parameters; a prompt file with `params.py`, whose variables replace `{name}` in the prompt; a prompt file
-alone. These files are in the folder or in its subfolder `task`; the prompt file is `prompt.md` or `en.md`. The folder
-may also have `environment` (the fixture) and tests, in `tests` or `environment/tests`.
+A folder of the second kind takes its prompt from the first of these sources that exists: `task.py` with `generate()`,
+which returns a prompt and parameters; a prompt file with `params.py`, whose variables replace `{name}` in the prompt; a
+prompt file alone. These files are in the folder or in its subfolder `task`; the prompt file is `prompt.md` or `en.md`.
+The folder may also have `environment` (the fixture) and tests, in `tests` or `environment/tests`.
 
 Invariant: loading a folder runs only its own `task.py` and `params.py`, and reads no file outside it.
 """
@@ -72,7 +72,9 @@ def _load_prompt(folder: Path) -> tuple[str, Mapping[str, Any]]:
         names = run_python_file(program)
         generate = names.get("generate")
         if not callable(generate):
-            raise ConfigError(f"{program} has no function generate().", hint="It returns (prompt, params).")
+            raise ConfigError(
+                f"{program} has no function generate().", hint="Define it: it must return (prompt, params)."
+            )
         try:
             prompt, params = generate()
         except Exception as error:
@@ -102,7 +104,7 @@ def _prompt_file(folder: Path) -> Path | None:
 
 def _require_prompt(text: str, path: Path) -> str:
     if not text.strip():
-        raise ConfigError(f"{path} has no text.", hint="It is the prompt of the task.")
+        raise ConfigError(f"{path} has no text.", hint="Write the task's prompt into it.")
     return text.strip()
 
 
@@ -114,7 +116,9 @@ def _load_harbor(folder: Path) -> Case:
         if config.get(name) or environment.get(name):
             raise ConfigError(f"{config_file}, at {name}: {kind} are not supported.")
     if not (folder / "tests" / TEST_SCRIPT).is_file():
-        raise ConfigError(f"{folder / 'tests' / TEST_SCRIPT} was not found.", hint="It tests the result.")
+        raise ConfigError(
+            f"{folder / 'tests' / TEST_SCRIPT} was not found.", hint="Add the script that tests the result."
+        )
     lines = _require_prompt(read_small(prompt_file) or "", prompt_file).splitlines()
     while lines and (_CANARY.match(lines[0]) or not lines[0].strip()):
         del lines[0]

@@ -54,7 +54,7 @@ async def export_archive(
 ) -> Manifest:
     """Write a session's log, blobs and (with `files`) checkpoints to a `.tar.gz`; return the archive's manifest.
 
-    With `redact_files` the checkpoints are redacted as well, and so get new names.
+    With `redact_files` the checkpoints are redacted too, which changes their commit ids.
     """
     with TemporaryDirectory(prefix="tui-agent-export-") as temporary_folder, create_file(dest) as draft:
         staged = Path(temporary_folder)

@@ -46,7 +46,8 @@ class Imported(NamedTuple):
 async def import_archive(archive: Path, root: Path, new_id: str) -> Imported:
     """Import an archive as a session below `root`. The session keeps its id; if that id is taken, it gets `new_id`.
 
-    Raises `UsageError` if the file is not a complete session archive, and `StoreFull`. On an error nothing is changed.
+    Raises `UsageError` if the file is not a complete session archive, `StoreFull` if the disk has no space; then
+    nothing has changed.
     """
     folder = _make_folder(root)
     try:
@@ -97,7 +98,7 @@ Members = Iterator[tuple[tarfile.TarInfo, "tarfile.ExFileObject"]]
 
 @contextmanager
 def _members(archive: Path) -> Iterator[Members]:
-    """Yield an iterator over the archive's files; convert errors of the libraries to `UsageError`."""
+    """Yield an iterator over the archive's files. Errors of the libraries become `UsageError`."""
     try:
         with tarfile.open(archive, "r|gz") as tar:
 

@@ -1,4 +1,4 @@
-"""A session in the Agent Trajectory Interchange Format (ATIF), as other evaluation tools read it.
+"""Conversion of a session to the Agent Trajectory Interchange Format (ATIF), which other evaluation tools read.
 
 Invariant: the document has the current branch only. An answer of a model and the results of its calls are one entry; a
 delegate's work is an embedded trajectory.
@@ -46,7 +46,7 @@ class _AgentTrajectory:
 def to_atif(folder: Path, redactor: Redactor) -> dict[str, Any]:
     """Return the current branch of a session as an ATIF document.
 
-    Raises `SessionNotFound`, and `UsageError` if the branch has no messages.
+    Raises `SessionNotFound` if there is no log, `UsageError` if the branch has no messages.
     """
     builder = _AtifBuilder(Texts(open_blobs(folder), redactor))
     for record in iterate_records(folder, current_branch_only=True):
@@ -60,7 +60,7 @@ class _AtifBuilder:
         self.texts = texts
         self._agents: dict[AgentId, _AgentTrajectory] = {MAIN_AGENT: _AgentTrajectory("tui-agent")}
         self._calls: dict[CallId, dict[str, Any]] = {}
-        """The entry with each call."""
+        """The entry that contains each call."""
         self._delegates: dict[CallId, AgentId] = {}
         self._extra: dict[str, Any] = {}
 

@@ -116,7 +116,7 @@ class Texts:
         return self._blobs.find(digest)
 
     def redact_event(self, event: Envelope) -> Envelope:
-        """Return the event with every string redacted, or the event itself if there is nothing to hide."""
+        """Return the event with every string redacted, or the event itself if it has no secrets."""
         if not self._redactor.suspects(event.model_dump_json().encode()):
             return event
         return Envelope.model_validate(self._redactor.json(event.model_dump(mode="json")))
@@ -153,7 +153,7 @@ def strip_controls(text: str) -> str:
 
 
 def load_export(folder: Path, redactor: Redactor) -> ExportContent:
-    """Read the current branch of a session for an export. Raises `SessionNotFound`."""
+    """Read the current branch of a session for an export. Raises `SessionNotFound` if there is no log."""
     texts = Texts(open_blobs(folder), redactor)
     transcript, metrics = Transcript(), Metrics()
     state, model = SessionState(), ""

@@ -56,7 +56,8 @@ async def export(
 ) -> None:
     """Write one session to the file `dest` in the format `form`.
 
-    Raises `UsageError` if `dest` exists, `StoreFull`, `CheckpointError`.
+    Raises `UsageError` if `dest` exists, `StoreFull` if it cannot be written, `CheckpointError` if the checkpoints
+    cannot be read.
     """
     if form in TEXT_FORMATS:
         text = await run_sync(export_text, folder, redactor, form, everything)
@@ -70,7 +71,8 @@ async def export(
 async def export_trajectory(folder: Path, redactor: Redactor, dest: Path, *, files: bool = True) -> str:
     """Write or update `trace.parquet` and (with `files`) `repo.bundle` of a session in the folder `dest`.
 
-    Return a sentence if the parquet file was damaged, else an empty string. Raises `StoreFull`.
+    Return a sentence if the parquet file was damaged, else an empty string. Raises `StoreFull` if a file cannot be
+    written.
     """
     has_bundle = files and await update_bundle(folder, dest)
     run_fields = {"bundle_uri": BUNDLE} if has_bundle else {}

@@ -1,4 +1,4 @@
-"""Import of packages that only some exports and evaluations need, when they are needed."""
+"""Import of optional packages, which only some exports and evaluations need, at their first use."""
 
 from importlib import import_module
 from types import ModuleType

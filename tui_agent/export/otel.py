@@ -1,4 +1,4 @@
-"""A session as OpenTelemetry spans, in the JSON form of OTLP and with the names of the GenAI conventions.
+"""Conversion of a session to OpenTelemetry spans, in the JSON form of OTLP and with the names of the GenAI conventions.
 
 Invariant: spans have names, times, tokens and costs, but no texts of the conversation. All branches are included.
 """
@@ -29,7 +29,7 @@ PROGRAM: Final = "tui-agent"
 
 
 def to_otel(folder: Path, redactor: Redactor) -> dict[str, Any]:
-    """Return the spans of a session as an OTLP export request. Raises `SessionNotFound`."""
+    """Return the spans of a session as an OTLP export request. Raises `SessionNotFound` if there is no log."""
     builder = _OtelBuilder(folder.name)
     texts = Texts(open_blobs(folder), redactor)
     for record in iterate_records(folder):
@@ -156,7 +156,7 @@ class _OtelBuilder:
 
 
 def _find_parent(span: Span, spans: Any) -> int | None:
-    """Return the index of the nearest exported span above; iterations are not exported."""
+    """Return the index of the nearest exported ancestor of a span; iterations are not exported."""
     parent = span.parent
     while parent is not None and spans[parent].kind == "iteration":
         parent = spans[parent].parent

@@ -52,7 +52,10 @@ class DatabaseBusy(StoreUnusable):
 
 
 class SessionDatabase:
-    """The database of the sessions in `root`. It is opened by each call, so that programs do not block each other long."""
+    """The database of the sessions in `root`.
+
+    Each call opens and closes it, so that programs do not block each other for long.
+    """
 
     def __init__(self, root: Path, *, wait_s: float = WAIT_S) -> None:
         self.path = root / DATABASE
@@ -62,7 +65,8 @@ class SessionDatabase:
     def query(self, sql: str) -> QueryResult:
         """Run one read-only statement.
 
-        Raises `UsageError` if it is wrong or not read-only, and `StoreUnusable` if the database cannot be opened.
+        Raises `UsageError` if the statement is wrong or not read-only, and `StoreUnusable` if the database cannot be
+        opened.
         """
         self._require_query(sql)
         with self._connect(read_only=True) as connection:
@@ -103,8 +107,8 @@ class SessionDatabase:
     def refresh(self, states: Sequence[LogState], progress: Progress = lambda done, total: None) -> None:
         """Bring the database up to date, reading only sessions whose logs changed.
 
-        `progress` is called with the number of sessions read so far and the number of all to read. Raises `StoreFull`,
-        `StoreUnusable`, and `DatabaseBusy` if another program uses the database.
+        `progress` is called with the number of sessions read so far and the number of all to read. Raises `StoreFull`
+        or `StoreUnusable` if the database cannot be written or opened, `DatabaseBusy` if another program uses it.
         """
         stale, removed = self._compare(states)
         if not stale and not removed:
@@ -167,9 +171,10 @@ class SessionDatabase:
 
     @contextmanager
     def _connect(self, *, read_only: bool) -> Iterator[Any]:
-        """Open the database, waiting for other programs.
+        """Open the database; wait if another program uses it.
 
-        Raises `DatabaseBusy`, `StoreFull`, and DuckDB's own error if the file is damaged.
+        Raises `DatabaseBusy` after `WAIT_S`, `StoreFull` if the disk has no space, and DuckDB's own error if the file
+        is damaged.
         """
         config = _SAFE if read_only else {"autoload_known_extensions": False}
         end = time.monotonic() + self._wait_s
@@ -216,7 +221,10 @@ def _write_lines(folder: Path, session: Path) -> bool:
 
 
 def _select_lines(columns: Mapping[str, str]) -> str:
-    """Return the SELECT that reads lines of JSON from the file that is its parameter. Times are seconds in UTC."""
+    """Return a SELECT statement that reads lines of JSON from the file given as its parameter.
+
+    Times in the file are seconds in UTC.
+    """
     is_time = {name for name, type_name in columns.items() if type_name == "TIMESTAMP"}
     types = ", ".join(
         f"{name}: '{'DOUBLE' if name in is_time else 'VARCHAR' if type_name == 'JSON' else type_name}'"

@@ -1,7 +1,7 @@
 """The tables of all sessions that `tui-agent query` offers, and the rows of one session in them.
 
-Invariant: a fork has only its own events, so that no cost is counted twice. Texts are as the log has them: redacted,
-and of long ones the beginning.
+Invariant: a fork has only its own events, so that no cost is counted twice. Texts are the same as in the log: redacted,
+and cut to their beginning if long.
 """
 
 from collections.abc import Iterator, Mapping
@@ -134,7 +134,10 @@ class _Tables:
 
 
 def read_session_rows(folder: Path) -> Rows:
-    """Return the rows of one session by table. Raises `SessionNotFound`, `OSError`."""
+    """Return the rows of one session by table.
+
+    Raises `SessionNotFound` or `OSError` if its log is missing or unreadable.
+    """
     tables, last_seq = _Tables(folder.name), -1
     for record in _own_records(folder):
         last_seq = record.seq

@@ -51,8 +51,9 @@ class ServerGone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An open connection to a server. The event `ended` is set when the server's process ends; None if it has no
-    process.
+    """An open connection to a server.
+
+    The event `ended` is set when the server's process ends; None if it has no process.
     """
 
     client: Client

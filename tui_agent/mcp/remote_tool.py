@@ -12,8 +12,9 @@ from tui_agent.protocol.base import JsonMap
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool as its server describes it, with a repaired `schema`. `original_names` maps renamed arguments to the
-    server's names.
+    """A tool as its server describes it, with a repaired `schema`.
+
+    `original_names` maps renamed arguments to the server's names.
     """
 
     name: str

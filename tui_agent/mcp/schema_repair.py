@@ -151,8 +151,9 @@ def _set_type(node: JsonMap, plain: JsonMap) -> None:
 
 
 def _join(plain: JsonMap, part: JsonMap) -> None:
-    """Add a part of `allOf` to the schema `plain`. If both have a key, the first value is kept, so the result may
-    accept too much.
+    """Add a part of `allOf` to the schema `plain`.
+
+    If both have a key, the first value is kept, so the result may accept too much.
     """
     for key, value in part.items():
         mine = plain.get(key)

@@ -32,8 +32,9 @@ fails.
 
 
 class ServerTool:
-    """A tool that runs in an MCP server. The server's description of it is prefixed with the server's name for the
-    model.
+    """A tool that runs in an MCP server.
+
+    The server's description of it is prefixed with the server's name for the model.
     """
 
     def __init__(

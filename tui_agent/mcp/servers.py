@@ -25,9 +25,7 @@ CLOSE_LIMIT_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class ServerOffers:
-    """Tools and commands of all servers, as pairs (owner, item), and an event for each server that changed since the
-    previous call.
-    """
+    """Tools and commands of all servers, as pairs (owner, item), and an event for each changed server."""
 
     tools: Sequence[tuple[str, Tool[Any]]] = ()
     commands: Sequence[tuple[str, PromptCommand]] = ()
@@ -98,8 +96,9 @@ class McpServers:
 
 
 def _tools_of(runner: ServerRunner) -> list[Tool[Any]]:
-    """Return a server's tools. If there are too many to list, a search tool comes first, and only tools that it found
-    are listed.
+    """Return a server's tools.
+
+    If there are too many to list, a search tool comes first, and only tools that it found are listed.
     """
     server, names = runner.settings.name, dict[str, RemoteTool]()
     for remote in runner.tools:

@@ -18,7 +18,7 @@ from tui_agent.ports.environment import PipedProcess
 
 MAX_LINE_BYTES = 16_000_000
 MAX_SKIPPED_BYTES = 1_000_000
-"""Maximum bytes of lines that are not messages, such as log lines; then the connection ends."""
+"""Maximum bytes of lines that are not messages, such as log lines. If a server writes more, the connection ends."""
 END_GRACE_S = 1.0
 """Seconds for a server to end after its input is closed."""
 _ERROR_TAIL_BYTES = 4_000
@@ -27,8 +27,9 @@ Incoming = SessionMessage | Exception
 
 
 class StdioTransport:
-    """The pipes of one server as streams of messages. The event `ended` is set when the server closes its output or
-    input.
+    """The pipes of one server as streams of messages.
+
+    The event `ended` is set when the server closes its output or input.
     """
 
     def __init__(self, process: PipedProcess) -> None:

@@ -29,8 +29,9 @@ class SearchArguments(BaseModel):
 
 
 class ToolSearch:
-    """A tool that searches the tools of one server. `reveal` is called with the results, to include them in later
-    requests.
+    """A tool that searches the tools of one server.
+
+    `reveal` is called with the results, to include them in later requests.
     """
 
     def __init__(
@@ -78,8 +79,9 @@ class ToolSearch:
 
 
 def find_tools(query: str, tools: Mapping[str, RemoteTool]) -> Sequence[str]:
-    """Return the names of the `MAX_FOUND` tools that match most words of the query. Words in a tool's name count three
-    times.
+    """Return the names of the `MAX_FOUND` tools that match most words of the query.
+
+    Words in a tool's name count three times.
     """
     words = set(_WORD.findall(query.lower()))
     scores: dict[str, int] = {}

@@ -1,6 +1,6 @@
-"""Access to the server: who may send which request.
+"""Access control of the server.
 
-Invariant: every request, even for a route that does not exist, is checked here: its host, its origin and its token.
+Invariant: the host, the origin and the token of every request are checked here, even if the route does not exist.
 """
 
 import hmac
@@ -23,7 +23,7 @@ SECURITY_HEADERS: Final = {
 
 
 class AccessControl:
-    """Checks requests for one server. `host` and `port` are those on which it listens."""
+    """Checks requests to one server, which listens on `host` and `port`."""
 
     def __init__(self, token: str, host: str, port: int) -> None:
         self._token = token
@@ -32,7 +32,7 @@ class AccessControl:
         """Name of the cookie with the token. Cookies are shared by all ports of a host."""
 
     def refusal(self, request: web.Request) -> web.Response | None:
-        """Return the answer to a request that is not allowed, or None."""
+        """Return the error response if a request is not allowed, or None if it is."""
         if not self._is_own_host(request.host):
             return web.Response(
                 status=403, text="Forbidden: this server does not answer to the host name in the request.\n"
@@ -52,14 +52,17 @@ class AccessControl:
         return web.Response(status=401, text="Unauthorized: use the address that tui-agent printed.\n")
 
     def _is_own_host(self, host: str) -> bool:
-        """Return True if a request's host is this server. Other names may be of a site that resolves to this machine."""
+        """Return True if a request's host is this server.
+
+        Any other name may belong to a foreign site that resolves to this machine.
+        """
         return self._host not in LOOPBACK or urlsplit(f"//{host}").hostname in LOOPBACK
 
     def _has_token(self, text: str) -> bool:
         return hmac.compare_digest(text.encode(), self._token.encode())
 
     def keep_token(self, response: web.StreamResponse) -> None:
-        """Store the token in a cookie for this host, which the browser keeps until it is closed."""
+        """Store the token in a cookie for this host that lasts until the browser is closed."""
         response.set_cookie(self.cookie, self._token, httponly=True, samesite="Strict", path="/")
 
     @property

@@ -30,7 +30,7 @@ class AppPages:
         self._script = _read("page.js")
 
     def routes(self) -> list[web.AbstractRouteDef]:
-        """Return the routes of the files that every page loads. Raises `ConfigError` if they are not installed."""
+        """Return the routes of the files that every page loads. Raises `ConfigError` if the files are not installed."""
         return [web.get("/page.js", self._send_script), web.static("/static", _static_folder())]
 
     def show(self, request: web.Request, socket_path: str) -> web.Response:
@@ -42,7 +42,7 @@ class AppPages:
     async def serve_socket(
         self, request: web.Request, command: Sequence[str], cwd: Path
     ) -> web.WebSocketResponse:
-        """Run the app that `command` starts for the page, until one of them is closed."""
+        """Run the app that `command` starts for the page, until the app or the page is closed."""
         messages = web.WebSocketResponse(heartbeat=HEARTBEAT_S, max_msg_size=MAX_INPUT_BYTES)
         await messages.prepare(request)
         width, height = (_cells(request.query.get(name, "")) for name in ("width", "height"))
@@ -55,7 +55,7 @@ class AppPages:
 
 
 class Listener:
-    """The address of a server, and the token that its requests need. `port` 0 takes a free one.
+    """The address of a server, and the token that requests need. `port` 0 means any free port.
 
     Raises `UsageError` if the port cannot be used.
     """
@@ -82,7 +82,7 @@ class Listener:
 
 
 def redirect(path: str) -> web.Response:
-    """Return the answer that leads to another path."""
+    """Return a redirect to another path."""
     return web.Response(status=302, headers={"Location": path})
 
 
@@ -95,7 +95,7 @@ def _cells(text: str) -> int:
 
 
 def _static_folder() -> Path:
-    """Return the folder with the terminal that runs in the browser. Raises `ConfigError` if it is not installed."""
+    """Return the folder with the terminal for browsers. Raises `ConfigError` if its package is not installed."""
     try:
         return Path(str(files("textual_serve").joinpath("static")))
     except ModuleNotFoundError as error:

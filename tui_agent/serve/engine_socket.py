@@ -1,7 +1,8 @@
-"""The Unix socket by which app processes use the engines of a server, with the messages of an engine process.
+"""The Unix socket through which app processes use a server's engines, with the messages of an engine process.
 
-Invariant: a client gets the log's end first and then all later records, without gaps. Its `Close` ends its connection
-only. A client that does not read for `STALL_S` is disconnected; the session and its other clients do not wait for it.
+Invariant: a client gets the end of the log first and then all later records, without gaps. `Close` ends only the
+client's connection. A client that does not read for `STALL_S` is disconnected; the session and its other clients do not
+wait for it.
 """
 
 import json
@@ -34,7 +35,7 @@ from tui_agent.session.wire import (
 
 STALL_S = 30.0
 Send: TypeAlias = Callable[[bytes], Awaitable[bool]]
-"""A function that sends data to a client, and returns False if it does not read or is gone."""
+"""Sends data to a client; returns False if the client does not read or has disconnected."""
 _GONE: Final = (
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,

@@ -20,7 +20,7 @@ PING_S: Final = 15.0
 
 
 class EventStream:
-    """Sends the events of a session after the event `after`, until the turn of `prompt` or the session ends."""
+    """Sends a session's events that follow the event number `after`, until the turn of `prompt` or the session ends."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class EventStream:
         self._last_name = ""
 
     async def serve(self, request: web.Request, first: Sequence[StreamEvent] = ()) -> web.StreamResponse:
-        """Send the events `first`, then those of the session, and return the answer to the request."""
+        """Send the events `first`, then the session's events; return the response to the request."""
         await self._response.prepare(request)
         with suppress(ConnectionError):
             async with anyio.create_task_group() as group:
@@ -75,7 +75,7 @@ class EventStream:
         return self._prompt.done.is_set()
 
     async def _say_done(self, request: web.Request, seq: int) -> None:
-        """Send the event `done` if the command started no turn; otherwise the turn's end sends it."""
+        """Send the event `done` if it was not sent yet, because the command started no turn."""
         if self._last_name != "done":
             reason = "rejected" if self._prompt is not None and self._prompt.error else "finished"
             await self._write(request, encode_event(("done", {"reason": reason, "detail": ""}), seq))

@@ -1,6 +1,6 @@
-"""Entry of the process that draws the history of a simulation for one page of a browser. Its argument is the file.
+"""Entry point of the process that draws a simulation's history for one browser page; its argument is the file.
 
-Invariant: standard input and output have the packets of Textual's web driver only.
+Invariant: standard input and output carry only the packets of Textual's web driver.
 """
 
 import sys

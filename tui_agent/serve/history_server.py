@@ -1,4 +1,4 @@
-"""The HTTP server for histories of simulations: a list, and a page with the app for each.
+"""The HTTP server for histories of simulations: a list, and a page with the app for each history.
 
 Invariant: every request passes `AccessControl`, and only histories below the given path are shown.
 """
@@ -25,7 +25,7 @@ a {{ color: #7fb4ff; }} li {{ margin: 0.4rem 0; list-style: none; }}
 
 
 class HistoryServer:
-    """The routes of one server for the histories below `path`, or for the one at `path`."""
+    """The routes of one server for the histories in the folder `path`, or for the single history at `path`."""
 
     def __init__(self, path: Path, access: AccessControl) -> None:
         self._path = path

@@ -1,7 +1,7 @@
 """The open sessions of a server, each with one engine.
 
-Invariant: two clients that open the same session get the same engine. It ends with the server or, if no client is left
-and nothing runs, `LINGER_S` later.
+Invariant: clients that open the same session share its engine. The engine ends with the server, or after `LINGER_S`
+without clients and work.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -85,7 +85,10 @@ class HostedSession:
             command.take(event)
 
     async def carry_out(self, command: PendingCommand) -> None:
-        """Wait until a command that was sent is done. Raises the error if it was refused or the session ended."""
+        """Wait until a command that was sent is done.
+
+        Raises the engine's error if the command is refused or the session ends.
+        """
         self._pending.append(command)
         if self.failure is not None:
             command.fail(self.failure)
@@ -97,7 +100,7 @@ class HostedSession:
             raise command.error
 
     async def read_text(self, text: LongText) -> str:
-        """Return a text of an event in full; only its beginning if its blob is missing."""
+        """Return the full text that an event refers to, or only its beginning if its blob is missing."""
         if not isinstance(text, BlobText):
             return text
         try:
@@ -106,12 +109,12 @@ class HostedSession:
             return text.preview
 
     async def submit(self, command: Command) -> None:
-        """Send a command, and wait for its first event. Raises the error if it was refused."""
+        """Send a command, and wait for its first event. Raises the engine's error if the command is refused."""
         await self.carry_out(PendingCommand(self.session.submit(command)))
 
 
 class HostedSessions:
-    """All open sessions of a server. `group` runs their tasks; `options` are those of the server."""
+    """All open sessions of a server. `group` runs their tasks; `options` are the server's options."""
 
     def __init__(
         self,
@@ -131,9 +134,9 @@ class HostedSessions:
 
     @asynccontextmanager
     async def use(self, session_id: str | None, options: SessionOptions) -> AsyncIterator[HostedSession]:
-        """Open a session for one client, or use the one that is open. Without an id, open a new one.
+        """Yield a session for one client; open it if it is not open, or create one if the id is None.
 
-        Raises the error if it cannot be opened.
+        Raises the engine's error if the session cannot be opened.
         """
         session_id = session_id or self.issue_id()
         hosted = self._sessions.get(session_id)
@@ -164,19 +167,19 @@ class HostedSessions:
             del self._sessions[session_id]
 
     def find(self, session_id: str) -> HostedSession | None:
-        """Return a session that is open and ready."""
+        """Return a session if it is open and ready, else None."""
         hosted = self._sessions.get(session_id)
         is_ready = hosted is not None and hosted.ready.is_set() and hosted.failure is None
         return hosted if is_ready else None
 
     def issue_id(self) -> str:
-        """Return the id of a new session, which is created when it is first used."""
+        """Return an unused id for a session that will be created at its first use."""
         session_id = self._ids.session()
         self._issued.add(session_id)
         return session_id
 
     async def latest(self) -> str | None:
-        """Return the id of the newest session of the server's folder; None if there is none."""
+        """Return the id of the newest session in the server's folder, or None if the folder has no sessions."""
         newest = next(reversed(self._sessions), None)
         return newest or await to_thread.run_sync(_latest, self.options)
 

@@ -30,13 +30,13 @@ from tui_agent.wiring.startup_context import load_startup_context
 
 
 class RequestBody(BaseModel):
-    """Base of the JSON objects that requests contain."""
+    """Base class of the JSON objects in requests."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class ChatBody(RequestBody):
-    """The body of a chat request. Without a session, the newest of the server's folder is used."""
+    """The body of a chat request. Without a session id, the newest session in the server's folder is used."""
 
     message: str = Field(min_length=1)
     sessionId: str | None = None
@@ -50,7 +50,7 @@ class SessionBody(RequestBody):
 
 
 class CheckpointBody(SessionBody):
-    """The body of a request about a checkpoint, named by the number of its event."""
+    """The body of a request about a checkpoint; its id is the number of its event."""
 
     checkpointId: int
 
@@ -66,7 +66,7 @@ class HttpApi:
         self._stall_s = stall_s
 
     def routes(self) -> list[web.RouteDef]:
-        """Return the routes of the interface."""
+        """Return all routes below `/api`."""
         return [
             web.post("/api/chat", self._chat),
             web.get("/api/events/{session}", self._events),
@@ -79,7 +79,7 @@ class HttpApi:
 
     @asynccontextmanager
     async def _open(self, session_id: str | None, *, new: bool = False) -> AsyncIterator[HostedSession]:
-        """Open a session for one request. Raises 404 if it does not exist, 409 if another program has it."""
+        """Open a session for one request. Responds with 404 if it does not exist, with 409 if another program uses it."""
         if not new and (session_id is None or not await self._sessions.exists(session_id)):
             raise _error(404, f"There is no session {session_id!r}.")
         try:
@@ -118,7 +118,7 @@ class HttpApi:
             )
 
     async def _approve(self, request: web.Request) -> web.StreamResponse:
-        """Approve what the agent waits for: a plan or a permission request. If it waits for nothing, continue."""
+        """Approve the plan or the permission request for which the agent waits; if there is none, continue the turn."""
         body = await _read_body(request, SessionBody)
         async with self._open(body.sessionId) as hosted:
             waiting = hosted.approvals.view()
@@ -188,7 +188,7 @@ def _require_checkpoint(hosted: HostedSession, body: CheckpointBody) -> None:
 
 
 async def _read_body(request: web.Request, body_type: type[BodyT]) -> BodyT:
-    """Return the JSON object of a request. Raises 400 if it is something else."""
+    """Return the JSON object in a request. Responds with 415 if it is not JSON, with 400 if it is not valid."""
     if request.content_type != "application/json":
         raise _error(415, "Send application/json.")
     try:

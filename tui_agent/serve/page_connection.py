@@ -1,6 +1,7 @@
 """The connection of one page: a WebSocket to the browser, and the app process that draws for it.
 
-Invariant: the app's process ends with the page. A browser that does not read for `STALL_S` loses its connection only.
+Invariant: the app's process ends with the page. A browser that does not read for `STALL_S` is disconnected; the session
+continues.
 """
 
 import asyncio
@@ -34,7 +35,10 @@ _DRAWING_ENDS: Final = (
 
 
 class PageConnection:
-    """Passes what the app draws to the page, and keys, mouse and size to the app. `command` starts the app in `cwd`."""
+    """Passes the app's output to the page, and keys, mouse events and the size to the app.
+
+    `command` starts the app in `cwd`.
+    """
 
     def __init__(
         self, socket: web.WebSocketResponse, command: Sequence[str], cwd: Path, *, stall_s: float = STALL_S
@@ -124,7 +128,7 @@ async def _send(app: asyncio.StreamWriter, kind: bytes, payload: bytes) -> None:
 
 
 def _environment(width: int, height: int) -> dict[str, str]:
-    """Return the variables for the app: its size, and a terminal that has all colours but answers no questions."""
+    """Return environment variables for the app: its size, and a terminal type with all colours that answers no queries."""
     kept = {name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR")}
     return kept | {
         "COLUMNS": str(width),
@@ -137,7 +141,7 @@ def _environment(width: int, height: int) -> dict[str, str]:
 
 
 async def _end(app: asyncio.subprocess.Process) -> None:
-    """Ask the app to quit, and kill it after `QUIT_S`. What it still draws is read, so that it cannot block."""
+    """Ask the app to quit, and kill it after `QUIT_S`. Its remaining output is read, so that it cannot block."""
     assert app.stdin is not None and app.stdout is not None
     async with anyio.create_task_group() as group:
         group.start_soon(_discard, app.stdout)

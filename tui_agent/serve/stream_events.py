@@ -1,6 +1,7 @@
 """Translation of a session's events to the server-sent events of the HTTP interface.
 
-Invariant: every event has the number of the session's event as its `id`, after which a stream can be continued.
+Invariant: the `id` of every event is the number of the session's event, so that a client can continue a stream after
+it.
 """
 
 import json
@@ -23,7 +24,7 @@ from tui_agent.protocol.parts import TextPart
 StreamEvent: TypeAlias = tuple[str, dict[str, object]]
 """The name and the data of a server-sent event."""
 ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
-"""A function that returns a text of an event in full."""
+"""Returns the full text that an event refers to."""
 
 
 class StreamTranslator:
@@ -35,7 +36,7 @@ class StreamTranslator:
         self._streamed: set[RequestId] = set()
 
     async def translate(self, event: Envelope) -> StreamEvent | None:
-        """Return the server-sent event for an event of the session, or None."""
+        """Return the server-sent event for an event of the session, or None if clients do not get the event."""
         match event.payload:
             case TodoUpdated(items=items):
                 return todo_event(items)
@@ -80,7 +81,7 @@ class StreamTranslator:
         return "tool_start", {"id": call_id, "name": name, "summary": summary}
 
     async def _text_event(self, payload: ModelDelta | ModelResponded) -> StreamEvent | None:
-        """Return the text of an answer. `complete`: the whole text, which replaces pieces that were sent before."""
+        """Return the event with a piece of an answer, or with all of it (`complete`) if no pieces were sent."""
         if isinstance(payload, ModelDelta):
             if payload.part_kind != "text" or not payload.text:
                 return None
@@ -109,7 +110,7 @@ class StreamTranslator:
 
 
 def todo_event(items: tuple[TodoItem, ...]) -> StreamEvent:
-    """Return the event with the complete task list."""
+    """Return the server-sent event with the complete task list."""
     return "todo_update", {"todos": [item.model_dump() for item in items]}
 
 

@@ -24,7 +24,7 @@ MAX_BODY_BYTES = 1 << 20
 
 
 class WebServer:
-    """The routes of one server. `first` is the session that its first page shows."""
+    """The routes of one server. `first` is the id of the session that the first page shows."""
 
     def __init__(
         self, options: SessionOptions, sessions: HostedSessions, access: AccessControl, first: str
@@ -79,7 +79,7 @@ async def serve(
 ) -> None:
     """Serve until cancelled. `announce` is called with the address of the first page, which contains the token.
 
-    `port` 0 takes a free one. Raises `UsageError` if the port cannot be used, `ConfigError` if the user has not
+    `port` 0 means any free port. Raises `UsageError` if the port cannot be used, `ConfigError` if the user has not
     decided about the project's files.
     """
     require_trust_decision(load_startup_context(options))

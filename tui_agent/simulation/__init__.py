@@ -1,1 +1,1 @@
-"""Simulated users: models that play a person who works with the agent, and orchestration of what they do when."""
+"""Simulated users: models that play a person at work with the agent, and orchestrators that guide their thoughts."""

@@ -1,6 +1,7 @@
-"""The session with the agent, as a simulated user uses it: requests, commands, approvals and questions.
+"""A simulated user's session with the agent: requests, commands, approvals and questions.
 
-Invariant: a client of the session like the app. What it does is in the session's log, and the app can open it.
+Invariant: the simulated user is a client of the session like the app, so the log has all its actions and the app can
+open the session.
 """
 
 import json
@@ -41,7 +42,7 @@ NO_SANDBOX = (
 
 
 class Respondent(Protocol):
-    """A person, real or not, who answers what the agent asks during its turn."""
+    """A real or simulated person who answers permission requests and questions during the agent's turn."""
 
     async def decide(self, request: PermissionRequested, preview: str) -> DecidePermission: ...
 
@@ -49,7 +50,7 @@ class Respondent(Protocol):
 
 
 class AgentAnswer(NamedTuple):
-    """An answer of the agent's model: what it thought, its calls, and what it said."""
+    """An answer of the agent's model: its reasoning, its calls (one per line) and its text."""
 
     reasoning: str
     calls: str
@@ -64,17 +65,18 @@ class AgentTurn(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The last words, which the user reads, and the reason if the agent did not finish."""
+        """The last text of the agent, which the user reads, and the reason if the agent did not finish."""
         words = next((answer.text for answer in reversed(self.answers) if answer.text), "")
         note = "" if self.ended.reason == "finished" else self.ended.detail or self.ended.reason
         return "\n\n".join(filter(None, [words, note and f"(The agent stopped: {note})"]))
 
 
 class AgentSession:
-    """An open session. `respondent` answers its requests; without one, nothing is asked.
+    """An open session with the agent.
 
-    `on_answer` is called with each answer of the agent's model, before its calls run; `on_failed_call` with the name and
-    the end of each call that did not succeed. `problems` are errors of storage, which the engine reports beside the log.
+    `respondent` answers permission requests and questions; if it is None, none are expected. `on_answer` is called with
+    each answer of the agent's model, before its calls run; `on_failed_call` is called with a line about each call that
+    did not succeed. `problems` has errors of storage, which the engine cannot report in the log.
     """
 
     def __init__(
@@ -105,7 +107,7 @@ class AgentSession:
         self._session.submit(RecordResult(result=message))
 
     async def request(self, text: str) -> AgentTurn:
-        """Send a message, answer what is asked, and return the agent's answers at the end of its turn.
+        """Send a message, answer requests and questions, and return the agent's answers when its turn has ended.
 
         Raises `BudgetExceeded` or `UsageError` if the message is refused, `TuiAgentError` if the session ends.
         """
@@ -125,7 +127,7 @@ class AgentSession:
         raise self._ended()
 
     async def execute(self, command: str) -> str:
-        """Run a command in the session's environment; return its output and exit status. The agent sees nothing of it."""
+        """Run a command hidden from the agent; return its output, with the exit status if that is not 0."""
         if not self._state.view().workspace:
             await self._read_start()
         view = self._state.view()
@@ -150,7 +152,7 @@ class AgentSession:
                 return
 
     async def _handle(self, event: Envelope, command: CommandId) -> None:
-        """Answer a request of the agent; raise the error if the running command was refused."""
+        """Answer a permission request or question; raise the error if the session refused `command`."""
         match event.payload:
             case PermissionRequested() as request if self._respondent is not None:
                 self._submit(await self._respondent.decide(request, describe_request(request)))
@@ -179,7 +181,7 @@ class AgentSession:
         return await join_texts(self._session, texts)
 
     async def _events(self) -> AsyncIterator[Envelope]:
-        """Yield the events that were not yielded before, until the session ends."""
+        """Yield events from where the previous call stopped, until the session ends."""
         while True:
             while self._unread:
                 yield self._unread.popleft()
@@ -204,7 +206,7 @@ class AgentSession:
 
 
 def describe_request(request: PermissionRequested) -> str:
-    """Return a permission request as text: what would run or change, and what the policy says of it."""
+    """Return a permission request as text: what would run or change, and why the policy asks."""
     lines = [f"{request.verb} {request.target}".strip()]
     for command in request.commands:
         lines += [

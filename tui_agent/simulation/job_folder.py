@@ -1,6 +1,7 @@
 """The folder with the outputs of a simulation: history, task tree, result, and the workspace as it was left.
 
-Invariant: each file is replaced in one piece, the history after every message, so that a kill leaves a readable folder.
+Invariant: each file is replaced atomically, the history after every message, so that the folder is readable even after
+a kill.
 """
 
 import json
@@ -62,7 +63,7 @@ class SimulationResult(BaseModel):
 
 
 class JobFolder:
-    """One folder of outputs: `jobs/{task}/{mode}/{time}/`."""
+    """The folder with the outputs of one run: `jobs/{task}/{mode}/{time}/`."""
 
     def __init__(self, jobs: Path, task: str, mode: str) -> None:
         parent = jobs.resolve() / task / mode
@@ -72,7 +73,7 @@ class JobFolder:
         self._history = HISTORY_FILES[0] if mode.startswith("orchestrated") else HISTORY_FILES[1]
 
     def save_history(self, messages: Sequence[SimulationMessage]) -> None:
-        """Store the messages. Raises `StoreUnusable`."""
+        """Store the messages. Raises `StoreUnusable` if the file cannot be written."""
         rows = [
             {
                 "role": message.role,
@@ -86,12 +87,12 @@ class JobFolder:
         write_file(self.path / self._history, json.dumps(rows, indent=1, ensure_ascii=False))
 
     def save_tree(self, tree: TaskNode | None) -> None:
-        """Store the task tree, if there is one. Raises `StoreUnusable`."""
+        """Store the task tree; do nothing if it is None. Raises `StoreUnusable` if the file cannot be written."""
         if tree is not None:
             write_file(self.path / "task_tree.json", tree.model_dump_json(indent=1))
 
     def save_result(self, result: SimulationResult) -> None:
-        """Store the result. Raises `StoreUnusable`."""
+        """Store the result. Raises `StoreUnusable` if the file cannot be written."""
         write_file(self.path / RESULT_FILE, result.model_dump_json(indent=1))
 
 
@@ -107,11 +108,14 @@ def _create_new(parent: Path, name: str) -> Path:
 
 
 def read_history(path: Path) -> list[SimulationMessage]:
-    """Return the messages of `history.json` or `chat_history.json`, also of a job folder. Raises `ConfigError`."""
+    """Return the messages of a history file, or of the history file in a job folder.
+
+    Raises `ConfigError` if there is no history or it cannot be read.
+    """
     if path.is_dir():
         file = next((path / name for name in HISTORY_FILES if (path / name).is_file()), None)
         if file is None:
-            raise ConfigError(f"{path} has no history.", hint="Name a run's folder: JOBS/TASK/MODE/TIME.")
+            raise ConfigError(f"{path} has no history.", hint="Give a run's folder: JOBS/TASK/MODE/TIME.")
         path = file
     try:
         data = read_regular(path, MAX_HISTORY_BYTES + 1)
@@ -136,7 +140,10 @@ def read_history(path: Path) -> list[SimulationMessage]:
 
 
 def read_results(jobs: Path) -> list[SimulationResult]:
-    """Return the results below a folder of jobs, oldest first. Raises `ConfigError` for one that cannot be read."""
+    """Return the results of all runs below `jobs`, ordered by task, mode and time.
+
+    Raises `ConfigError` if one cannot be read.
+    """
     results = []
     for path in sorted(jobs.glob(f"*/*/*/{RESULT_FILE}")):
         try:
@@ -153,7 +160,7 @@ def history_title(path: Path) -> str:
 
 
 def find_histories(path: Path) -> list[str]:
-    """Return the histories below a folder, newest first, relative to it; of a file or a job folder, its own."""
+    """Return the histories in a folder of jobs, a job folder or a file, newest first, as paths relative to it."""
     if path.is_file():
         return [path.name]
     found = [

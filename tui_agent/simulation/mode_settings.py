@@ -1,4 +1,4 @@
-"""Settings of the modes of a simulation, and profiles of users, in YAML files.
+"""Settings of the modes of a simulation, and profiles of simulated users, in YAML files.
 
 The bundled files are in `modes/`: `agent_only.yaml`, `user_agent.yaml`, `orchestrated.yaml` and `user_profiles.yaml`.
 """
@@ -20,14 +20,14 @@ PROFILES_FILE = "user_profiles.yaml"
 
 
 class AgentSettings(Entry):
-    """The agent: what it may do without asking, and its first message in the mode agent-only."""
+    """Settings of the agent: its policy, and the template of its first message in the mode agent-only."""
 
     policy: PolicyName = "ask"
     prompt_template: str = "{{ task }}"
 
 
 class UserSettings(Entry):
-    """The simulated user. Each template is Jinja2; `model` is empty for the agent's model."""
+    """Settings of the simulated user. The templates are in Jinja2; an empty `model` means the agent's model."""
 
     model: str = ""
     system_template: str
@@ -38,17 +38,17 @@ class UserSettings(Entry):
 
 
 class Limits(Entry):
-    """Limits of a simulation: the user's actions, and answers in a wrong format one after the other."""
+    """Limits of a simulation: the number of the user's actions, and of attempts for each of the user's answers."""
 
     max_turns: int = Field(100, ge=1)
     max_format_errors: int = Field(3, ge=1)
 
 
 class OrchestratorSettings(Entry):
-    """The orchestrator: it decides which parts of the task come to the user's mind, and when.
+    """Settings of the orchestrator, which decides when the user thinks of which part of the task.
 
-    `perception_tokens`: how much prose of an answer the user takes in. `pace`: the user's actions for each node of the
-    task tree. The templates from `perceive_template` on are for the orchestrator `default`.
+    `perception_tokens`: maximum tokens of prose that the user reads of an answer. `pace`: number of the user's actions
+    for each node of the task tree. Only the orchestrator `default` uses the templates from `perceive_template` on.
     """
 
     model: str = ""
@@ -64,20 +64,20 @@ class OrchestratorSettings(Entry):
 
 
 class AgentOnlySettings(Entry):
-    """The mode agent-only: the agent gets the whole task, and nobody answers it."""
+    """Settings of the mode agent-only, in which the agent gets the whole task and nobody answers it."""
 
     agent: AgentSettings = AgentSettings()
 
 
 class UserAgentSettings(AgentOnlySettings):
-    """The mode user-agent: a simulated user works with the agent."""
+    """Settings of the mode user-agent, in which a simulated user works with the agent."""
 
     user: UserSettings
     limits: Limits = Limits()
 
 
 class OrchestratedSettings(UserAgentSettings):
-    """The mode orchestrated: the user meets the task node by node."""
+    """Settings of the mode orchestrated, in which the user learns the task node by node."""
 
     orchestrator: OrchestratorSettings
 
@@ -90,19 +90,22 @@ _KINDS: dict[Mode, type[AgentOnlySettings]] = {
 
 
 def load_mode(mode: Mode, path: Path | None = None) -> AgentOnlySettings:
-    """Return the settings of a mode from `path`, or the bundled ones. Raises `ConfigError`."""
+    """Return the settings of a mode from `path`, or the bundled ones if it is None.
+
+    Raises `ConfigError` if they are not valid.
+    """
     return read_yaml(path or bundled_file(f"{mode.replace('-', '_')}.yaml"), _KINDS[mode])
 
 
 def load_orchestrated(path: Path | None = None) -> OrchestratedSettings:
-    """Return the settings of the mode orchestrated. Raises `ConfigError`."""
+    """Return the settings of the mode orchestrated. Raises `ConfigError` if they are not valid."""
     settings = load_mode("orchestrated", path)
     assert isinstance(settings, OrchestratedSettings)
     return settings
 
 
 def load_profiles(extra: Path | None, config_dir: Path) -> dict[str, str]:
-    """Return the descriptions of users by name: bundled, of `user_profiles.yaml` in the configuration, of `extra`."""
+    """Return descriptions of users by name: bundled, from `config_dir`, and from the file `extra`; later ones win."""
     profiles = dict(read_yaml(bundled_file(PROFILES_FILE), dict[str, str]))
     own = config_dir / PROFILES_FILE
     for path in (own if own.exists() else None, extra):

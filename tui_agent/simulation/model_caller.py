@@ -1,6 +1,7 @@
-"""Questions to a model outside a session: the simulated user's and the orchestrator's.
+"""Requests to a model outside a session, as the simulated user and the orchestrator make them.
 
-Invariant: transient faults are retried with bounded waits; tokens and cost of every answer are counted, failed ones too.
+Invariant: transient faults are retried with bounded waits; the tokens and the cost of every answer are counted, even of
+failed answers.
 """
 
 import random
@@ -21,7 +22,7 @@ MAX_ANSWER_TOKENS = 8_192
 
 
 class ModelCaller:
-    """A model, and what its answers cost so far."""
+    """A model, with the tokens and the cost of its answers so far."""
 
     def __init__(self, client: ModelClient, info: ModelInfo, base: StartupContext) -> None:
         self._client = client
@@ -31,7 +32,7 @@ class ModelCaller:
         self.input_tokens = 0
         self.output_tokens = 0
         self.cost_usd: float | None = None
-        """None if no price is known."""
+        """The cost of all answers so far; None if no price is known."""
 
     @property
     def model(self) -> str:
@@ -39,9 +40,10 @@ class ModelCaller:
         return self._info.profile
 
     async def ask(self, system: str, messages: tuple[Message, ...], conversation: str = "") -> str:
-        """Return the text of the model's answer. Raises `ModelError` if there is none.
+        """Return the text of the model's answer. Raises `ModelError` if the model fails.
 
-        Answers are counted by `conversation`, because a scripted model plays the next entry of each.
+        The answers of each `conversation` are counted separately, because a scripted model has a list of answers for
+        each.
         """
         index = self._answers.get(conversation, 0)
         request = ModelRequest(
@@ -82,7 +84,10 @@ class ModelCaller:
 
 
 def build_caller(options: SessionOptions, model: str = "") -> ModelCaller:
-    """Return a caller of `model` or, if it is empty, of the configured model. Raises `ConfigError`."""
+    """Return a caller of `model` or, if it is empty, of the configured model.
+
+    Raises `ConfigError` if it cannot be used.
+    """
     base = load_startup_context(options)
     models = build_model_factory(base)
     config = base.config
@@ -94,10 +99,10 @@ def build_caller(options: SessionOptions, model: str = "") -> ModelCaller:
 
 
 def user_text(text: str) -> UserMessage:
-    """Return a text as a message to a model."""
+    """Return a user message for a model with this text."""
     return UserMessage(content=(TextContent(text=text),))
 
 
 def assistant_text(text: str) -> AssistantMessage:
-    """Return a text as an earlier answer of a model."""
+    """Return an earlier answer of a model with this text."""
     return AssistantMessage(parts=(TextPart(text=text),))

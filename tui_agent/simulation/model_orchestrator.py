@@ -1,6 +1,6 @@
-"""Orchestration by a model: what the user takes in, remembers, and thinks of next.
+"""Orchestration by a model, which decides what the user notices, remembers, and thinks of next.
 
-Invariant: a model chooses only among nodes of the tree; code on the screen is kept as it is.
+Invariant: the model can only choose nodes of the tree; code on the screen is kept unchanged.
 """
 
 import json
@@ -98,7 +98,7 @@ class ModelOrchestrator(TreeOrchestrator):
         )
 
     def conversation(self, history: SessionHistory, opening: str) -> tuple[Message, ...]:
-        """Return one message: what the user remembers, and what came after the user's last answer."""
+        """Return one message: `opening`, what the user remembers, and everything since the user's last answer."""
         seen = history.get("user")
         last = max((index for index, message in enumerate(seen) if message.role == "assistant"), default=-1)
         memory = [f"What you remember:\n{self._memory}"] if self._memory else []
@@ -106,7 +106,10 @@ class ModelOrchestrator(TreeOrchestrator):
         return (user_text("\n\n".join([opening, *memory, *latest])),)
 
     async def _ask(self, field: str, tag: str, parse: Callable[[str], Value], **values: object) -> Value:
-        """Return what `parse` reads in the tag of the model's answer. An answer in a wrong form is sent back."""
+        """Ask the model, and return the content of `tag` in its answer as parsed by `parse`.
+
+        Ask again if the form is wrong.
+        """
         error = ""
         for _ in range(MAX_ATTEMPTS):
             prompt = render(getattr(self._settings, field), field, error=error, **values)

@@ -1,4 +1,4 @@
-"""Orchestrators: a simulated user knows the whole task (`Orchestrator`), or meets it node by node (`TreeOrchestrator`)."""
+"""Orchestrators: the simulated user knows the whole task (`Orchestrator`) or learns it by nodes (`TreeOrchestrator`)."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -13,14 +13,14 @@ from tui_agent.simulation.templates import render
 
 
 class Orchestrator:
-    """No orchestration (mode user-agent): the user knows the whole task and takes everything in."""
+    """An orchestrator that changes nothing (mode user-agent): the user knows the whole task and reads everything."""
 
     def __init__(self, task: str) -> None:
         self._task = task
 
     @property
     def tree(self) -> TaskNode | None:
-        """The task tree, with the status of each node."""
+        """The task tree with the status of each node; None without a tree."""
         return None
 
     @property
@@ -30,15 +30,15 @@ class Orchestrator:
 
     @property
     def is_traversed(self) -> bool:
-        """True if every part of the task has been on the user's mind."""
+        """True if the user has thought of every part of the task."""
         return True
 
     async def next_thoughts(self, turn: int) -> str:
-        """Return what comes to the user's mind before action number `turn`; empty if nothing new does."""
+        """Return the text of new thoughts of the user before action number `turn`; empty if there are none."""
         return ""
 
     async def perceive(self, source: Literal["agent", "terminal"], text: str) -> str:
-        """Return what the user takes in of a text on the screen."""
+        """Return the part of a text on the screen that the user notices."""
         return text
 
     @property
@@ -47,7 +47,7 @@ class Orchestrator:
         return ""
 
     async def end_turn(self, event: str) -> None:
-        """Take note of the user's action and of its result, `event`."""
+        """Update the orchestrator after an action of the user; `event` describes the action and its result."""
 
     def conversation(self, history: SessionHistory, opening: str) -> tuple[Message, ...]:
         """Return the messages for the user's model: `opening`, then what the user has seen, done and said."""
@@ -55,7 +55,7 @@ class Orchestrator:
 
 
 def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]:
-    """Return the user's view of the history as messages; those of others in a row are joined."""
+    """Return the history as messages for the user's model; consecutive messages that are not the user's are joined."""
     pending, messages = [opening], list[Message]()
     for seen in history.get("user"):
         if seen.role == "user":
@@ -71,7 +71,7 @@ def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]
 
 
 class TreeOrchestrator(Orchestrator):
-    """An orchestrator with a task tree: the user begins with the root, and ends when every leaf has been on the mind."""
+    """An orchestrator with a task tree: the user begins with the root, and may end after thinking of every leaf."""
 
     def __init__(self, task: str, tree: TaskNode, settings: OrchestratorSettings) -> None:
         super().__init__(task)
@@ -96,14 +96,14 @@ class TreeOrchestrator(Orchestrator):
         return render(self._settings.early_exit_template, "early_exit_template")
 
     def describe_thoughts(self, nodes: Sequence[TaskNode]) -> str:
-        """Return the nodes as what comes to the user's mind."""
+        """Return a text in which the user thinks of these nodes; empty if there are none."""
         return render(self._settings.mind_template, "mind_template", nodes=nodes) if nodes else ""
 
 
 class SimpleOrchestrator(TreeOrchestrator):
-    """Walks the task tree depth first without a model: after each action the current node is completed.
+    """Walks the task tree depth first without a model; every `pace` actions, the user goes to the next node.
 
-    Of the agent's answers the user takes in the first words of the prose, and sees all code.
+    The user reads the first words of the prose in the agent's answers, and all code.
     """
 
     def __init__(

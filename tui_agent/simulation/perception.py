@@ -1,4 +1,4 @@
-"""Perception without a model: prose is cut to a number of tokens, blocks of code are kept whole."""
+"""Shortening of a text to what a user reads, without a model: prose is cut to a number of tokens, code blocks are kept."""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -9,7 +9,10 @@ ON_SCREEN = "On the screen, to copy or run:"
 
 
 def split_code(text: str) -> tuple[str, list[str]]:
-    """Return the text with a mark for each block of code, and the blocks. An open block ends with the text."""
+    """Return the text with each code block replaced by a mark, and the blocks.
+
+    A block without an end extends to the end.
+    """
     prose: list[str] = []
     blocks: list[str] = []
     block: list[str] | None = None
@@ -32,7 +35,7 @@ def split_code(text: str) -> tuple[str, list[str]]:
 
 
 def shorten_prose(prose: str, max_tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """Return as many of the first words as fit into `max_tokens`, with a mark if some are missing."""
+    """Return the first words that fit into `max_tokens` (at least one), with `…` if words are missing."""
     words = prose.split(" ")
     fitting = bisect_right(
         range(1, len(words) + 1), max_tokens, key=lambda number: count_tokens(" ".join(words[:number]))
@@ -41,6 +44,6 @@ def shorten_prose(prose: str, max_tokens: int, count_tokens: Callable[[str], int
 
 
 def join_code(prose: str, blocks: list[str]) -> str:
-    """Return the prose with the blocks that its marks stand for after it."""
+    """Return the prose, followed by the code blocks to which its marks refer."""
     marked = [f"[CODE BLOCK {index}]:\n{block}" for index, block in enumerate(blocks)]
     return "\n\n".join([prose, ON_SCREEN, *marked]) if blocks else prose

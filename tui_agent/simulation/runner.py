@@ -1,6 +1,6 @@
-"""Runs of simulations: one entry for each mode, which return the result and leave the outputs in a job folder.
+"""Runs of simulations: one function for each mode, which stores the outputs in a job folder and returns the result.
 
-Invariant: whatever ends a run, its history so far, its result and its workspace stay; tests run on a copy.
+Invariant: the history so far, the result and the workspace are kept however a run ends; tests run on a copy.
 """
 
 import shlex
@@ -56,14 +56,14 @@ _ENDS: dict[str, TrajectoryEnd] = {
     "orchestrator_error": "agent_error",
     "env_error": "env_error",
 }
-"""How the session of a simulation ended that did not solve its task; others are `unsolved`."""
+"""Maps the end of a failed run to the end that its session records; `unsolved` for all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
     """A simulation to run. `options` are those of the agent's session; its workspace is a copy of the case's fixture.
 
-    `report` is called with each message as soon as it is there.
+    `report` is called with each new message.
     """
 
     case: Case
@@ -76,7 +76,7 @@ class Simulation:
 
 
 async def run_agent_only(simulation: Simulation, settings: AgentOnlySettings) -> "FinishedRun":
-    """Give the agent the whole task, and answer nothing."""
+    """Give the agent the whole task; nobody answers its questions."""
     run = _Run(simulation, "agent-only", settings)
     prompt = render(settings.agent.prompt_template, "prompt_template", task=simulation.case.prompt)
     return await run.play(None, partial(run.send_task, prompt))
@@ -92,7 +92,10 @@ async def run_user_agent(simulation: Simulation, settings: UserAgentSettings) ->
 async def run_orchestrated(
     simulation: Simulation, settings: OrchestratedSettings, tree: TaskNode | None = None
 ) -> "FinishedRun":
-    """Let a simulated user meet the task node by node. Without a `tree`, a model makes one of the case's prompt."""
+    """Let a simulated user learn the task node by node.
+
+    If `tree` is None, a model makes the tree from the case's prompt.
+    """
     orchestrator = settings.orchestrator
     run = _Run(simulation, f"orchestrated-{orchestrator.kind}", settings)
     caller = run.build_caller(simulation.user_model or settings.user.model)
@@ -154,7 +157,7 @@ class _Run:
         self._folder: JobFolder
 
     def build_caller(self, model: str) -> ModelCaller:
-        """Return a caller of a model. Raises `ConfigError`."""
+        """Return a caller of a model. Raises `ConfigError` if the model cannot be used."""
         return build_caller(self._options, model)
 
     async def play_user(
@@ -210,7 +213,7 @@ class _Run:
         return FinishedRun(self._folder, result)
 
     async def _end_of(self, act: "Callable[[], Any]") -> tuple[str, str]:
-        """Return how and why `act` ended."""
+        """Run `act`; return how the run ended (such as `user_exit`) and a detail, which may be empty."""
         try:
             end, detail = await act()
         except UserGaveUp as error:
@@ -222,7 +225,7 @@ class _Run:
         return end, detail
 
     async def send_task(self, prompt: str) -> tuple[str, str]:
-        """Send the whole task; return how and why the agent's turn ended."""
+        """Send the whole task; return how the run ended and a detail, which may be empty."""
         self._say("user", TO_BOTH, response=prompt)
         self._counts["turns"] += 1
         turn = await self._request(prompt)
@@ -250,7 +253,10 @@ class _Run:
     async def _carry_out(
         self, action: UserAction, orchestrator: Orchestrator
     ) -> tuple[str, tuple[str, str] | None]:
-        """Carry out an action. Return what the user experienced, and the end of the run if this is it."""
+        """Carry out an action.
+
+        Return a description of its result; and how the run ended, with a detail, or None if the run continues.
+        """
         assert self._agent is not None
         match action.kind:
             case "exit":
@@ -279,13 +285,13 @@ class _Run:
         return await self._agent.request(text)
 
     def _record_calls(self, answer: AgentAnswer) -> None:
-        """Record an answer with calls, which the user does not see."""
+        """Record an answer that has calls; the user does not see it."""
         if answer.calls:
             reasoning, calls, words = answer
             self._say("agent", TO_AGENT, reasoning=reasoning, action=calls, response=words)
 
     def _record_failed_call(self, ended: str) -> None:
-        """Record how a call of the agent failed, which the user does not see."""
+        """Record a failed call of the agent; the user does not see it."""
         self._say("environment", TO_AGENT, response=ended)
 
     def _say(
@@ -363,7 +369,7 @@ class _Run:
 
 
 def _agent_end(turn: AgentTurn) -> tuple[str, str] | None:
-    """Return how and why a run ends with the agent's turn; None if the user can go on."""
+    """Return how the run ended and a detail if the agent's turn ends the run; None if the user can continue."""
     reason = turn.ended.reason
     if reason in ("model_error", "error"):
         return "agent_error", turn.ended.detail

@@ -1,6 +1,6 @@
-"""Task trees: a task from its general aim (root) to its details (leaves), and the order in which a user meets them.
+"""Task trees: a task from its general aim (root) to its details (leaves), and the order in which a user learns them.
 
-Invariant: a tree has one root, every id once, and every node can be reached from the root.
+Invariant: a tree has one root, ids are unique, and every node can be reached from the root.
 """
 
 import json
@@ -41,14 +41,14 @@ class TaskNode(BaseModel):
 
 
 def walk_order(root: TaskNode) -> list[TaskNode]:
-    """Return the root, then the leaves depth first: a user begins with the aim and meets the details one by one."""
+    """Return the root, then the leaves depth first: a user begins with the aim and learns the details one by one."""
     return [root, *(leaf for leaf in root.leaves() if leaf is not root)]
 
 
 def parse_task_tree(tree: object, source: str) -> TaskNode:
-    """Return the tree from plain data, nested (`children`) or a flat list (`parent` names the node above).
+    """Return the tree in plain data: nested (`children`), or a flat list (`parent` is the id of the node above).
 
-    Raises `ConfigError` that names `source`, the node and the reason.
+    Raises `ConfigError`, which names `source`, the node and the reason, if the tree is not valid.
     """
     if isinstance(tree, list):
         tree = _nest(tree, source)
@@ -63,7 +63,7 @@ def parse_task_tree(tree: object, source: str) -> TaskNode:
 
 
 def read_task_tree(path: Path) -> TaskNode:
-    """Return the tree in a JSON file. Raises `ConfigError`."""
+    """Return the tree in a JSON file. Raises `ConfigError` if it cannot be read or is not valid."""
     text = read_small(path)
     if text is None:
         raise ConfigError(f"{path} was not found.", hint=FORMAT_HINT)
@@ -75,7 +75,7 @@ def read_task_tree(path: Path) -> TaskNode:
 
 
 def _nest(rows: Sequence[object], source: str) -> Mapping[str, Any]:
-    """Return the rows of a flat tree as one nested tree."""
+    """Convert the rows of a flat tree to one nested tree."""
     nodes: dict[str, dict[str, Any]] = {}
     parents: dict[str, str] = {}
     for index, row in enumerate(rows):

@@ -1,6 +1,6 @@
-"""The task of a simulation: a task folder, a prompt with an environment of its own, or a bundled example.
+"""Loading of a simulation's task: a task folder, a prompt with a separate environment, or a bundled example.
 
-An example has `task/` (the prompt) and `environment/` (the files, and `tests/test.sh`) side by side.
+An example is a folder with `task/` (the prompt) and `environment/` (the files, and `tests/test.sh`).
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,8 @@ def _folders(folder: Path) -> Iterator[Path]:
 def load_task(task: Path, environment: Path | None, test_command: str) -> Case:
     """Return the case of a task folder, a case's file or a prompt's file.
 
-    A prompt's file needs `environment`, the folder that is copied for the run, and `test_command`. Raises `ConfigError`.
+    A prompt's file needs `environment`, the folder that is copied for the run, and `test_command`. Raises `ConfigError`
+    if one is missing or the task is not valid.
     """
     if environment is not None and not environment.is_dir():
         raise ConfigError(
@@ -44,7 +45,7 @@ def load_task(task: Path, environment: Path | None, test_command: str) -> Case:
     if task.suffix in (".md", ".txt"):
         text = read_small(task)
         if not text or not text.strip():
-            raise ConfigError(f"{task} was not found, or is empty.", hint="It is the prompt of the task.")
+            raise ConfigError(f"{task} was not found, or is empty.", hint="Write the task's prompt into it.")
         if environment is None or not test_command:
             raise UsageError(
                 f"{task} has no environment or no tests.", hint="Give --env DIR and --test COMMAND."

@@ -1,6 +1,6 @@
-"""Prompt templates in Jinja2: a variable that a template names but nobody gives is an error.
+"""Prompt templates in Jinja2; a variable without a value is an error.
 
-Invariant: a template reaches only the values that it is given (Jinja2's sandbox).
+Invariant: a template can use only the values that it is given (Jinja2's sandbox).
 """
 
 from functools import cache
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def render(template: str, name: str, **values: object) -> str:
-    """Return the template filled in. `name` is its field in the file, for errors. Raises `ConfigError`."""
+    """Return the template filled in.
+
+    `name`, its field in the settings, is for the `ConfigError` that a faulty template raises.
+    """
     try:
         return _environment().from_string(template).render(**values).strip()
     except import_module("jinja2").TemplateError as error:

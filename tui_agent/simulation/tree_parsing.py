@@ -1,4 +1,4 @@
-"""Parsing of a flat instruction into a task tree by a model."""
+"""Conversion of a plain instruction to a task tree by a model."""
 
 import json
 from typing import Any
@@ -14,7 +14,10 @@ ANSWER = "the model's tree"
 
 
 async def ask_for_tree(caller: ModelCaller, task: str, template: str) -> TaskNode:
-    """Return the task as a tree. A bad answer is sent back with the reason. Raises `ModelError` after three."""
+    """Return the task as a tree made by a model.
+
+    An invalid answer is sent back with the reason; three raise `ModelError`.
+    """
     error = ""
     for _ in range(MAX_ATTEMPTS):
         prompt = render(template, "tree_template", task=task, error=error)
@@ -29,7 +32,10 @@ async def ask_for_tree(caller: ModelCaller, task: str, template: str) -> TaskNod
 
 
 def parse_answer(text: str) -> TaskNode:
-    """Return the first JSON object or list in the text as a tree. Raises `ConfigError`."""
+    """Return the first JSON object or list in the text as a tree.
+
+    Raises `ConfigError` if there is none or it is not valid.
+    """
     start = min((place for place in (text.find("{"), text.find("[")) if place >= 0), default=-1)
     if start < 0:
         raise ConfigError("the answer has no JSON object.")

@@ -1,4 +1,4 @@
-"""A simulated user: a model that plays a person, and answers in actions and decisions."""
+"""A simulated user: a model that plays a person, and responds with actions and decisions."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -58,11 +58,11 @@ class SimulatedUser:
         self.questions = 0
 
     async def act(self) -> UserAction:
-        """Return the user's next action. Raises `UserGaveUp`."""
+        """Return the user's next action. Raises `UserGaveUp` if the model gives none."""
         return await self._ask(parse_action)
 
     async def decide(self, request: PermissionRequested, preview: str) -> DecidePermission:
-        """Return the user's answer to a permission request. Raises `UserGaveUp`."""
+        """Return the user's answer to a permission request. Raises `UserGaveUp` if the model gives none."""
         options = ", ".join(f'"{option}"' for option in decision_options(request))
         template = self._settings.user.approval_template
         self._tell(render(template, "approval_template", request=preview, options=options))
@@ -75,7 +75,7 @@ class SimulatedUser:
         return decision
 
     async def answer(self, question: QuestionAsked, text: str) -> AnswerQuestion:
-        """Return the user's answer to a question of the agent. Raises `UserGaveUp`."""
+        """Return the user's answer to a question of the agent. Raises `UserGaveUp` if the model gives none."""
         template = self._settings.user.question_template
         self._tell(render(template, "question_template", question=text, options=question.options))
         reasoning, response, answer = await self._ask(lambda reply: parse_reply(question, reply))
@@ -91,7 +91,7 @@ class SimulatedUser:
         self._record(message)
 
     async def _ask(self, parse: Callable[[str], Answer]) -> Answer:
-        """Return the model's answer as `parse` reads it. An answer in a wrong form is sent back with the reason."""
+        """Return the model's answer as parsed by `parse`. An answer in a wrong form is sent back with the reason."""
         error = ""
         for _ in range(self._settings.limits.max_format_errors):
             messages = self._orchestrator.conversation(self._history, self._opening)
@@ -107,4 +107,4 @@ class SimulatedUser:
                 self._say("user", response=answer)
                 template = self._settings.user.format_error_template
                 self._tell(render(template, "format_error_template", error=error))
-        raise UserGaveUp(f"The user's model gave no usable answer in a row of attempts: {error}")
+        raise UserGaveUp(f"The user's model gave no usable answer in several attempts: {error}")

@@ -1,4 +1,4 @@
-"""The form of a simulated user's answers: `<think>` and `<response>`, with one action or a decision in the response.
+"""Parsing of a simulated user's answers: `<think>` and `<response>`, with one action or a decision in the response.
 
 Invariant: an answer in another form raises `FormatError` with a reason for the model; nothing is guessed.
 """
@@ -17,7 +17,7 @@ DECISIONS: dict[str, Reach] = {"yes": "once", "yes, this session": "session"}
 
 
 class FormatError(Exception):
-    """An answer is not in the form that was asked for. The message is one sentence for the model."""
+    """Raised for an answer that does not have the required form. The message is one sentence for the model."""
 
 
 class UserAction(NamedTuple):
@@ -29,7 +29,7 @@ class UserAction(NamedTuple):
 
 
 def parse_action(answer: str) -> UserAction:
-    """Return the action of an answer. Raises `FormatError`."""
+    """Return the action in an answer. Raises `FormatError` if the answer has another form."""
     reasoning, response = parse_response(answer)
     if response in EXIT_MARKS:
         return UserAction("exit", reasoning, "")
@@ -47,7 +47,7 @@ def parse_action(answer: str) -> UserAction:
 
 
 def _block_end(lines: list[str]) -> int:
-    """Return the index of the line that closes the block that the first line opens. Blocks may contain blocks."""
+    """Return the index of the line that closes the block opened by the first line. Blocks may be nested."""
     depth = 0
     for index, line in enumerate(lines):
         mark = line.strip()
@@ -61,7 +61,7 @@ def _block_end(lines: list[str]) -> int:
 
 
 def parse_response(answer: str) -> tuple[str, str]:
-    """Return the thoughts and the response of an answer. Raises `FormatError`."""
+    """Return the thoughts and the response in an answer. Raises `FormatError` if one of them is missing."""
     reasoning, rest = _inside(answer, "think")
     response, _ = _inside(rest, "response")
     if not response:
@@ -70,12 +70,12 @@ def parse_response(answer: str) -> tuple[str, str]:
 
 
 def parse_tagged(answer: str, tag: str) -> str:
-    """Return what a tag encloses. Raises `FormatError`."""
+    """Return the text inside a tag. Raises `FormatError` if the tag is missing."""
     return _inside(answer, tag)[0]
 
 
 def _inside(text: str, tag: str) -> tuple[str, str]:
-    """Return what the tag encloses, and the text after it."""
+    """Return the text inside the tag, and the text after the tag."""
     _, opened, rest = text.partition(f"<{tag}>")
     inside, closed, after = rest.partition(f"</{tag}>")
     if not opened or not closed:
@@ -90,7 +90,7 @@ def decision_options(request: PermissionRequested) -> list[str]:
 
 
 def parse_decision(request: PermissionRequested, answer: str) -> tuple[str, str, DecidePermission]:
-    """Return thoughts, response and the decision. After "no", the rest is a message to the agent."""
+    """Return the thoughts, the response and the decision. Text after "no" is a message to the agent."""
     reasoning, response = parse_response(answer)
     word = response.strip("`\n ").lower().rstrip(".!")
     if word in decision_options(request) and word != "no":
@@ -103,7 +103,7 @@ def parse_decision(request: PermissionRequested, answer: str) -> tuple[str, str,
 
 
 def parse_reply(question: QuestionAsked, answer: str) -> tuple[str, str, AnswerQuestion]:
-    """Return thoughts, response and the answer to a question: the number of an option, or free words."""
+    """Return the thoughts, the response and the answer to a question, which is the number of an option or free text."""
     reasoning, response = parse_response(answer)
     number = response.rstrip(".")
     index = int(number) - 1 if number.isascii() and number.isdecimal() and len(number) < 4 else -1

@@ -1,6 +1,6 @@
-"""Reading of YAML files into checked models.
+"""Reading of YAML files into validated models.
 
-Invariant: a broken file is rejected with its path, the field and the reason.
+Invariant: the error for a broken file names its path, the field and the reason.
 """
 
 from pathlib import Path
@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 
 class Entry(BaseModel):
-    """Base of the models of files: immutable; refuses unknown fields."""
+    """Base class of the models of YAML files: immutable, without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 def read_yaml(path: Path, kind: type[T]) -> T:
-    """Return the content of a YAML file as `kind`. Raises `ConfigError`."""
+    """Return the content of a YAML file as an object of the type `kind`. Raises `ConfigError` if that fails."""
     text = read_small(path)
     if text is None:
         raise ConfigError(f"{path} was not found.", hint=FORMAT_HINT)
@@ -36,7 +36,10 @@ def read_yaml(path: Path, kind: type[T]) -> T:
 
 
 def validate(tree: object, kind: type[T], source: str) -> T:
-    """Return plain data as `kind`. Raises `ConfigError` that names `source`, the field and the reason."""
+    """Return plain data as an object of the type `kind`.
+
+    Raises `ConfigError`, which names `source`, the field and the reason, if the data is not valid.
+    """
     try:
         return TypeAdapter(kind).validate_python(tree)
     except ValidationError as error:

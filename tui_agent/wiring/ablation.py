@@ -1,6 +1,6 @@
-"""Parts that a session runs without, by name (`SessionOptions.without`), so that their effect can be measured.
+"""Features that are turned off in a session (`SessionOptions.without`), so that their effect can be measured.
 
-Invariant: the names are recorded in `session.started` and hold for the whole session.
+Invariant: the names are recorded in `session.started` and apply to the whole session.
 """
 
 from collections.abc import Collection, Iterable
@@ -13,10 +13,10 @@ KINDS = ("section", "tool", "skill", "prompt")
 
 
 class Ablation:
-    """The parts to leave out. It notes which of them exist."""
+    """The features to turn off, and the names of all features that the session has asked about."""
 
     def __init__(self, without: Collection[str]) -> None:
-        """Raises `ConfigError` if a name has an unknown kind."""
+        """Store the features to turn off. Raises `ConfigError` if a name has an unknown kind."""
         self._without = frozenset(without)
         self._known: set[str] = {COMPACTION, POLICY_RETRY}
         for name in sorted(self._without - self._known):
@@ -32,12 +32,12 @@ class Ablation:
         return COMPACTION in self._without
 
     def leaves_out(self, kind: str, name: str) -> bool:
-        """Return True if the part with this name, which exists, is left out."""
+        """Return True if an existing feature is turned off; remember that it exists."""
         self._known.add(f"{kind}:{name}")
         return f"{kind}:{name}" in self._without
 
     def require_known(self, tools: Collection[str], allowed: Iterable[str] | None) -> None:
-        """Raise `ConfigError` if a name to leave out, or one of the `allowed` tools, does not exist."""
+        """Raise `ConfigError` if a feature to turn off, or one of the `allowed` tools, does not exist."""
         unknown = sorted(self._without - self._known)
         if unknown:
             kind = unknown[0].partition(":")[0]

@@ -23,10 +23,10 @@ from tui_agent.workspace.remote.machine import RemoteMachine
 
 
 class Environments:
-    """The environments of one session: `local` on this machine, for files, hooks and servers, and `active` for commands.
+    """The environments of one session: `active` for commands, and `local` (this machine) for files, hooks and servers.
 
-    `active` is `local` itself unless another one was chosen. `recorded` is the name of the environment that the
-    session's log names, or empty.
+    `active` is `local` itself unless another environment was chosen. `recorded` is the name of the environment in the
+    session's log; empty for a new session.
     """
 
     def __init__(self, base: StartupContext, loaded: LoadedPlugins, workspace: Path, recorded: str) -> None:
@@ -59,7 +59,7 @@ class Environments:
         self.active = factories[name]()
 
     async def start(self) -> None:
-        """Start the environment for commands. Raises `ConfigError`."""
+        """Start the environment for commands. Raises `ConfigError` if it cannot start."""
         try:
             await self.active.start()
         except (ConfigError, EnvironmentFault) as error:
@@ -111,7 +111,10 @@ class Environments:
 async def start_environments(
     base: StartupContext, loaded: LoadedPlugins, workspace: Path, recorded: str
 ) -> Environments:
-    """Return the environments of a session, started. Raises `ConfigError`."""
+    """Start and return the environments of a session.
+
+    Raises `ConfigError` if the chosen one is unknown or cannot start.
+    """
     environments = Environments(base, loaded, workspace, recorded)
     try:
         await environments.start()

@@ -1,4 +1,4 @@
-"""Composition of what plugins, hooks and command files give to an engine, at the start and after a change of files."""
+"""Composition of an engine's extensions from plugins, hooks and command files, also after these files change."""
 
 from collections.abc import Mapping, Sequence
 

@@ -19,7 +19,7 @@ def configured_servers(base: StartupContext) -> tuple[McpServer, ...]:
 
 
 def server_settings(server: McpServer) -> ServerSettings | None:
-    """Return what the client needs to start a server, or None if it is off or faulty."""
+    """Return the settings with which the client starts a server, or None if the server is off or faulty."""
     table = server.table
     if table is None or not table.enabled or server.fault:
         return None

@@ -41,7 +41,7 @@ def build_model_factory(base: StartupContext, loaded: LoadedPlugins | None = Non
 
 
 def _load_recording(store: SessionStore, name: str) -> RecordedAnswers:
-    """Return the answers of a session, or those in a file of a frozen session."""
+    """Return the recorded answers of a session, or the answers in a file of a frozen session."""
     if name.endswith(ANSWERS_ENDING):
         return read_answers(Path(name))
     session_id = name

@@ -27,7 +27,8 @@ def build_policy(
 ) -> tuple[RulePolicy, list[PluginFailed]]:
     """Build the policy of this start. Return it with an event for each plugin whose program table was refused.
 
-    The rules come from the user and a trusted project, the program tables also from plugins. Raises `ConfigError`.
+    The rules come from the user and a trusted project, the program tables also from plugins. Raises `ConfigError` if a
+    file of the user or project is wrong.
     """
     catalog, refused = load_catalog(base, tables)
     if reloading:
@@ -85,7 +86,10 @@ def _own_folders(base: StartupContext) -> tuple[str, str]:
 
 
 def load_rules(base: StartupContext) -> tuple[Rule, ...]:
-    """Load the rules of the user and of a trusted project. Raises `ConfigError` with the file and the rule."""
+    """Load the rules of the user and of a trusted project.
+
+    Raises `ConfigError`, which names the file and the rule, if one is wrong.
+    """
     paths, own = base.config.paths, base.config.project
     trusted = None if own is None else own.read_own(RULES_FILE)
     return all_rules(paths.config_dir / RULES_FILE, paths.project / PROJECT_FOLDER / RULES_FILE, trusted)

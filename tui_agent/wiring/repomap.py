@@ -28,7 +28,7 @@ MAX_SYMBOL_WAIT_S = 1.5
 def index_folder(options: SessionOptions, config: Config) -> Path:
     """Return the folder of the repository index: in the user's cache, or in the data folder if the options name one.
 
-    A demo has its own data folder, so that nothing of it remains.
+    A demo has its own data folder, so that it leaves no index behind.
     """
     return config.paths.repo_maps if options.data_dir is None else local_repo_maps(options.data_dir)
 
@@ -56,7 +56,7 @@ class SessionMaps:
         self._is_rendering = False
 
     async def render(self, request: MapRequest) -> RenderedMap:
-        """Render a map. If the call is cancelled, its thread runs to its end nevertheless."""
+        """Render a map. If the call is cancelled, its thread still runs to the end."""
         return await to_thread.run_sync(self._render, request, abandon_on_cancel=True, limiter=self._limiter)
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:

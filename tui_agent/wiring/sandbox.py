@@ -52,7 +52,7 @@ def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
 
 
 def find_sandbox(base: StartupContext, workspace: Path) -> Sandbox:
-    """Return the sandbox that a session started now would have; none if its commands run in another environment."""
+    """Return the sandbox that a new session would have, or the reason why it would have none."""
     name = base.config.environment
     if name != LOCAL_ENVIRONMENT:
         return Sandbox(unavailable_reason=f"Commands run in the environment {name}, not in the sandbox.")

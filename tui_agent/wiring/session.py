@@ -78,11 +78,11 @@ from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 PRODUCT = f"tui-agent/{__version__}"
 HEADLESS_TURN_SECONDS = 7200.0
-"""Seconds after which a turn ends in a run without the app, unless the session has a limit of time."""
+"""Default time limit of a turn in a run without the app, in seconds, if the session has no time limit."""
 SERVER_WAIT_S = 10.0
 """Seconds that a run without a user waits for its MCP servers, because its first request may be its only one."""
 REDUCED_BY = 0.7
-"""Size to which the conversation sent to the model is reduced, as a share of the size at which reducing starts."""
+"""Size to which the sent conversation is reduced, as a share of the size at which the reduction starts."""
 
 
 @asynccontextmanager
@@ -172,7 +172,7 @@ async def _open(
 
 
 def _lock_log(base: StartupContext) -> tuple[SessionLog, bool]:
-    """Lock and return the log that the options ask for, and True if it has events already."""
+    """Lock the log that the options select; return it, and True if it has events already."""
     options, store = base.options, base.store
     session_id = options.session
     if session_id is None and options.continue_latest:
@@ -199,7 +199,7 @@ class _Assembled:
     load_changed: Callable[[], ChangedExtensions | None]
 
     def use_changed(self) -> None:
-        """Use what the servers offer from the first request on."""
+        """Make the tools and commands of MCP servers available from the first request on."""
         changed = self.load_changed() if self.servers.is_any else None
         if changed is not None:
             self.extensions.replace_later(changed)

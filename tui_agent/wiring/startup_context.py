@@ -1,6 +1,6 @@
 """Configuration, keys, clock and session store: the objects that every program start needs.
 
-Invariant: reads only configuration files; writes no file, opens no session, and imports nothing slow.
+Invariant: this module reads only configuration files; it writes no file, opens no session, and imports nothing slow.
 """
 
 import os
@@ -49,7 +49,8 @@ def load_startup_context(
 ) -> StartupContext:
     """Read the configuration and build the objects that all sessions need.
 
-    If `environ` is None, the process environment and its working folder are used. Raises `ConfigError`.
+    If `environ` is None, the process's environment variables and working folder are used. Raises `ConfigError` if the
+    configuration is not valid.
     """
     cwd = Path.cwd() if environ is None else options.cwd
     environ_or_default = os.environ if environ is None else environ

@@ -119,7 +119,7 @@ def fine(path: str) -> str:
 @pytest.mark.parametrize(
     ("function", "declared", "words"),
     [
-        (fine, {}, "does not say what it does"),
+        (fine, {}, "does not declare its effects"),
         (fine, {"reads": "file"}, "no parameter 'file'"),
         (no_docstring, {"reads": "path"}, "no docstring"),
         (no_type, {"reads": "path"}, "'path' has no type"),

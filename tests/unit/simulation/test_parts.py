@@ -209,7 +209,7 @@ def test_a_history_of_another_program_is_read_and_a_broken_one_is_named(tmp_path
             read_history(path)
     with pytest.raises(ConfigError, match="cannot be read"):
         read_history(tmp_path / "none.json")
-    with pytest.raises(ConfigError, match=r"has no history\. Name a run's folder: JOBS/TASK/MODE/TIME"):
+    with pytest.raises(ConfigError, match=r"has no history\. Give a run's folder: JOBS/TASK/MODE/TIME"):
         read_history(tmp_path.parent)
     with pytest.raises(ValidationError):
         SimulationMessage(role="stranger", visible_to=())  # type: ignore[arg-type]

@@ -108,8 +108,9 @@ def _find_place(base: StartupContext, name: str, cleanup: ExitStack) -> Path:
 
 
 def _load_trace(base: StartupContext, place: Path) -> AgentTrace:
-    """Return the trajectory in `place`. If its session is stored here, its file is first updated from the session's
-    log.
+    """Return the trajectory in `place`.
+
+    If its session is stored here, its file is first updated from the session's log.
     """
     if place.is_dir():
         return read_session_trace(place, base.redactor)

@@ -270,7 +270,7 @@ def ignore_record(record: Record) -> None:
 
 
 def finish(outcome: Outcome, *, as_json: bool) -> int:
-    """Print the answer and the result lines, or only a failure if `as_json`; return the exit status."""
+    """Print the answer and the result lines; if `as_json` is True, print only a failure. Return the exit status."""
     if not as_json:
         if outcome.answer:
             say(outcome.answer)

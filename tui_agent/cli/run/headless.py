@@ -22,7 +22,7 @@ _BLOCKED: Final = b"tui-agent: Stopped in the middle of a long computation. The 
 async def interrupt_on_signal(session: Session) -> None:
     """Wait for signals until cancelled: interrupt the session's turn at the first Ctrl+C or SIGTERM.
 
-    Raises KeyboardInterrupt at the second signal.
+    Raises `KeyboardInterrupt` at the second signal.
     """
     with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
         end_if_blocked(asyncio.get_running_loop())

@@ -109,9 +109,7 @@ def export_session(arguments: argparse.Namespace) -> int:
 def _write_export(
     arguments: argparse.Namespace, base: StartupContext, folder: Path, output: str | None
 ) -> Path:
-    """Write the export to `output`, a file or a folder for it; return the path of the file, or of a trajectory's
-    folder.
-    """
+    """Write the export to `output`, a file or a folder for it; return the path of the file or trajectory."""
     form, data_dir = arguments.format, base.config.data_dir
     stem = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
     if form == "trajectory":

@@ -76,7 +76,7 @@ def preview_session(arguments: argparse.Namespace) -> int:
 def preview(store: SessionStore, name: str) -> dict[str, object]:
     """Return the preview of a session as a JSON object. Times are seconds since the epoch; unknown values are null.
 
-    `whole` is False if only the end of the log was read. Raises `SessionNotFound`.
+    `whole` is False if only the end of the log was read. Raises `SessionNotFound` if the session does not exist.
     """
     summary = store.index.summary(store.folder(name))
     log_part = read_log_part(summary.path, summary.size_bytes)
@@ -244,7 +244,8 @@ def _branch_row(branch: dict[str, Any]) -> str:
 def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False) -> LogPart:
     """Read a session's log of `size` bytes completely, or only its end and its first message if it is long.
 
-    At most about `max_bytes` bytes are read. `own_only` leaves out the events of the parent sessions. Raises OSError.
+    At most about `max_bytes` bytes are read. `own_only` leaves out the events of the parent sessions. Raises `OSError`
+    if the log cannot be read.
     """
     blobs = open_blobs(folder)
     if size <= max_bytes and not own_only and _parents_size(folder, max_bytes) + size <= max_bytes:

@@ -30,7 +30,8 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 def revert(base: StartupContext, request: Revert) -> RevertResult:
     """Open the session selected by the options of `base`, revert it and close it.
 
-    Raises `SessionLocked`, `StoreError`, or `TuiAgentError` if the engine rejects a command.
+    Raises `SessionLocked` or `StoreError` if the session cannot be opened, `TuiAgentError` if the engine rejects a
+    command.
     """
     with redirect_stdout(sys.stderr):  # plugins may print
         return anyio.run(use_session, base.options, base, partial(_plan_and_revert, request))

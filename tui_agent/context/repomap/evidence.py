@@ -1,6 +1,6 @@
 """Positions of a question's words in a file: the best window of lines, lines with two of the words, and their symbols.
 
-Invariant: pure; the work is limited to `texts.MAX_HITS` positions per word.
+Invariant: all functions are pure; their work is limited to `texts.MAX_HITS` positions per word.
 """
 
 from bisect import bisect_left, bisect_right

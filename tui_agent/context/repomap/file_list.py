@@ -102,7 +102,7 @@ def with_folders(root: Path, listing: FileList, names: list[str], since: int) ->
 def stat_files(
     root: Path, names: list[str], may_show: Callable[[str], bool], index: tuple[int, int]
 ) -> FileList:
-    """Return the names of regular files that fit a repository map by size and kind. Count all others by reason."""
+    """Return the names of regular files whose size and kind fit a repository map; count all other files by reason."""
     entries: list[Entry] = []
     skipped: dict[str, int] = {}
     prefix = f"{root}/"
@@ -169,7 +169,7 @@ def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -
 
 
 def exclusion_reason(name: str, seen: os.stat_result) -> str:
-    """Return the reason for leaving a file out by name, kind or size, or an empty string."""
+    """Return the reason why a file is left out (its name, kind or size); empty if it is not left out."""
     if stat.S_IFMT(seen.st_mode) != stat.S_IFREG:
         return _OTHER_KINDS.get(stat.S_IFMT(seen.st_mode), "special")
     base = name.rpartition("/")[2]

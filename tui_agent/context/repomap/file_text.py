@@ -84,10 +84,7 @@ def _is_generated(head: bytes) -> bool:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return True if there are NUL bytes or many control characters.
-
-    A parser would need seconds for a large file of noise.
-    """
+    """Return True if there are NUL bytes or many control characters, which would keep a parser busy for seconds."""
     if b"\0" in head:
         return True
     return len(head) - len(head.translate(None, _NO_TEXT)) > max(MOST_STRAY, len(head) * STRAY)

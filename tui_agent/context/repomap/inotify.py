@@ -53,7 +53,7 @@ class InotifyWatch:
 
     def __init__(self, root: str, most: int = MOST_FOLDERS) -> None:
         if sys.platform != "linux":
-            raise OSError(errno.ENOSYS, "there is no inotify")
+            raise OSError(errno.ENOSYS, "inotify is not available")
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._root = os.fsencode(root)
         self._folders: dict[int, str] = {}
@@ -81,7 +81,10 @@ class InotifyWatch:
             self._watched.add(folder)
 
     def changed(self) -> set[str] | None:
-        """Return the files written since the last call, or None if names were added or removed. Raises `WatchLost`."""
+        """Return the files written since the last call, or None if names were added or removed.
+
+        Raises `WatchLost` if events may have been lost.
+        """
         files: set[str] | None = set()
         for descriptor, mask, name in self._read_events():
             if mask & (_OVERFLOW | _WATCH_ENDED) or (mask & _IS_FOLDER and mask & _MOVED):

@@ -1,4 +1,7 @@
-"""The words of a question that occur in a file, as the user wrote them: for people to read, not for the ranking."""
+"""The words of a question that occur in a file, as the user wrote them.
+
+They are shown to the user; the ranking does not use them.
+"""
 
 import re
 from typing import Final
@@ -19,7 +22,8 @@ class MatchedWords:
         self._root = root
         query = Query(question)
         self._words: dict[str, str] = {}
-        """Maps each compared form to the word of the question, heaviest first."""
+        """Maps each form that is compared with files to the question's word; words with the highest weight come first.
+        """
         forms: dict[str, str] = {}
         for word in find_words(query.text):
             for piece in split_identifier(word):

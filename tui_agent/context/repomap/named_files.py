@@ -1,6 +1,7 @@
 """Files named in a question: typed paths, paths in compiler output and stack traces, and dotted modules.
 
-Invariant: pure; limited to `MOST_NAMES` words and `MOST` files. A name that could mean many files is ignored.
+Invariant: all functions are pure; at most `MOST_NAMES` words and `MOST` files are looked up. A name that could mean
+many files is ignored.
 """
 
 import re

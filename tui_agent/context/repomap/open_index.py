@@ -46,7 +46,7 @@ class OpenIndex:
         return self.index_file
 
     def drop(self) -> None:
-        """Close the index and forget what was read from it."""
+        """Close the index and drop the cached content."""
         if self.index_file is not None:
             self.index_file.close()
         self.index_file, self.snapshot, self._version = None, None, -1
@@ -82,16 +82,16 @@ class OpenIndex:
             self.fail(error)
 
     def add_written(self, index_file: IndexFile, written: Collection[str], gone: Collection[str]) -> None:
-        """Update what was read from the index, after writing to the index.
+        """Read the files in `written` again from the index, and drop those in `gone` from the cached content.
 
-        Only the files that were written or removed are read again. Raises `BROKEN_INDEX_ERRORS`.
+        Raises `BROKEN_INDEX_ERRORS` if the index is damaged.
         """
         changed = {*written, *gone}
         unchanged = {path: item for path, item in self.known.items() if path not in changed}
         self.snapshot = Snapshot(index_file, unchanged | index_file.files_at(written), self.snapshot)
 
     def share(self, hidden: set[str]) -> None:
-        """Exchange hashes of hidden paths with other processes, so that each path is judged only once.
+        """Exchange hashes of hidden paths with other processes, so that each path is checked only once.
 
         Hashes that other processes stored are added to `hidden`.
         """

@@ -1,6 +1,6 @@
 """Kinds of files by path alone: tests, documents, foreign code, entry points.
 
-Invariant: pure; letter case does not matter.
+Invariant: all functions are pure; letter case does not matter.
 """
 
 import re

@@ -227,7 +227,7 @@ class FullScan:
 
 
 def _skip_binary(order: list[Ranked], root: str, room: int, skipped: Counter[str]) -> list[Ranked]:
-    """Remove files that are not text from those that the map has room to show, and count them in `skipped`."""
+    """Remove files that are not text from the files for which the map has room, and count them in `skipped`."""
     texts: list[Ranked] = []
     for index, file in enumerate(order):
         if room <= 0:

@@ -1,6 +1,7 @@
 """Removal of text in a question that does not describe its topic: an issue form's text, versions, foreign stack frames.
 
-Invariant: pure. If nothing would remain, the whole question is kept. A single line is kept too, except for comments.
+Invariant: all functions are pure. If nothing would remain, the whole question is kept. A single line is kept too,
+except for comments.
 """
 
 import re
@@ -35,7 +36,7 @@ _LOCATION_WORDS = frozenset(
     machine os phone platform prerequisites ram screenshot screenshots severity smartphone system validations version
     versions""".split()  # noqa: SIM905 - read as prose
 )
-"""Words of headings that say where something was seen, not what."""
+"""Words of headings about the environment in which a problem occurred."""
 _PLATFORM_WORDS = frozenset(
     """aarch64 alpine amd android apple arch arm arm64 bit branch bsd build cent centos chrome chromium core cpu darwin debian
     dell desktop docker edge enterprise fedora firefox freebsd galaxy gb ghz gnu home intel ios ipad iphone kernel latest
@@ -202,7 +203,7 @@ def _is_aside(line: str, *, code: bool) -> bool:
 
 
 def _names_platform(text: str, *, alone: bool = True) -> bool:
-    """Return True if most words are numbers or names of platforms. Unless `alone`, a single word does not count."""
+    """Return True if most words are numbers or names of platforms. If `alone` is True, one word is always enough."""
     tokens = _TOKEN.findall(_BRACKET.sub(" ", text))
     known = sum(_NUMBER.search(token) is not None or token.lower() in _PLATFORM_WORDS for token in tokens)
     return 2 * known > len(tokens) or len(tokens) <= alone

@@ -84,7 +84,10 @@ class Cleaner:
         return self._redactor.suspects(text.encode("utf-8", "replace"))
 
     def symbols(self, symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
-        """Return symbols from an index with secrets redacted. The index may have been built without these secrets."""
+        """Return symbols from an index with secrets redacted.
+
+        The index may have been built before these secrets were known.
+        """
         if not self._values or not self._contains_secret(
             [text for symbol in symbols for text in (symbol[0], *symbol[4:])]
         ):

@@ -16,7 +16,9 @@ from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.snapshot import Snapshot
 
 FIRM, FIRST, SEEDS = 4, 10, 8
-"""Numbers of first files: those that never move, those of any kind, those whose related files are added."""
+"""Numbers of best files: those that keep their place, those that may be of any kind, those whose related files are
+added.
+"""
 LINK_SHARE, NAME_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3, 0.3
 UNEQUAL = 0.5
 """Factor for the score of a related file that is a test, a document, foreign code or settings."""

@@ -1,6 +1,7 @@
 """A repository map as text for a model: the best files with their best symbols, then paths, then folders.
 
-Invariant: pure; the same input gives the same bytes. Files are in order of rank, and the text never exceeds its room.
+Invariant: all functions are pure; the same input gives the same bytes. Files are in order of rank, and the text never
+exceeds its room.
 """
 
 from collections import Counter

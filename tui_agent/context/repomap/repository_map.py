@@ -259,7 +259,7 @@ class RepoMap:
         return listing
 
     def _update_index(self, listing: FileList, *, refresh: bool) -> bool:
-        """Update the index as far as time permits. Return True if it is complete, or if there can be none."""
+        """Update the index as far as time permits. Return True if the index is complete or cannot be used at all."""
         if self._index.open() is None:
             return True
         index = self._index.snapshot

@@ -1,6 +1,6 @@
 """The content of the index at one moment, with cached lookups.
 
-Invariant: valid for one state of the index; each state has its own snapshot. Caches are limited.
+Invariant: a snapshot is valid for one state of the index; each state has its own snapshot. Caches are limited.
 """
 
 from array import array
@@ -22,7 +22,7 @@ Scores = tuple["array[int]", "array[float]"]
 
 
 class Snapshot:
-    """The files of an index by path, with lookups. Raises the errors that reading the index raises."""
+    """The files of an index by path, with lookups. All methods raise `sqlite3.Error` if the index cannot be read."""
 
     def __init__(
         self, index_file: IndexFile, known: dict[str, KnownFile], before: "Snapshot | None" = None
@@ -47,7 +47,7 @@ class Snapshot:
 
     @cached_property
     def paths(self) -> dict[int, str]:
-        """The paths of files with words, by row id."""
+        """The paths of files that have words in the index, by row id."""
         return {known.id: path for path, known in self.text.items()}
 
     def visible_paths(self, entries: Sequence[Entry]) -> Sequence[str]:

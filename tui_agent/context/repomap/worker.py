@@ -112,7 +112,7 @@ def start(
 
 
 def end(child: subprocess.Popen[bytes], *, detached: bool) -> None:
-    """Let a detached worker process continue. End any other after its current chunk, or after `END_S` seconds."""
+    """Let a detached worker process continue. End any other worker after its current chunk, or after `END_S` seconds."""
     if child.stdin is not None:
         child.stdin.close()
     if detached:

@@ -1,4 +1,4 @@
-"""Outputs, diffs and tables as HTML, long ones folded."""
+"""Conversion of outputs, diffs and tables to HTML; long ones are folded."""
 
 import base64
 import re

@@ -18,7 +18,7 @@ _VOID = frozenset(("br", "hr", "img", "input", "meta", "link"))
 
 
 def element(tag: str, *children: Child, **attributes: str | float | bool | None) -> Safe:
-    """Return an HTML element with the given attributes, except those that are None or False.
+    """Return an HTML element with the given attributes; attributes that are None or False are left out.
 
     `class_` means `class`, `data_kind` means `data-kind`.
     """

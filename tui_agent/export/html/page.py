@@ -1,4 +1,4 @@
-"""The HTML page: one file with its own style and script, and a content security policy that forbids everything else."""
+"""The HTML page of a session: one file with its own style and script; a content security policy forbids anything else."""
 
 import base64
 import hashlib

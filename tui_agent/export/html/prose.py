@@ -1,7 +1,7 @@
-"""A model's Markdown as HTML.
+"""Conversion of a model's Markdown to HTML.
 
-Invariant: HTML inside the Markdown is shown as text, no picture is fetched, and links lead only to the web or to a
-mail address.
+Invariant: HTML inside the Markdown is shown as text, no picture is fetched, and links lead only to the web or to a mail
+address.
 """
 
 import re

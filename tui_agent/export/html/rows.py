@@ -1,4 +1,4 @@
-"""The entries of a session as rows of the HTML page."""
+"""Conversion of a session's entries to rows of the HTML page."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -42,7 +42,7 @@ GOOD_ENDS = frozenset(("finished", "interrupted"))
 
 
 class Row(NamedTuple):
-    """A row of the HTML page. `tags` are the filters that show it; `weight` is its length in characters."""
+    """A row of the HTML page. `tags` are the filters that show the row; `weight` is its length in characters."""
 
     kind: str
     tags: tuple[str, ...]

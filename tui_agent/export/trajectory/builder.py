@@ -1,4 +1,4 @@
-"""Builds the records of a trajectory from the events of a session, one event at a time.
+"""The builder of a trajectory's records from the events of a session, one event at a time.
 
 Invariant: every text is redacted and complete. A record changes only by a checkpoint or test result that belongs to it,
 or if its branch is abandoned.
@@ -48,7 +48,7 @@ _ITEM_TYPES: Final = {"reasoning": "reasoning", "text": "message", "patch": "pat
 
 
 class TraceBuilder:
-    """The records of one session's trajectory. Records are counted by position: 0 is the first part of the log."""
+    """Builds the records of one session's trajectory. The position of a record is the number of its part, from 0."""
 
     def __init__(self, session: str, texts: Texts) -> None:
         self.session = session
@@ -60,7 +60,7 @@ class TraceBuilder:
         self.first_changed = 0
         """The position of the first record that changed since this was last set."""
         self.is_stale = False
-        """True if an event changed a record that was dropped, so that all must be built again."""
+        """True if an event changed a dropped record, so that all records must be built again."""
         self.last_seq = -1
         self.moves = 0
         self.run: dict[str, Any] = {"started_at": "", "run_metadata": {}}
@@ -96,7 +96,7 @@ class TraceBuilder:
         return stretches(self._branches.view().moves, self.last_seq)
 
     def records(self, start: int = 0) -> list[PartRecord]:
-        """Return the records from a position on. None of them may be dropped."""
+        """Return the records from the position `start` on, none of which may have been dropped."""
         branch = self.branch()
         return [
             record.model_copy(
@@ -107,14 +107,14 @@ class TraceBuilder:
         ]
 
     def drop(self, before: int) -> None:
-        """Drop the records before a position."""
+        """Drop the records before the position `before`."""
         for position in range(before - 1, -1, -1):
             if self._records[position] is None:
                 break
             self._records[position] = None
 
     def build_run(self, **given: Any) -> RunRecord:
-        """Return the fields of the run. `given` are fields that the log does not have, or that replace its own."""
+        """Return the record of the run. `given` has fields that the log does not have, or that replace the log's."""
         metadata = {**self.run["run_metadata"], **given.pop("run_metadata", {})}
         fields = {"trajectory_id": self.session, **self.run, **given, "run_metadata": metadata}
         return RunRecord(**fields, session_end=self.build_end())
@@ -124,7 +124,7 @@ class TraceBuilder:
         return AgentTrace(run=self.build_run(**given), parts=tuple(self.records()))
 
     def build_end(self, last_part: int | None = None) -> SessionEnd | None:
-        """Return the end of the trajectory, without the parts after `last_part`; None while it goes on."""
+        """Return the end of the trajectory, without the parts after `last_part`; None if the session has not ended."""
         if self.end_reason is None:
             return None
         branch = self.branch()
@@ -169,7 +169,7 @@ class TraceBuilder:
         self.first_changed = min(self.first_changed, len(self._records) - 1)
 
     def update(self, matches: Callable[[PartRow], bool], **fields: Any) -> PartRecord | None:
-        """Change the newest record whose row matches; return it as it was before, or None if there is none."""
+        """Change the newest record whose row matches; return the old record, or None if none matches or it was dropped."""
         for position in range(len(self._records) - 1, -1, -1):
             if not matches(self.parts.rows[position]):
                 continue
@@ -183,7 +183,7 @@ class TraceBuilder:
         return None
 
     def change_all(self) -> None:
-        """Note that any record may have changed."""
+        """Mark all records as possibly changed."""
         self.first_changed = 0
         self.is_stale = self.is_stale or (bool(self._records) and self._records[0] is None)
 
@@ -202,7 +202,7 @@ class TraceBuilder:
         )
 
     def add_test(self, call: EnvoiCall, call_id: CallId | None, part: int | None = None) -> None:
-        """Add a test run to its part or the part of its call, or else to the newest part."""
+        """Add a test run to `part` or to the part of `call_id`; if both are None, to the newest part."""
         self.latest_tests.pop(call.path, None)
         self.latest_tests[call.path] = call
         state = self.testing_state()

@@ -36,7 +36,7 @@ class DamagedParquet(UsageError):
 
 
 def write_trace(trace: AgentTrace, dest: Path) -> None:
-    """Write a trajectory to a parquet file, replacing an older one. Raises `StoreFull`."""
+    """Write a trajectory to a parquet file, replacing an older one. Raises `StoreFull` if the file cannot be written."""
     with temporary_folder(dest.parent) as folder:
         lines = folder / "parts.jsonl"
         with translate_write_errors(dest):
@@ -45,12 +45,18 @@ def write_trace(trace: AgentTrace, dest: Path) -> None:
 
 
 def read_trace(path: Path) -> AgentTrace:
-    """Read a trajectory from a parquet file, which another program may have written. Raises `UsageError`, `DamagedParquet`."""
+    """Read a trajectory from a parquet file, which another program may have written.
+
+    Raises `UsageError` if there is no such file, `DamagedParquet` if it cannot be read.
+    """
     return rows_to_trace(read_rows(path))
 
 
 def read_rows(path: Path, limit: int | None = None) -> list[Row]:
-    """Return the first rows of a parquet file. Raises `UsageError` if there is no such file, `DamagedParquet`."""
+    """Return the first rows of a parquet file.
+
+    Raises `UsageError` if there is no such file, `DamagedParquet` if it cannot be read.
+    """
     with _connect() as connection, _translate_read_errors(path):
         cursor = connection.execute("SELECT * FROM read_parquet(?) LIMIT ?", [str(path), limit])
         names = [column[0] for column in cursor.description]
@@ -60,7 +66,7 @@ def read_rows(path: Path, limit: int | None = None) -> list[Row]:
 def read_last_seq(path: Path) -> int | None:
     """Return the number of the newest event in a trajectory's file, or None if another program or version wrote it.
 
-    Raises `UsageError` if there is no file, `DamagedParquet`.
+    Raises `UsageError` if there is no file, `DamagedParquet` if it cannot be read.
     """
     with _connect() as connection, _translate_read_errors(path):
         cursor = connection.execute("SELECT key, value FROM parquet_kv_metadata(?)", [str(path)])
@@ -83,7 +89,8 @@ def merge_parts(
     """Rewrite `dest`: its first `kept` rows, then the rows in the file `lines`, all with the fields of `run`.
 
     `folder` is for temporary files. `branch` are the ranges of event numbers on the current branch, if they changed.
-    `last_part` leaves out later parts. Raises `StoreFull`, `DamagedParquet`.
+    `last_part` leaves out later parts. Raises `StoreFull` if `dest` cannot be written, `DamagedParquet` if it cannot be
+    read.
     """
     run_lines, draft = folder / "run.jsonl", folder / "trace.parquet"
     abandoned = (
@@ -111,7 +118,10 @@ def merge_parts(
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """Yield a new folder in `parent`, which is created if necessary, and remove it at the end. Raises `StoreFull`."""
+    """Yield a new folder in `parent`, which is created if necessary, and remove it at the end.
+
+    Raises `StoreFull` if that fails.
+    """
     with translate_write_errors(parent):
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = Path(mkdtemp(prefix=TEMPORARY_PREFIX, dir=parent))

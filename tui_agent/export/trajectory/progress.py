@@ -27,9 +27,10 @@ circle { fill: var(--line); }
 
 @dataclass(frozen=True, slots=True)
 class ProgressPoint:
-    """Test counts after a part that ran tests: the sum over all test commands so far, each by its newest run.
+    """Test counts after a part that ran tests, summed over the newest run of each test command so far.
 
-    `command` is the newest test command. Of `commands` test commands so far, `solved` passed in their newest run.
+    `command` is the newest test command; `commands` counts the test commands so far, `solved` those whose newest run
+    passed.
     """
 
     part: int
@@ -66,7 +67,7 @@ def find_progress(trace: AgentTrace) -> tuple[ProgressPoint, ...]:
 
 
 def _counts(call: EnvoiCall) -> tuple[int, int, bool]:
-    """Return the tests that passed, all tests, and True if everything passed. A run without counts is one test."""
+    """Return the number of passed tests, the number of tests, and True if all passed. A run without counts is one test."""
     is_solved = call.status_code == 0 and call.error is None
     result = call.result
     if result is None or result.total < 0:

@@ -1,6 +1,6 @@
 """The folder of a trajectory, `trace.parquet` and `repo.bundle`, made from a session's log and kept up to date.
 
-Invariant: the log is the truth. A file that is missing, cut short or older than the log is made again from the log.
+Invariant: the log is the only source. A file that is missing, cut short or older than the log is made again from the log.
 """
 
 from collections.abc import Iterable
@@ -69,11 +69,11 @@ class TrajectoryFile:
 
     @property
     def has_parts(self) -> bool:
-        """True if the session has parts; a file without any is not written."""
+        """True if the session has parts; without parts, no file is written."""
         return len(self._builder) > 0
 
     def project_to(self, part: int) -> None:
-        """Leave out all parts after `part`, also those that are written."""
+        """Leave out all parts after `part`, even those that were written already."""
         self._last_part = part
         self._read_again()
 
@@ -84,7 +84,10 @@ class TrajectoryFile:
                 self._builder.apply(record)
 
     def write(self, **run_fields: Any) -> None:
-        """Write all parts so far, or nothing if there are none. `run_fields` are kept for later writes. Raises `StoreFull`."""
+        """Write all parts so far, or nothing if there are none.
+
+        `run_fields` are kept for later writes. Raises `StoreFull` if the file cannot be written.
+        """
         self._run_fields |= run_fields
         if not self.has_parts:
             return
@@ -131,7 +134,7 @@ class TrajectoryFile:
 
 
 def read_session_trace(session: Path, redactor: Redactor, **run_fields: Any) -> AgentTrace:
-    """Return the trajectory of a session, read from its log. Raises `SessionNotFound`."""
+    """Return the trajectory of a session, read from its log. Raises `SessionNotFound` if there is no log."""
     builder = TraceBuilder(session.name, Texts(open_blobs(session), redactor))
     for record in iterate_records(session):
         if isinstance(record, Envelope):
@@ -143,7 +146,8 @@ def update_trajectory(session: Path, dest: Path, redactor: Redactor, **run_field
     """Bring `trace.parquet` in `dest` up to the end of the session's log; change the run's fields if any are given.
 
     Other fields of the run that the log does not have stay as they are in the file. Return a sentence if the file was
-    damaged, else an empty string. Raises `StoreFull`, `SessionNotFound`, and `UsageError` if there are no parts.
+    damaged, else an empty string. Raises `SessionNotFound`, `UsageError` if there are no parts, and `StoreFull` if the
+    file cannot be written.
     """
     path, note = dest / TRACE, ""
     remove_left_behind(dest)
@@ -176,7 +180,8 @@ async def update_bundle(session: Path, dest: Path, last_commit: str = "") -> boo
 
     `last_commit` leaves out later checkpoints.
 
-    The files are exported as they were, so that the commits are those of the trajectory. Raises `StoreFull`.
+    The files are exported as they were, so that the commits are those of the trajectory. Raises `StoreFull` if the file
+    cannot be written.
     """
     with temporary_folder(dest) as folder:
         try:

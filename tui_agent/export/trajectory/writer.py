@@ -1,6 +1,6 @@
-"""Writes the trajectory of a session while the session runs.
+"""The writer that keeps the trajectory of a running session up to date.
 
-Invariant: the session never waits for the file. A failed write is reported and tried again; it harms nothing.
+Invariant: the session never waits for the file. A failed write is reported and tried again, without any other effect.
 """
 
 import time
@@ -52,7 +52,7 @@ class TraceWriter:
         self._report = report
         self._pending: list[Record] = []
         self._is_behind = False
-        """True if the file lacks records."""
+        """True if there are records that are not in the file yet."""
         self._next_write = 0.0
         self._write_time = 0.0
         self._is_reported = False
@@ -112,7 +112,7 @@ class TraceWriter:
         await self._write(bundle_uri=BUNDLE if has_bundle else None)
 
     def _tell(self, fault: StoreError) -> None:
-        """Report a failed write, but only the first of several in a row."""
+        """Report a failed write, unless the previous write failed too."""
         if not self._is_reported:
             self._report(fault)
         self._is_reported = True
