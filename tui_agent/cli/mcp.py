@@ -77,7 +77,7 @@ def check_server(arguments: argparse.Namespace) -> int:
     if settings is None:
         raise UsageError(f"The MCP server {server.name} is not used: {server.fault or 'it is off'}.")
     env = LocalEnvironment(base.options.cwd, hidden=base.keys.collect_secrets().keys())
-    runner = anyio.run(_start, settings, env)
+    runner = anyio.run(_try_to_start, settings, env)
     tools = [
         {
             "name": tool_name(server.name, tool.name),
@@ -96,7 +96,7 @@ def check_server(arguments: argparse.Namespace) -> int:
     return 1 if runner.fault else 0
 
 
-async def _start(settings: ServerSettings, env: LocalEnvironment) -> ServerRunner:
+async def _try_to_start(settings: ServerSettings, env: LocalEnvironment) -> ServerRunner:
     """Start a server, stop it when it has listed its tools or failed, and return its runner."""
     runner = ServerRunner(settings, env, env.root, lambda: None, delays=())
     async with anyio.create_task_group() as group:

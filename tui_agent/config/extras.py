@@ -16,10 +16,10 @@ def install_hint(extra: str) -> str:
     prefix = Path(sys.prefix)
     install = next((command for file, command in _RECEIPTS.items() if (prefix / file).is_file()), "")
     install = install or f"{shlex.quote(sys.executable)} -m pip install"
-    return f"Install it: {install} {shlex.quote(_requirement(extra))}"
+    return f"Install it: {install} {shlex.quote(_requirement_with_extra(extra))}"
 
 
-def _requirement(extra: str) -> str:
+def _requirement_with_extra(extra: str) -> str:
     """Return the installed requirement with an extra added: the source folder if that was installed, else the package."""
     try:
         source = json.loads(distribution("tui-agent").read_text("direct_url.json") or "{}").get("url", "")

@@ -45,7 +45,7 @@ def load_mcp_servers(
     clients = (_read_entry(name, "the editor", json.loads(settings)) for name, settings in of_client)
     for server in (*clients, *_of_project(config)):
         known.setdefault(server.name, server)
-    return tuple(_checked(server, variables) for server in list(known.values())[:MAX_SERVERS])
+    return tuple(_check_server(server, variables) for server in list(known.values())[:MAX_SERVERS])
 
 
 def _of_project(config: Config) -> Iterator[McpServer]:
@@ -85,7 +85,7 @@ def _read_entry(name: str, source: str, fields: object) -> McpServer:
         return McpServer(name, source, fault=f"{place}: {message}" if place else message)
 
 
-def _checked(server: McpServer, variables: Mapping[str, str]) -> McpServer:
+def _check_server(server: McpServer, variables: Mapping[str, str]) -> McpServer:
     """Return the server with its variables replaced, or with a `fault` if it cannot be used."""
     table = server.table
     if not _NAME.fullmatch(server.name) and not server.fault:

@@ -215,8 +215,8 @@ class Assembly:
         share, budget = draft.shares["instructions"], room.budget("instructions")
         if budget is None or room.max_tokens is None:
             return []
-        limit = self._raw(budget, request)
-        if draft.required <= self._raw(room.max_tokens, request) or share.tokens <= limit:
+        limit = self._to_own_count(budget, request)
+        if draft.required <= self._to_own_count(room.max_tokens, request) or share.tokens <= limit:
             return []
         cuts = list[CutText]()
         ids = [
@@ -250,7 +250,9 @@ class Assembly:
         request, room, counted, texts = draft.request, draft.room, draft.counted, draft.texts
         if room.tokens is None:
             return FittedHistory(list(counted))
-        limit, last = (self._raw(tokens, request) for tokens in (room.tokens, room.max_tokens or room.tokens))
+        limit, last = (
+            self._to_own_count(tokens, request) for tokens in (room.tokens, room.max_tokens or room.tokens)
+        )
         portion = max(1, round(limit * SHORTEN_FRACTION))
         required = draft.required
         pinned = frozenset(
@@ -313,7 +315,7 @@ class Assembly:
                 preserved=share.raw_chars == share.chars,
                 reduced=share.raw_chars != share.chars,
                 dropped_blocks=share.dropped,
-                rule=_rule(name, share),
+                rule=_describe_shortening(name, share),
             )
             for name, share in shares.items()
             if share.raw_chars or share.dropped
@@ -344,7 +346,7 @@ class Assembly:
             session_context_injected=bool(shares["session_context"].chars),
         )
 
-    def _raw(self, tokens: int, request: RequestInput) -> int:
+    def _to_own_count(self, tokens: int, request: RequestInput) -> int:
         """Convert tokens of the request's model to our own count, less a reserve for the rounding of each section."""
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(request.model.model)))
 
@@ -442,7 +444,7 @@ def _transient_messages(texts: Sequence[str]) -> list[Message]:
     return [UserMessage(content=tuple(TextContent(text=text) for text in texts), origin="transient")]
 
 
-def _rule(name: SectionName, share: SectionShare) -> str:
+def _describe_shortening(name: SectionName, share: SectionShare) -> str:
     """Return the manifest's note on how a section was shortened; empty for a complete section."""
     if name in ALWAYS_SENT and not share.rules:
         return "never shortened"

@@ -70,7 +70,7 @@ class Sources:
 class _Lookup:
     """A mention that was found, with its full text.
 
-    `within(limit)` returns the mention cut to `limit` characters. It is None for a mention that is never cut.
+    `within(limit)` returns the mention cut to `limit` characters; `within` is None for a mention that is never cut.
     """
 
     mention: Mention

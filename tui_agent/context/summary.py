@@ -57,7 +57,8 @@ _TRIES: Final = 5
 class CutText:
     """A text of a summary that was cut for lack of room.
 
-    `what` is the text's description for the user, `whole` the full text, and `chars` the number of characters left.
+    `what` is the text's description for the user, `whole` the full text, and `chars` the number of characters that are
+    kept.
     """
 
     what: str

@@ -65,12 +65,12 @@ class Facts:
 def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
     """Return the blocks of a summary that hold recorded facts, in order of rank; the first is the last to be cut."""
     calls = calls_by_id(facts.originals)
-    changed, read = _files(facts, calls)
+    changed, read = _file_blocks(facts, calls)
     artifacts = "\n".join(map(_artifact, facts.artifacts[-MAX_ARTIFACTS:]))
     return [
         _whole_block("The task, in the user's words", _task(facts, text), 0.30, "the task", own=True),
         _user_messages(facts, text),
-        _whole_block("Pinned, word for word", _pinned(facts, text, calls), 0.14, "pinned messages"),
+        _whole_block("Pinned, word for word", _join_pinned(facts, text, calls), 0.14, "pinned messages"),
         _todo_block(facts.todo),
         _whole_block("The plan", _plan(facts, calls), 0.05, "the plan"),
         _line_block(FAILING_TITLE, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
@@ -184,7 +184,7 @@ def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], whole: str, r
         for index in order:
             if excess <= 0:
                 break
-            ends = _quote(_ends(messages[index], max_chars))
+            ends = _quote(_first_and_last_line(messages[index], max_chars))
             if len(ends) < len(pieces[index]):
                 excess -= len(pieces[index]) - len(ends)
                 pieces[index] = ends
@@ -206,7 +206,7 @@ def _quote(words: str) -> str:
     return "> " + words.replace("\n", "\n> ")
 
 
-def _ends(words: str, max_chars: int) -> str:
+def _first_and_last_line(words: str, max_chars: int) -> str:
     """Return the first and the last line of a message, each with at most `max_chars` characters."""
     lines = [line for line in words.splitlines() if line.strip()]
     if len(lines) < 2:
@@ -217,7 +217,7 @@ def _ends(words: str, max_chars: int) -> str:
     return f"{first_line(lines[0], max_chars)}{between}{last if len(last) <= max_chars else f'…{last[-max_chars:]}'}"
 
 
-def _pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
+def _join_pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
     """Return the text of pinned messages, except the user's, which have their own block."""
     own = {id(message) for message in user_messages(facts)}
     pinned = [
@@ -305,7 +305,7 @@ class _File:
         return f"- {self.path}{counts}{f' ({self.why})' if self.why else ''}"
 
 
-def _files(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
+def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
     """Return the block of changed files and the block of files that were only read, newest last.
 
     The line of a file counts the calls that used it. For a changed file, it counts the calls that changed it, and gives

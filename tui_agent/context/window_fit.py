@@ -60,7 +60,7 @@ class FittedHistory:
 
     def replace_cut(self, index: int, whole: MessageCount, after: MessageCount) -> None:
         """Replace the message at `index` by `after`, its cut form."""
-        self.counted[index], self.whole[index], self.words[index] = after, whole, _words(whole.message)
+        self.counted[index], self.whole[index], self.words[index] = after, whole, _longest_text(whole.message)
 
     def messages(self) -> Iterator[Message]:
         """Return the messages to send, shortened or cut."""
@@ -89,7 +89,7 @@ class HistoryFitter:
         everything = range(len(fitted.counted))
         free = [position for position in everything if position not in fitted.pinned]
         # Do not shorten the newest results to make room for a later request.
-        for position in free[bisect_left(free, _newest(fitted)) :]:
+        for position in free[bisect_left(free, _index_of_newest_answer(fitted)) :]:
             remaining = self._shorten(fitted, sections[position], (position,), remaining, remaining)
         for tiny, positions in ((True, free), (False, sorted(fitted.pinned)), (True, sorted(fitted.pinned))):
             for position in positions:
@@ -112,7 +112,7 @@ class HistoryFitter:
     def cut_words(self, fitted: FittedHistory, needed: int, preferred: int) -> None:
         """If `needed` is positive, cut the longest user messages and summaries until `preferred` tokens are saved."""
         longest = sorted(
-            (index for index, count in enumerate(fitted.counted) if _words(count.message)),
+            (index for index, count in enumerate(fitted.counted) if _longest_text(count.message)),
             key=lambda index: -fitted.counted[index].tokens,
         )
         remaining = preferred
@@ -129,14 +129,14 @@ class HistoryFitter:
                 needed -= before.tokens - after.tokens
 
     def _cut_to(self, before: MessageCount, tokens: int) -> MessageCount:
-        words = _words(before.message)
+        words = _longest_text(before.message)
         artifact = artifact_id(words)
         size = len(words.encode("utf-8", "replace"))
         after = before
         for _ in range(_TRIES):
             size = int(size * tokens / max(after.tokens, 1) * 0.97)
             shown = head_and_tail(words, max_bytes=size, max_lines=len(words) + 1, artifact=artifact)
-            after = self._recount(_with_words(before.message, shown.text))
+            after = self._recount(_replace_longest_text(before.message, shown.text))
             if after.tokens <= tokens:
                 break
         return after
@@ -149,7 +149,9 @@ class HistoryFitter:
         Return the remaining excess in tokens.
         """
         counted = list(fitted.counted)
-        free = [position for position in range(_newest(fitted)) if position not in fitted.pinned]
+        free = [
+            position for position in range(_index_of_newest_answer(fitted)) if position not in fitted.pinned
+        ]
         for section in SHORTENING_ORDER:
             positions = [position for position in free if sections[position] == section]
             size = sum(counted[position].tokens for position in positions)
@@ -173,7 +175,7 @@ class HistoryFitter:
             if needed <= 0:
                 break
             before = fitted.counted[position]
-            after = self._shorter(before, tiny=tiny)
+            after = self._shorten_if_smaller(before, tiny=tiny)
             if after is None:
                 continue
             if position in fitted.pinned:
@@ -186,7 +188,7 @@ class HistoryFitter:
             excess -= before.tokens - after.tokens
         return excess
 
-    def _shorter(self, before: MessageCount, *, tiny: bool) -> MessageCount | None:
+    def _shorten_if_smaller(self, before: MessageCount, *, tiny: bool) -> MessageCount | None:
         """Return the message with shortened texts; None if shortening saves nothing."""
         if before.tokens < (_TINY_MIN_TOKENS if tiny else _MIN_BLOCK_TOKENS):
             return None
@@ -203,7 +205,7 @@ class HistoryFitter:
         return after
 
 
-def _newest(fitted: FittedHistory) -> int:
+def _index_of_newest_answer(fitted: FittedHistory) -> int:
     """Return the position of the newest answer, or the end of the history if there is none."""
     newest = len(fitted.counted)
     while newest > 0 and isinstance(fitted.counted[newest - 1].message, ToolMessage):
@@ -213,7 +215,7 @@ def _newest(fitted: FittedHistory) -> int:
     return newest if newest < len(fitted.counted) - 1 else len(fitted.counted)
 
 
-def _words(message: Message) -> str:
+def _longest_text(message: Message) -> str:
     """Return the longest text of a user message or instruction, or a summary's text; otherwise an empty string."""
     match message:
         case UserMessage(origin="prompt" | "instructions"):
@@ -224,11 +226,11 @@ def _words(message: Message) -> str:
             return ""
 
 
-def _with_words(message: Message, now: str) -> Message:
-    """Return the message with the text that `_words` returns replaced by `now`."""
+def _replace_longest_text(message: Message, now: str) -> Message:
+    """Return the message with the text that `_longest_text` returns replaced by `now`."""
     match message:
         case UserMessage(content=content):
-            words = _words(message)
+            words = _longest_text(message)
             pieces = tuple(
                 TextContent(text=now) if isinstance(item, TextContent) and item.text == words else item
                 for item in content

@@ -126,11 +126,11 @@ def judge(
         for words, result in (("the tests failed", tests), (verifier_result, verifier))
         if result is False
     )
-    category, why = _cause(conduct) if oracle_fault is None else ("tool", "")
+    category, why = _find_cause(conduct) if oracle_fault is None else ("tool", "")
     return Verdict(False, category, f"{missed}{why}", end=end)
 
 
-def _cause(conduct: Conduct) -> tuple[str, str]:
+def _find_cause(conduct: Conduct) -> tuple[str, str]:
     """Return the category of a failure and the end of a sentence that explains it, judging by the agent's last calls."""
     statuses = conduct.last_statuses
     ends = set(statuses.values())

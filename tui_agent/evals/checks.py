@@ -52,7 +52,9 @@ async def _run_test(command: str, case: Case, env: LocalEnvironment) -> TestFini
     result = await _run(env, command, case.test_timeout_seconds, {}, unsandboxed=False)
     output = _text(result)
     failures = (
-        () if result.exit_code == 0 else (_describe(result, case.test_timeout_seconds) or output[-2_000:],)
+        ()
+        if result.exit_code == 0
+        else (_describe_failure(result, case.test_timeout_seconds) or output[-2_000:],)
     )
     passed, failed = count_tests(output)
     return TestFinished(
@@ -76,7 +78,7 @@ async def run_harbor_tests(
     tests = case.folder / case.harbor.tests
     script = container_command(Path(env.root), tests, logs, case.harbor.work_dir)
     result = await _run(env, script, case.test_timeout_seconds, {"VERIFIER_LOGS_DIR": str(rewards)})
-    fault = _describe(result, case.test_timeout_seconds)
+    fault = _describe_failure(result, case.test_timeout_seconds)
     reward, reason = read_reward(rewards)
     test = TestFinished(
         framework="",
@@ -105,7 +107,7 @@ async def run_verifier(case: Case, checked: Checked, env: LocalEnvironment) -> V
         "EVAL_CASE": str(case.folder),
     }
     result = await _run(env, spec.command, spec.timeout_seconds, variables)
-    fault = _describe(result, spec.timeout_seconds)
+    fault = _describe_failure(result, spec.timeout_seconds)
     reward = float(result.exit_code == 0)
     if reward_file.exists() and not fault:
         reward, fault = _parse_reward(reward_file)
@@ -170,7 +172,7 @@ async def _run(
     return await env.exec(spec, lambda piece: None)
 
 
-def _describe(result: ExecResult, timeout: float) -> str:
+def _describe_failure(result: ExecResult, timeout: float) -> str:
     """Return why the command gave no result; empty if it ended by itself."""
     if result.outcome == "exited":
         return ""

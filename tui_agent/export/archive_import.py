@@ -79,7 +79,7 @@ def _make_folder(root: Path) -> Path:
 
 def _unpack(archive: Path, folder: Path) -> Manifest:
     (folder / BLOBS).mkdir(mode=FOLDER_MODE)
-    with _members(archive) as members:
+    with _open_members(archive) as members:
         manifest = _read_manifest(members, archive)
         _require_room(manifest, folder)
         expected = {member.path: member for member in manifest.files}
@@ -97,7 +97,7 @@ Members = Iterator[tuple[tarfile.TarInfo, "tarfile.ExFileObject"]]
 
 
 @contextmanager
-def _members(archive: Path) -> Iterator[Members]:
+def _open_members(archive: Path) -> Iterator[Members]:
     """Yield an iterator over the archive's files. Errors of the libraries become `UsageError`."""
     try:
         with tarfile.open(archive, "r|gz") as tar:

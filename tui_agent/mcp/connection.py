@@ -210,7 +210,7 @@ async def _open_client(
     )
     async with client, anyio.create_task_group() as group:
         if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            group.start_soon(_listen, client)
+            group.start_soon(_subscribe_to_changes, client)
         yield client
         group.cancel_scope.cancel()
 
@@ -219,7 +219,7 @@ async def _list_roots(root: str, context: ClientRequestContext) -> types.ListRoo
     return types.ListRootsResult(roots=[types.Root(uri=f"file://{root}")])
 
 
-async def _listen(client: Client) -> None:
+async def _subscribe_to_changes(client: Client) -> None:
     """Subscribe to changes of lists on a server of the newer protocol; pass each message of the server to `receive`."""
     can = client.server_capabilities
     tools = can.tools is not None and bool(can.tools.list_changed)

@@ -50,7 +50,7 @@ class PromptCommand:
 
         Raises `ConfigError` if a required argument is missing or the server refuses.
         """
-        values = self._read(arguments)
+        values = self._parse_arguments(arguments)
         missing = [
             name for name, required in self.prompt.arguments.items() if required and name not in values
         ]
@@ -61,7 +61,7 @@ class PromptCommand:
             )
         return CommandAnswer(await self.get(self.prompt.name, values))
 
-    def _read(self, arguments: str) -> dict[str, str]:
+    def _parse_arguments(self, arguments: str) -> dict[str, str]:
         """Return the arguments by name. The last argument takes all remaining words."""
         try:
             words = shlex.split(arguments)

@@ -49,7 +49,7 @@ def as_content(block: types.ContentBlock, blobs: Blobs) -> Content:
         case types.TextContent(text=text):
             return TextContent(text=clean_text(text))
         case types.ImageContent(data=data):
-            return _image(data, "the server sent an image that cannot be used", blobs)
+            return _store_image(data, "the server sent an image that cannot be used", blobs)
         case types.AudioContent(mime_type=kind):
             return TextContent(text=f"[audio, {clean_line(kind, 40)}: not supported]")
         case types.ResourceLink(uri=uri):
@@ -57,12 +57,12 @@ def as_content(block: types.ContentBlock, blobs: Blobs) -> Content:
         case types.EmbeddedResource(resource=types.TextResourceContents(uri=uri, text=text)):
             return TextContent(text=f"{clean_line(str(uri))}:\n{clean_text(text)}")
         case types.EmbeddedResource(resource=types.BlobResourceContents(uri=uri, blob=data)):
-            return _image(data, f"resource {clean_line(str(uri))}: binary, not shown", blobs)
+            return _store_image(data, f"resource {clean_line(str(uri))}: binary, not shown", blobs)
         case _:
             return TextContent(text="[content of an unknown kind]")
 
 
-def _image(encoded: str, otherwise: str, blobs: Blobs) -> Content:
+def _store_image(encoded: str, otherwise: str, blobs: Blobs) -> Content:
     """Store an image (base64) as a blob and return it; return the text `otherwise` if models do not accept its format."""
     try:
         data = base64.b64decode(encoded, validate=True) if len(encoded) <= MAX_IMAGE_BYTES * 4 // 3 else b""

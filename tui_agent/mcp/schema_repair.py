@@ -66,13 +66,13 @@ class _Repair:
             return {}
         reference = node.get("$ref", node.get("$dynamicRef"))
         if isinstance(reference, str):
-            target = None if reference in inside else self._find(reference)
+            target = None if reference in inside else self._resolve_reference(reference)
             others = {key: value for key, value in node.items() if key not in ("$ref", "$dynamicRef")}
             merged = {**target, **others} if isinstance(target, dict) else {}
             return self.repair(merged, depth, (*inside, reference)) if merged else {}
         return self._repair_plain(node, depth, inside)
 
-    def _find(self, reference: str) -> JsonValue:
+    def _resolve_reference(self, reference: str) -> JsonValue:
         """Return the part of the schema to which a reference points; None if there is none or it is outside the schema."""
         place: JsonValue = self._root
         if not reference.startswith("#"):
@@ -105,7 +105,7 @@ class _Repair:
                 plain["anyOf"] = [self.repair(choice, depth + 1, inside) for choice in choices]
         if isinstance(every := node.get("allOf"), list):
             for part in every:
-                _join(plain, self.repair(part, depth + 1, inside))
+                _merge_into(plain, self.repair(part, depth + 1, inside))
         _set_type(node, plain)
         return plain
 
@@ -150,7 +150,7 @@ def _set_type(node: JsonMap, plain: JsonMap) -> None:
         plain.setdefault("items", {})
 
 
-def _join(plain: JsonMap, part: JsonMap) -> None:
+def _merge_into(plain: JsonMap, part: JsonMap) -> None:
     """Add a part of `allOf` to the schema `plain`.
 
     If both have a key, the first value is kept, so the result may accept too much.

@@ -62,8 +62,8 @@ def _block_end(lines: list[str]) -> int:
 
 def parse_response(answer: str) -> tuple[str, str]:
     """Return the thoughts and the response in an answer. Raises `FormatError` if one of them is missing."""
-    reasoning, rest = _inside(answer, "think")
-    response, _ = _inside(rest, "response")
+    reasoning, rest = _split_at_tag(answer, "think")
+    response, _ = _split_at_tag(rest, "response")
     if not response:
         raise FormatError("The <response> is empty.")
     return reasoning, response
@@ -71,10 +71,10 @@ def parse_response(answer: str) -> tuple[str, str]:
 
 def parse_tagged(answer: str, tag: str) -> str:
     """Return the text inside a tag. Raises `FormatError` if the tag is missing."""
-    return _inside(answer, tag)[0]
+    return _split_at_tag(answer, tag)[0]
 
 
-def _inside(text: str, tag: str) -> tuple[str, str]:
+def _split_at_tag(text: str, tag: str) -> tuple[str, str]:
     """Return the text inside the tag, and the text after the tag."""
     _, opened, rest = text.partition(f"<{tag}>")
     inside, closed, after = rest.partition(f"</{tag}>")

@@ -131,7 +131,7 @@ def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -
 
 
 def default_scores(symbols: Sequence[Symbol]) -> list[float]:
-    """Return scores for symbols without a question: high for types and long symbols, low for nested symbols."""
+    """Return scores of symbols for a map without a question: high for types and long symbols, low for nested symbols."""
     return [
         0.0
         if symbol.kind in ("variable", "constant", "define", "key", "prototype")

@@ -64,7 +64,7 @@ class FileScanner:
             self._folder, self._since = self._identity(), time.time_ns()
             self._listing, self._names = list_once(self._root, self._may_show)
         else:
-            self._listing = self._watched(self._listing) or self._rescan(self._listing)
+            self._listing = self._list_watched(self._listing) or self._rescan(self._listing)
         return self._listing
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class FileScanner:
         info = self._root.stat()
         return (info.st_dev, info.st_ino)
 
-    def _watched(self, known: FileList) -> FileList | None:
+    def _list_watched(self, known: FileList) -> FileList | None:
         """Return the list with the changes that the watcher reported, or None if all files must be checked."""
         if self._watch is None or time.monotonic() - self._last_full_scan > self._full_scan_s:
             return None

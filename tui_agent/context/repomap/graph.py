@@ -38,10 +38,10 @@ def edges_of(file: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> di
         for other in others:
             weights[other] = get(other, 0.0) + share
     weights.pop(file, None)
-    return {other: weights[other] for other in _strongest(weights)[:MAX_OUT]}
+    return {other: weights[other] for other in _sort_by_weight(weights)[:MAX_OUT]}
 
 
-def _strongest(weights: Mapping[int, float]) -> list[int]:
+def _sort_by_weight(weights: Mapping[int, float]) -> list[int]:
     """Return the files by weight; equal weights stay in path order."""
     return sorted(sorted(weights), key=weights.__getitem__, reverse=True)
 
@@ -90,7 +90,7 @@ def write_graph(index_file: IndexFile) -> None:
             ins[to][index] = weight
     ranks = [(round(log(1 + rank), 6), row) for rank, row in zip(page_rank(edges), ids, strict=True)]
     packed = [
-        (row, _pack_edges(out, list(out), ids), _pack_edges(into, _strongest(into), ids))
+        (row, _pack_edges(out, list(out), ids), _pack_edges(into, _sort_by_weight(into), ids))
         for row, out, into in zip(ids, edges, ins, strict=True)
     ]
     with index_file.transaction():

@@ -161,7 +161,7 @@ KNOWN = Languages()
 
 
 def compile_patterns(pairs: Iterable[tuple[str, str]]) -> Patterns:
-    """Compile the patterns; `^` matches at each line."""
+    """Compile the patterns; `^` matches at the start of each line."""
     return tuple((kind, re.compile(text.encode(), re.MULTILINE)) for kind, text in pairs)
 
 

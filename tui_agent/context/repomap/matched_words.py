@@ -22,8 +22,7 @@ class MatchedWords:
         self._root = root
         query = Query(question)
         self._words: dict[str, str] = {}
-        """Maps each form that is compared with files to the question's word; words with the highest weight come first.
-        """
+        """Maps each form that is compared with files to the question's word; heavier words come first."""
         forms: dict[str, str] = {}
         for word in find_words(query.text):
             for piece in split_identifier(word):
@@ -33,7 +32,7 @@ class MatchedWords:
             self._words[term] = forms.get(term, term)
 
     def find(self, path: str) -> list[tuple[str, int]]:
-        """Return words of the question in a file with their numbers of lines; 0 if a word is only in the path."""
+        """Return the question's words in a file, each with the number of its lines; 0 if the word is only in the path."""
         text, in_path = Text(read(f"{self._root}/{path}").data), set(split_text(path))
         counts = ((word, len(text.lines_of(term)), term in in_path) for term, word in self._words.items())
         return [(word, count) for word, count, named in counts if count or named][:MAX_WORDS]

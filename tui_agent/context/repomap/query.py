@@ -101,7 +101,7 @@ def from_index(index: Snapshot, listing: FileList, texts: TextCache, ask: Ask) -
         )
         order = add_related(order, index, past, ask.hidden, query)
         if len(order) < ENOUGH:
-            order += _unmatched(order, {path: known.rank for path, known in text.items()})
+            order += _list_unmatched(order, {path: known.rank for path, known in text.items()})
     else:
         ranks = {path: known.rank for path, known in text.items()}
         order = ranking.rank_without_question(
@@ -126,7 +126,7 @@ def _mentioned_first(
     return ranking.named_first(order, mentions, look)
 
 
-def _unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Ranked]:
+def _list_unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Ranked]:
     """Return the files without a word of the question, the most important first."""
     listed = {file.path for file in order}
     unmatched = sorted(
@@ -309,7 +309,7 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
 
 
 def _split_packaging(order: Sequence[Ranked], query: Query) -> tuple[list[Ranked], list[str]]:
-    """Split off the paths with packaging data, unless the user named them or the question is about versions."""
+    """Return the other files, and the paths with packaging data that neither the user nor the question asks for."""
     kept: list[Ranked] = []
     packaging: list[str] = []
     for file in order:

@@ -48,7 +48,7 @@ class Cleaner:
         return self._loaded
 
     def prepare(self) -> None:
-        """Load the redactor, before many files are read."""
+        """Load the redactor in advance, before many files are read."""
         assert self._redactor
 
     def redact_signatures(self, texts: list[str], kinds: Sequence[str]) -> list[str]:

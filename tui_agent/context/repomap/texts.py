@@ -50,7 +50,7 @@ class TextCache:
 
     def get(self, path: str) -> Text:
         """Return a file's text; empty if the file is no longer text."""
-        key = self._key(path)
+        key = self._file_key(path)
         known = self._texts.pop(path, None)
         if known is not None and known.key == key:
             self._texts[path] = known
@@ -62,7 +62,7 @@ class TextCache:
             self._store(path, _CachedText(key, text))
         return text
 
-    def _key(self, path: str) -> tuple[int, int, int] | None:
+    def _file_key(self, path: str) -> tuple[int, int, int] | None:
         """Return a key of the file that changes when the file changes.
 
         Returns None if the file is so new that it could change again within the same clock tick.

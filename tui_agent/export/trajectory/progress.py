@@ -50,7 +50,7 @@ def find_progress(trace: AgentTrace) -> tuple[ProgressPoint, ...]:
     for part in trace.parts:
         if part.abandoned or not part.envoi_calls:
             continue
-        newest |= {call.path: _counts(call) for call in part.envoi_calls}
+        newest |= {call.path: _count_tests(call) for call in part.envoi_calls}
         points.append(
             ProgressPoint(
                 part=part.part,
@@ -66,7 +66,7 @@ def find_progress(trace: AgentTrace) -> tuple[ProgressPoint, ...]:
     return tuple(points)
 
 
-def _counts(call: EnvoiCall) -> tuple[int, int, bool]:
+def _count_tests(call: EnvoiCall) -> tuple[int, int, bool]:
     """Return the number of passed tests, the number of tests, and True if all passed. A run without counts is one test."""
     is_solved = call.status_code == 0 and call.error is None
     result = call.result
