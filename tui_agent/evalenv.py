@@ -1,4 +1,4 @@
-"""Environments of evaluations, for their authors: functions that test the workspace of an agent.
+"""The API for authors of evaluation environments: functions that test the workspace of an agent.
 
     @suite("basics").test
     async def adds(workspace: Workspace) -> None:

@@ -201,12 +201,11 @@ def tool(
 ) -> Callable[[Callable[..., object]], FunctionTool]:
     """Make a tool from a function; its name, docstring and annotated parameters describe the tool to the model.
 
-    A parameter `ctx` gets the `ToolContext`. The effects of a call are declared in one of three ways: by names of
-    parameters, in `reads` and `writes` (paths), `connects` (host names) and `runs` (commands for bash); by `internal`,
-    a word for the part of the session that a call changes; or by `effects`, a function with the same parameters except
-    `ctx` that returns the effects. `target` is a function with the same parameters that returns the text in the call's
-    row; by default, the row shows the first declared parameter. Raises `PluginError` if no effects are declared,
-    because the policy would have to ask about every call.
+    A parameter `ctx` gets the `ToolContext`. Declare the effects of a call by names of parameters: `reads` and `writes`
+    (paths), `connects` (host names), `runs` (commands for bash); by `internal`, a word for the part of the session that
+    it changes; or by `effects`, a function with the same parameters except `ctx` that returns them. `target`, also such
+    a function, returns the text in the call's row (default: the first declared parameter). Raises `PluginError` if no
+    effects are declared.
     """
     declared = {
         "reads": _names(reads),

@@ -38,13 +38,16 @@ def configure(parser: Parser) -> None:
         "--port", type=parse_port, default=PORT, help=f"the port (default: {PORT}; 0: any free port)"
     )
     parser.add_argument(
-        "--mcp", action="store_true", help="be an MCP server on standard input and output instead"
+        "--mcp", action="store_true", help="run an MCP server on standard input and output instead"
     )
     add_groups(parser, ("folders",))
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until Ctrl+C or SIGTERM, or until standard input ends; return the exit status. Raises `ConfigError`."""
+    """Serve until Ctrl+C or SIGTERM, or until standard input ends; return the exit status.
+
+    Raises `ConfigError` if the environment cannot be loaded.
+    """
     environment = load_environment(arguments.file)
     base = load_context(arguments)
     open_env = sandboxed_environments(base)
@@ -64,7 +67,7 @@ def environment_tools(
     """Return the functions that an agent calls to test its workspace."""
 
     async def list_tests() -> str:
-        """List the tests, one a line."""
+        """List tests, one per line."""
         return "\n".join(f"{test.path}: {test.description}".rstrip(": ") for test in environment.tests)
 
     async def run_tests(path: str = "") -> str:

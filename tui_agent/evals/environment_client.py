@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RemoteTests:
-    """The tests of a deployed environment on one uploaded workspace. `paths` are the tests' names."""
+    """The tests of a deployed environment for one uploaded workspace. `paths` are the names of the tests."""
 
     def __init__(self, client: "httpx.AsyncClient", address: str, paths: tuple[str, ...]) -> None:
         self.paths = paths
@@ -29,7 +29,10 @@ class RemoteTests:
         self._address = address
 
     async def test(self, path: str = "") -> EnvironmentReport:
-        """Run the test at `path`, or those of the suite at `path`; all if it is empty. Raises `EnvironmentFault`."""
+        """Run the test or the suite at `path`, or all tests if `path` is empty.
+
+        Raises `EnvironmentFault` if the request fails.
+        """
         answer = await _send(self._client, "POST", f"{self._address}/test/{quote(path)}")
         return EnvironmentReport(
             tuple(
@@ -67,7 +70,7 @@ async def connect(address: str, workspace: Path) -> AsyncIterator[RemoteTests]:
 
 
 async def _send(client: "httpx.AsyncClient", method: str, path: str, data: bytes | None = None) -> Any:
-    """Send a request and return its JSON answer. Raises `EnvironmentFault`."""
+    """Send a request and return the JSON response. Raises `EnvironmentFault` if the request fails."""
     import httpx  # noqa: PLC0415 - slow, and only needed here
 
     try:

@@ -1,6 +1,6 @@
-"""Environments of evaluations that somebody wrote in a Python file: decorators for its tests, and loading the file.
+"""Environments of evaluations in Python files: decorators for an author's tests, and loading of the file.
 
-Invariant: a file that cannot be used is rejected with its name and the reason; decorators register nothing globally.
+Invariant: the error for a file that cannot be used names the file and the reason; decorators register nothing globally.
 """
 
 import inspect
@@ -28,7 +28,7 @@ EnvFunction: TypeAlias = "Callable[[Workspace], Awaitable[object]]"
 
 @dataclass(frozen=True, slots=True)
 class EnvTest:
-    """One test. `path` is its name after those of its suites, such as `basics/adds`."""
+    """One test. `path` has the names of its suites and its own name, such as `basics/adds`."""
 
     path: str
     function: EnvFunction
@@ -44,7 +44,7 @@ class Setup:
 
 
 class EnvSuite:
-    """A group of tests, whose paths begin with `name`. Each of them has `timeout_s` seconds."""
+    """A group of tests whose paths begin with `name`. `timeout_s` is the time limit of each test in seconds."""
 
     def __init__(self, name: str, timeout_s: float) -> None:
         self.name = _checked_name(name)
@@ -82,9 +82,9 @@ class EvalEnvironment:
         self.setup = setup
 
     def select(self, path: str) -> tuple[EnvTest, ...]:
-        """Return the test at `path`, or those of the suite at `path`; all if it is empty.
+        """Return the test or the suite's tests at `path`, or all tests if `path` is empty.
 
-        Raises `ConfigError` if there is none.
+        Raises `ConfigError` if there are none.
         """
         chosen = tuple(item for item in self.tests if not path or f"{item.path}/".startswith(f"{path}/"))
         if not chosen:
@@ -96,7 +96,7 @@ class EvalEnvironment:
 def load_environment(path: Path) -> EvalEnvironment:
     """Run the file of an environment, or `environment.py` of a folder, and return its tests.
 
-    Raises `ConfigError` if the file fails, has no test, two tests of one path, or two setups.
+    Raises `ConfigError` if the file fails, or has no test, two tests with the same path, or two setups.
     """
     file = (path / ENVIRONMENT_FILE if path.is_dir() else path).resolve()
     if not file.is_file():
@@ -120,7 +120,7 @@ def load_environment(path: Path) -> EvalEnvironment:
 
 
 def run_python_file(path: Path) -> Mapping[str, Any]:
-    """Run a Python file that a user wrote, and return its names. Raises `ConfigError` if it fails."""
+    """Run a user's Python file, and return its global variables. Raises `ConfigError` if it fails."""
     try:
         return runpy.run_path(str(path))
     except Exception as error:

@@ -29,7 +29,7 @@ MAX_OUTPUT_BYTES = 200_000
 COMMAND_TIMEOUT_S = 60.0
 
 OpenEnvironment: TypeAlias = Callable[[Path], Environment]
-"""Returns the environment in which commands in a folder run."""
+"""Returns the environment in which a folder's commands run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class CommandResult:
 
 
 class Workspace:
-    """The copy of a workspace that a test gets. What its commands leave running is ended after the test."""
+    """The copy of a workspace that a test gets. Processes that its commands leave running are ended after the test."""
 
     def __init__(self, path: Path, env: Environment) -> None:
         self.path = path
@@ -50,7 +50,7 @@ class Workspace:
     async def run(
         self, command: str, *, stdin: str = "", timeout_seconds: float = COMMAND_TIMEOUT_S
     ) -> CommandResult:
-        """Run a command line in the workspace, in the sandbox if there is one. Its output includes its errors."""
+        """Run a command line in the workspace, in the sandbox if there is one. The output includes standard error."""
         spec = ExecSpec(
             script=command, stdin=stdin.encode(), timeout=timeout_seconds, max_output=MAX_OUTPUT_BYTES
         )
@@ -95,7 +95,7 @@ class EnvironmentReport:
 
     @property
     def summary(self) -> str:
-        """The counts as a phrase, and then the reason of each failure, one a line."""
+        """A line with the counts, then a line with the reason of each failure."""
         counts = f"{self.passed} passed, {self.failed} failed, {self.total} in all"
         return "\n".join([counts, *(result.message for result in self.tests if not result.passed)])
 
@@ -109,7 +109,7 @@ class EnvironmentReport:
 
 
 class EnvironmentSession:
-    """One folder that an environment tests: the setup runs before the first tests. The folder may be changed."""
+    """A folder that an environment tests. The setup runs before the first tests. Setup and tests may change the folder."""
 
     def __init__(self, environment: EvalEnvironment, folder: Path, open_env: OpenEnvironment) -> None:
         self._environment = environment
@@ -119,9 +119,9 @@ class EnvironmentSession:
         self._setup_fault: str | None = None
 
     async def test(self, path: str = "") -> EnvironmentReport:
-        """Run the test at `path`, or those of the suite at `path`; all if it is empty.
+        """Run the test or the suite at `path`, or all tests if `path` is empty.
 
-        If the setup failed, so does every test. Raises `ConfigError` if there is no such test.
+        If the setup failed, every test fails. Raises `ConfigError` if there is no such test.
         """
         chosen = self._environment.select(path)
         async with self._lock:  # tests share the folder
@@ -156,7 +156,7 @@ class EnvironmentSession:
 
 
 def _with_source_line(error: AssertionError) -> AssertionError:
-    """Return an assertion error whose text is the source line of the assertion, if it has no text."""
+    """Return the error; if it is an assertion error without text, with the assertion's source line as its text."""
     lines = traceback.extract_tb(error.__traceback__)
     return error if str(error) or not lines else AssertionError(lines[-1].line or "")
 

@@ -1,6 +1,6 @@
-"""Calls of functions that other people wrote, with a time limit that also holds if the function blocks.
+"""Calls of other people's functions with a time limit that holds even if the function blocks.
 
-Invariant: whatever the function does, the caller gets a sentence, and goes on soon after the time limit.
+Invariant: whatever the function does, the caller gets a result soon after the time limit.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,10 @@ BLOCKED_S = 2.0
 
 
 async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], timeout_s: float) -> str:
-    """Call `function` in a thread; return what went wrong, or an empty text. `name` is the function in that text."""
+    """Call `function` in a thread; return what went wrong, or an empty text.
+
+    `name` is the function's name in that text.
+    """
     fault = f"{name} was stopped after {timeout_s:g} s"
 
     async def call() -> str:

@@ -1,6 +1,6 @@
-"""An MCP server of our own: functions as tools of other agents, over standard input and output.
+"""An MCP server that offers functions as tools to other agents, over standard input and output.
 
-Invariant: nothing but the protocol is written to standard output.
+Invariant: only messages of the protocol are written to standard output.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,7 +14,7 @@ from tui_agent.errors import TuiAgentError
 
 
 async def serve_tools(name: str, tools: Sequence[Callable[..., Awaitable[str]]]) -> None:
-    """Serve until standard input ends. A tool has its function's name, docstring and parameters."""
+    """Serve until standard input ends. A tool has the name, the docstring and the parameters of its function."""
     server = MCPServer(name, version=__version__, log_level="WARNING")
     for tool in tools:
         server.add_tool(_with_message(tool), structured_output=False)
@@ -22,7 +22,7 @@ async def serve_tools(name: str, tools: Sequence[Callable[..., Awaitable[str]]])
 
 
 def _with_message(tool: Callable[..., Awaitable[str]]) -> Callable[..., Awaitable[str]]:
-    """Return the tool so that the other agent gets the message of an error of tui-agent."""
+    """Return a function that passes messages of our errors on to the other agent."""
 
     @wraps(tool)
     async def run(*args: object, **kwargs: object) -> str:

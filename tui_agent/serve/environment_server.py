@@ -26,7 +26,7 @@ MAX_SESSIONS = 64
 
 
 class EnvironmentServer:
-    """The routes of one environment. Sessions have their files in folders below `parent`."""
+    """The routes of one environment. The files of sessions are in folders below `parent`."""
 
     def __init__(
         self, environment: EvalEnvironment, open_env: OpenEnvironment, access: AccessControl, parent: Path
