@@ -65,9 +65,9 @@ class Field:
             if not is_open:
                 return [(take(hint, room)[0], pen.style("t3"))]
             return [(hint[:1], cursor), (take(hint[1:], max(0, room - 1))[0], pen.style("t3"))]
-        start = 0
-        while width(shown[start : self.cursor]) >= room and start < self.cursor:
-            start += 1
+        start = self.cursor
+        while start and width(shown[start - 1 : self.cursor]) < room:
+            start -= 1
         if not is_open:
             return [(take(shown[start:], room)[0], style)]
         before = shown[start : self.cursor]
