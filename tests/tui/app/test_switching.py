@@ -200,6 +200,18 @@ async def test_while_a_turn_runs_a_name_can_be_given_and_no_other_session_opened
         assert "A turn is running." in driven.text() and len(driven.session.submitted) == 1
 
 
+async def test_why_the_first_session_cannot_be_opened_is_on_the_page_and_not_in_the_question_too(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "events.jsonl").write_bytes((GOLDEN / "night_shift.jsonl").read_bytes())
+    locked = FakeSession(failure=SessionLocked("The session ses_b is in use by process 7."))
+    programs = Programs([told(1, "held", "x", 60, id="ses_b", path=str(tmp_path), open=True)])
+    async with open_app(session=locked, outside=programs) as driven:
+        await driven.until(lambda: isinstance(driven.app.screen, Confirm))
+        await driven.until(lambda: "Enter watch (read only)" in driven.text())
+        assert driven.text().count("in use by process 7") == 1
+
+
 @pytest.mark.slow
 async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Path) -> None:
     log = tmp_path / "events.jsonl"

@@ -246,28 +246,33 @@ class SessionSwitcher:
     def _say_not_open(self, fault: TuiAgentError) -> None:
         self._host.chat.remove_preview()
         self._return_unsent()
-        is_on_page = False
+        is_locked, is_on_page = isinstance(fault, SessionLocked), False
         if self._host.session is not None:
             self._host.panes.show_status()
         else:
             has_config = self._host.config is not None
             hint = "/sessions or /new opens another" if has_config else "fix the configuration, then /new"
-            self._host.app.set_status(StatusView("failed", "no session", fault.message, note=hint))
-            is_on_page = self._host.start_page.show_fault(str(fault))
-        if not is_on_page and not isinstance(fault, SessionLocked):
+            what = fault.message if self._host.chat.is_transcript_shown else ""  # Else the page says it.
+            self._host.app.set_status(StatusView("failed", "no session", what, note=hint))
+            text = f"{fault.message} Close it there first." if is_locked else str(fault)
+            is_on_page = self._host.start_page.show_fault(text)
+        if not is_on_page and not is_locked:
             self._host.app.say(str(fault), "error")
 
     async def _offer_read_only(self, options: SessionOptions, fault: SessionLocked) -> None:
         """Offer to watch a session that is locked by another process; watching only reads its log."""
         context = self._host
+        is_on_page = context.session is None and not context.chat.is_transcript_shown
         folder = await self._find_folder(options)
         if folder is None:
-            context.app.say(str(fault), "error")
+            if not is_on_page:
+                context.app.say(str(fault), "error")
             return
+        reason = () if is_on_page else (fault.message,)
         question = Confirm(
             lambda: context.app.looks,
             "This session is open in another window",
-            (fault.message, "You can watch it here, read only. Nothing is written."),
+            (*reason, "You can watch it here, read only. Nothing is written."),
             yes=("confirm_go", "watch (read only)"),
             no="not now",
             level="info",

@@ -21,7 +21,7 @@ from tui_agent.tui.panes.model_discovery import (
 )
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.start import UNOPENED, StartContent
-from tui_agent.tui.text import shorten_home
+from tui_agent.tui.text import clean_line, shorten_home
 from tui_agent.tui.theme.startup import theme_folders
 from tui_agent.tui.widgets import key_settings
 
@@ -133,6 +133,7 @@ class StartPage:
         """
         chat, header = self._host.chat, self._host.app.header
         header.model_hint = "no session"
+        header.title_hint = clean_line(shorten_home(self._host.app.options.cwd))
         header.show()
         if chat.is_transcript_shown:
             return False  # The transcript stays visible; the status line shows the error.
