@@ -105,7 +105,7 @@ def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, 
             f"old_text was not found in {api.escape_unprintable(content.path)}.\n{explain_mismatch(decoded.display_text, args.old_text)}"
         )
     if len(matches) > 1 and not args.replace_all:
-        lines = [1 + decoded.text.count("\n", 0, match.start) for match in matches[:21]]
+        lines = _first_lines(decoded.text, matches)
         raise api.ToolError(
             f"old_text occurs {len(matches)} times in {api.escape_unprintable(content.path)}: lines {_list_lines(lines, 20)}.",
             hint="Add surrounding lines until it is unique, or set replace_all=true.",
@@ -121,7 +121,8 @@ def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, 
 
 
 def _list_lines(lines: Sequence[int], limit: int) -> str:
-    return ", ".join(map(str, lines[:limit])) + (", …" if len(lines) > limit else "")
+    distinct = list(dict.fromkeys(lines))
+    return ", ".join(map(str, distinct[:limit])) + (", …" if len(distinct) > limit else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,17 @@ def replace_matches(text: str, places: Sequence[Match], new: str) -> str:
 
 def _with_ending(new: str, ending: str) -> str:
     return new.replace("\r\n", "\n").replace("\n", "\r\n") if ending == "\r\n" else new
+
+
+def _first_lines(text: str, matches: Sequence[Match]) -> list[int]:
+    """Return the number of the line in which each match begins."""
+    lines: list[int] = []
+    line, position = 1, 0
+    for match in matches:
+        line += text.count("\n", position, match.start)
+        lines.append(line)
+        position = match.start
+    return lines
 
 
 def changed_lines(text: str, matches: Sequence[Match], new: str) -> list[int]:

@@ -76,3 +76,15 @@ async def test_an_edit_that_the_user_denies_counts_as_failed(tmp_path: Path, wor
         assert len(bench.of(PermissionRequested)) == 1
         assert [one.status for one in bench.results()] == ["denied", "interrupted"]
     assert not (workspace / "ran").exists()
+
+
+async def test_the_first_line_of_an_error_is_whole_in_the_row_of_its_call(
+    tmp_path: Path, workspace: Path
+) -> None:
+    (workspace / "a.py").write_text("x = 1\n" * 30)
+    async with running(tmp_path, [call(GOOD), say("Oh.")], _tools()) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        [result] = bench.results()
+    lines = ", ".join(map(str, range(1, 21)))
+    assert result.summary == f"old_text occurs 30 times in a.py: lines {lines}, …."

@@ -243,6 +243,9 @@ def list_first(names: Sequence[str], most: int) -> str:
 
 
 def clip_line(text: str, max_chars: int) -> str:
-    """Return a text in one line, cut to `max_chars` characters."""
+    """Return a text in one line, cut to at most `max_chars` characters between two words or, in a long word, inside it."""
     line = " ".join(text.split())
-    return line if len(line) <= max_chars else line[: max_chars - 1].rstrip() + "…"
+    if len(line) <= max_chars:
+        return line
+    end = line.rfind(" ", max_chars // 2, max_chars)
+    return f"{line[: end if end > 0 else max_chars - 1]}…"

@@ -114,6 +114,13 @@ async def test_text_that_stands_twice_is_refused_with_the_lines(bench):
     assert "occurs 2 times in a.py: lines 2, 7." in said and "replace_all" in said
 
 
+async def test_a_line_with_several_matches_is_named_once(bench):
+    await known(bench, "a a a\nb\n" + "a a\n" * 30)
+    said = await refused(bench, "a")
+    lines = ", ".join(["1", *map(str, range(3, 22))])
+    assert f"occurs 63 times in a.py: lines {lines}, …." in said
+
+
 async def test_replace_all_replaces_every_place(bench):
     await known(bench, CODE)
     result = await edit(bench, "x = 1", "x = 2", replace_all=True)

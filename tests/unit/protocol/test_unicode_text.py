@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tui_agent.protocol.unicode_text import (
+    clip_line,
     describe_invisible,
     describe_lookalike,
     is_invisible,
@@ -84,6 +85,20 @@ def test_words_of_letters_that_read_like_others_are_found(text: str) -> None:
 @pytest.mark.parametrize("text", ["echo привет мир", "echo Δx µs αx", "grep 漢字kanji", "echo café", "ls"])
 def test_words_of_one_script_are_what_they_read(text: str) -> None:
     assert describe_lookalike(text) == "" and reveal_invisible(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "clipped"),
+    [
+        ("one two three", "one two three"),
+        ("one two  three\nfour", "one two…"),
+        ("one two thre four", "one two thre…"),
+        ("pneumonoultramicroscopic", "pneumonoultr…"),
+        ("one pneumonoultramicroscopic", "one pneumono…"),
+    ],
+)
+def test_a_line_is_cut_between_words(text: str, clipped: str) -> None:
+    assert clip_line(text, 13) == clipped
 
 
 @pytest.mark.slow_variants

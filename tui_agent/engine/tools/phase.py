@@ -20,7 +20,7 @@ from tui_agent.engine.plugin_guard import GuardedTool
 from tui_agent.engine.tools.arguments import InvalidArguments
 from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.registry import CheckedCall
-from tui_agent.engine.tools.runner import CallRunner
+from tui_agent.engine.tools.runner import CallRunner, summarise_fault
 from tui_agent.engine.tools.sandbox_retry import Verdict
 from tui_agent.errors import EnvironmentFault, StoreError, ToolCrash, ToolError
 from tui_agent.fast_dataclass import dataclass
@@ -200,7 +200,7 @@ class ToolPhase:
     def _close_failed(self, call: ToolCallPart, agent: AgentId, fault: ToolError | EnvironmentFault) -> None:
         if isinstance(fault, ToolCrash):
             self._runner.record_crash(call, agent, fault)
-        self._close(call, agent, "failed", str(fault), fault.message.split("\n")[0][:60])
+        self._close(call, agent, "failed", str(fault), summarise_fault(fault))
 
     def _close(
         self, call: ToolCallPart, agent: AgentId, status: ToolStatus, for_model: str, summary: str

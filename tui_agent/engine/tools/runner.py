@@ -39,8 +39,11 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStarted, ToolStatus
 from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.workspace.local.change_recorder import RecordingEnvironment
 from tui_agent.workspace.local.granted_paths import grant_paths
+
+MAX_SUMMARY_CHARS = 200
 
 
 class CallRunner:
@@ -153,7 +156,7 @@ class CallRunner:
             self.record_crash(call, checked.agent, crash)
             return "failed", _failure(str(crash), "tool broken")
         except (ToolError, EnvironmentFault) as error:
-            failure = _failure(str(error), error.message.split("\n")[0][:60])
+            failure = _failure(str(error), summarise_fault(error))
             broken = isinstance(error, EnvironmentFault) and not isinstance(error, StaleFile)
             return "failed", replace(failure, environment=broken)
         except TimeoutError:
@@ -271,6 +274,11 @@ class CallRunner:
         except StoreFull:  # no space for long texts; a result that fits in a log line is better than none
             recorder.append(cut_to_line(end), agent=agent)
         return end
+
+
+def summarise_fault(fault: ToolError | EnvironmentFault) -> str:
+    """Return the first line of a call's error, for the call's row on the screen."""
+    return clip_line(fault.message.partition("\n")[0], MAX_SUMMARY_CHARS)
 
 
 def _failure(message: str, summary: str) -> ToolResult:
