@@ -100,6 +100,10 @@ class ToolCrash(ToolError):
     """The code of a tool failed, not the tool's task. The message names the tool and its plugin."""
 
 
+class ToolUnavailable(ToolError):
+    """The server of a tool does not run. The message says why."""
+
+
 class EnvironmentFault(TuiAgentError):
     """Files or processes of the environment failed."""
 

@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.conftest import Program
+from tests.e2e.killing import engine_of
+from tests.e2e.terminal import Terminal
 from tests.stubs.left_out import only_where
 
 pytestmark = pytest.mark.e2e
@@ -89,6 +92,52 @@ def test_a_killed_program_leaves_no_server_behind(program: Program, tmp_path: Pa
     while servers(mark) and time.monotonic() < end:
         pass
     assert servers(mark) == 0
+
+
+@pytest.mark.parametrize(
+    ("later", "shown"),
+    [
+        (sys.executable, "Hello, Ada!"),
+        ("no-such-program", "The MCP server stub is off: The program no-such-program was not found."),
+    ],
+    ids=["up again", "dead"],
+)
+def test_a_call_that_awaited_approval_when_the_engine_was_killed_waits_for_its_server(
+    program: Program, start: Callable[..., Terminal], later: str, shown: str
+) -> None:
+    configure(program, "stub", str(STUB), "good")
+    answers = [{"text": "Hi."}, {"calls": [{"mcp_stub_greet": {"name": "Ada"}}]}, {"text": "All done."}]
+    (program.workspace / "script.yaml").write_text(json.dumps({"answers": answers}))
+    words = ("--model", "scripted:script.yaml", "--session", "ses_asked")
+    with start(*words) as terminal:
+        terminal.until_text("Ask for a change")
+        terminal.send("hello\r")
+        wait_for_log(program, terminal, '"plugin":"mcp:stub"')
+        terminal.send("greet Ada\r")
+        terminal.until_text("this once")
+        os.kill(engine_of(terminal.process.pid), signal.SIGKILL)
+        terminal.until_text("engine")
+    config = program.home / ".config" / "tui-agent" / "config.toml"
+    config.write_text(config.read_text().replace(sys.executable, later))
+    with start(*words) as terminal:
+        if later == sys.executable:
+            terminal.until_text("this once")
+            terminal.press_until("y", lambda screen: "this once" not in screen, "the approval to close")
+        wait_for_log(program, terminal, '"All done."')
+    shown_again = program.run_in_process("sessions", "show", "ses_asked", "--json").stdout
+    events = [json.loads(line)["payload"] for line in shown_again.splitlines()]
+    (end,) = of(events, "tool.finished")
+    assert (end["status"], end["content"][0]["text"][: len(shown)]) == (
+        "ok" if later == sys.executable else "failed",
+        shown,
+    )
+
+
+def wait_for_log(program: Program, terminal: Terminal, text: str) -> None:
+    log, end = program.data / "sessions" / "ses_asked" / "events.jsonl", time.monotonic() + 60
+    while not (log.exists() and text in log.read_text("utf-8", "replace")):
+        assert time.monotonic() < end, f"waited in vain for {text}; the screen:\n{terminal.text}"
+        terminal.read_for(0.05)
 
 
 @only_where("MCP_SERVER_EVERYTHING" in os.environ, "npm's server-everything is not installed")

@@ -22,6 +22,7 @@ from tui_agent.ports.model import ModelClient
 from tui_agent.ports.policy import Policy
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.tool import Service
+from tui_agent.ports.tool_servers import ToolServers
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.settings import Effort, ModelInfo
 
@@ -79,6 +80,7 @@ class EngineParts:
     """Services that look up information outside the workspace's files."""
     load_changed: Callable[[], ChangedExtensions | None] | None = None
     """Loads plugins that have changed; returns None if none has changed. Called in a worker thread."""
+    tool_servers: ToolServers | None = None
 
     @property
     def tools(self) -> ToolRegistry:

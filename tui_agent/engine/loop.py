@@ -3,6 +3,7 @@
 Invariant: every started turn ends with exactly one recorded reason, also if it is cancelled.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from tui_agent.engine.agent_messages import close_unused_calls, record_agent_answer, with_new_ids
@@ -11,11 +12,13 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.limits import reached_limit
 from tui_agent.engine.model.caller import ModelCaller
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_as_sent, close_calls
+from tui_agent.engine.plugin_reload import PluginReload
 from tui_agent.engine.questions import STUCK_OPTIONS, Asker
 from tui_agent.engine.tools.phase import ToolPhase
 from tui_agent.errors import AgentLoopDetected, ConfigError, ModelError, ToolError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.view import SERVERS_REASON, SessionStateView
+from tui_agent.models.normalisation import tool_name
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd
 from tui_agent.protocol.ids import AgentId
@@ -54,6 +57,7 @@ class TurnLoop:
         phase: ToolPhase,
         asker: Asker,
         agent: AgentId,
+        reload: PluginReload,
     ) -> None:
         self._parts = parts
         self._states = states
@@ -61,6 +65,7 @@ class TurnLoop:
         self._phase = phase
         self._asker = asker
         self._agent = agent
+        self._reload = reload
         self._asked_about = ""
 
     async def run(self) -> Outcome:
@@ -100,8 +105,22 @@ class TurnLoop:
         resent = {call.call_id for call in calls}
         close_calls(recorder, [call for call in waiting if call.call_id not in resent], why=TURN_ENDED_FIRST)
         if calls:
+            await self._wait_for_tools([call.name for call in calls])
             self._states.set(AgentState.RUNNING, agent=self._agent)
             await self._phase.run(calls, self._agent)
+
+    async def _wait_for_tools(self, called: Sequence[str]) -> None:
+        """Wait for the servers of called tools that are still starting, and use what they offer.
+
+        A call that waited for approval in an earlier run is otherwise judged before its server is ready.
+        """
+        servers, known = self._parts.tool_servers, self._parts.tools.names()
+        missing = [name for name in (tool_name(call, known) for call in called) if name not in known]
+        if servers is not None and any(map(servers.explain_absence, missing)):
+            self._states.set(AgentState.RUNNING, SERVERS_REASON, agent=self._agent)
+            await servers.wait_for_tools(missing)
+            await self._reload.load_for_later()
+        self._parts.extensions.take_over(self._parts.recorder)
 
     def _make_agent(self) -> Agent:
         settings = self._parts.recorder.state_of(self._agent).settings

@@ -1,11 +1,12 @@
 """Reloads plugins whose files have changed."""
 
+from collections.abc import Callable
+
 import anyio
 from anyio import to_thread
 
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.tools.programs import ProgramKeeper
-from tui_agent.engine.turns import Turns
 from tui_agent.protocol.commands import ReloadPlugins
 from tui_agent.protocol.events.plugin import PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import CommandRejected
@@ -14,23 +15,31 @@ from tui_agent.protocol.events.session import CommandRejected
 class PluginReload:
     """Reloads the plugins of an engine, one reload at a time. It ends the programs that changed plugins keep open."""
 
-    def __init__(self, parts: EngineParts, turns: Turns, programs: ProgramKeeper) -> None:
+    def __init__(
+        self, parts: EngineParts, programs: ProgramKeeper, is_turn_running: Callable[[], bool]
+    ) -> None:
         self._parts = parts
-        self._turns = turns
+        self._is_turn_running = is_turn_running
         self._programs = programs
         self._lock = anyio.Lock()
 
     async def run(self, command: ReloadPlugins) -> None:
         """Load changed plugins. They replace the old ones at once, or after the running iteration if a turn runs."""
-        recorder, load = self._parts.recorder, self._parts.load_changed
+        if await self.load_for_later():
+            if not self._is_turn_running():
+                self._parts.extensions.take_over(self._parts.recorder)
+        elif not command.automatic:
+            refused = CommandRejected(command=command.kind, reason="No plugin has changed.")
+            self._parts.recorder.append(refused, cause=command.id)
+
+    async def load_for_later(self) -> bool:
+        """Load changed plugins, which are used from the next iteration on. Return True if there are any."""
+        load = self._parts.load_changed
         async with self._lock:
             changed = None if load is None else await to_thread.run_sync(load)
-            if changed is not None:
-                self._parts.extensions.replace_later(changed)
-                if not self._turns.is_running:
-                    self._parts.extensions.take_over(recorder)
-                plugins = [each for each in changed.events if isinstance(each, PluginLoaded | PluginUnloaded)]
-                await self._programs.end_all({event.plugin for event in plugins})
-            elif not command.automatic:
-                refused = CommandRejected(command=command.kind, reason="No plugin has changed.")
-                recorder.append(refused, cause=command.id)
+            if changed is None:
+                return False
+            self._parts.extensions.replace_later(changed)
+            plugins = [each for each in changed.events if isinstance(each, PluginLoaded | PluginUnloaded)]
+            await self._programs.end_all({event.plugin for event in plugins})
+            return True

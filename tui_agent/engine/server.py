@@ -25,7 +25,6 @@ from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
 from tui_agent.engine.mailbox import Mailbox, PendingAnswers
 from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls
-from tui_agent.engine.plugin_reload import PluginReload
 from tui_agent.engine.prompt_hooks import PromptHooks
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.session_title import title_from_message
@@ -91,7 +90,6 @@ class Engine:
         )
         self._rewind = Rewind(parts, self._checkpointing)
         self._prompt_hooks = PromptHooks(parts)
-        self._reload = PluginReload(parts, self._turns, self._background.programs)
         self.slash_commands = SlashCommands(parts, self._turns, self._begin_turn, self._guard)
 
     def submit(self, command: Command) -> None:
@@ -213,7 +211,7 @@ class Engine:
             case commands.RunCommand():
                 group.start_soon(self._guard_async, partial(self.slash_commands.run, command, group))
             case commands.ReloadPlugins():
-                group.start_soon(self._guard_async, partial(self._reload.run, command))
+                group.start_soon(self._guard_async, partial(self._turns.reload.run, command))
             case _ if isinstance(command, SettingCommand):
                 apply_setting(self._parts, command)
 

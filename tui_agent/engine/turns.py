@@ -21,6 +21,7 @@ from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.engine.model.caller import ModelCaller
 from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, calls_awaiting_approval, close_calls
+from tui_agent.engine.plugin_reload import PluginReload
 from tui_agent.engine.questions import Asker
 from tui_agent.engine.session_title import title_from_answer
 from tui_agent.engine.tools.background import Background
@@ -64,6 +65,7 @@ class Turns:
         self._parts = parts
         self._states = states
         self._checkpointing = checkpointing
+        self.reload = PluginReload(parts, background.programs, lambda: self.is_running)
         asker = Asker(parts, states, answers)
         gate = Gate(parts, states, decisions, RestorableFiles(parts, checkpointing))
         self._runner = CallRunner(parts, ticker, asker, checkpointing, background, gate, self._delegates_for)
@@ -75,7 +77,7 @@ class Turns:
             return ModelCaller(parts, ticker, states, agent, used_call_ids)
 
         def make_loop(parts: EngineParts, caller: ModelCaller, agent: AgentId) -> TurnLoop:
-            return TurnLoop(parts, states, caller, phase, asker, agent)
+            return TurnLoop(parts, states, caller, phase, asker, agent, self.reload)
 
         self._make_loop = make_loop
         self._caller = make_caller(parts, MAIN_AGENT)

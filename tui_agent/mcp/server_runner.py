@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio import to_thread
 
-from tui_agent.errors import ConfigError, EnvironmentFault, ToolError
+from tui_agent.errors import ConfigError, EnvironmentFault, ToolError, TuiAgentError
 from tui_agent.mcp.outside_text import clean_line
 from tui_agent.mcp.prompts import RemotePrompt
 from tui_agent.mcp.remote_tool import RemoteTool
@@ -171,19 +171,33 @@ class ServerRunner:
             self.revealed = revealed
             self._on_change()
 
+    async def wait_until_ready(self) -> None:
+        """Wait until the server runs or was given up."""
+        while not self._ready.is_set():
+            await self._ready.wait()
+
+    def explain_absence(self) -> str:
+        """Return why the server cannot be used now; empty if it runs."""
+        if self._connection is not None:
+            return ""
+        name = self.settings.name
+        if not self.fault:
+            return f"The MCP server {name} has not started yet."
+        return f"The MCP server {name} is off: {self.fault}"
+
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
         """Return the text of a prompt of the server. Raises `ConfigError` if that fails."""
-        await self._ready.wait()
-        if self._connection is None:
-            raise ConfigError(f"The MCP server {self.settings.name} is off: {self.fault}")
-        return await self._connection.get_prompt(name, arguments)
+        return await (await self._wait_for_connection(ConfigError)).get_prompt(name, arguments)
 
     async def call(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:
         """Call a tool of the server; wait first if the server is starting. Raises `ToolError` if the call fails."""
-        await self._ready.wait()
+        return await (await self._wait_for_connection(ToolError)).call_tool(name, arguments, services)
+
+    async def _wait_for_connection(self, error: type[TuiAgentError]) -> "Connection":
+        await self.wait_until_ready()
         if self._connection is None:
-            raise ToolError(f"The MCP server {self.settings.name} is off: {self.fault}")
-        return await self._connection.call_tool(name, arguments, services)
+            raise error(self.explain_absence())
+        return self._connection
 
 
 def _describe(error: BaseException) -> str:

@@ -3,7 +3,7 @@
 Invariant: `offers` returns one consistent state; whenever the state changes, `on_change` is called.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import anyio
@@ -21,6 +21,8 @@ from tui_agent.ports.tool import Tool
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded
 
 CLOSE_LIMIT_S = 3.0
+TOOL_WAIT_S = 30.0
+"""Maximum seconds that a call which waited for approval in an earlier run waits for its server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,21 @@ class McpServers:
         """Wait until each server is ready or failed to start."""
         for runner in self._runners:
             await runner.settled.wait()
+
+    async def wait_for_tools(self, tools: Collection[str]) -> None:
+        """Wait until the servers of these tools run or were given up, at most `TOOL_WAIT_S` seconds."""
+        with anyio.move_on_after(TOOL_WAIT_S):
+            for runner in filter(None, map(self._runner_of, tools)):
+                await runner.wait_until_ready()
+
+    def explain_absence(self, tool: str) -> str:
+        """Return why the server of a tool cannot be used now; empty if it runs, or if no server has such a tool."""
+        runner = self._runner_of(tool)
+        return "" if runner is None else runner.explain_absence()
+
+    def _runner_of(self, tool: str) -> ServerRunner | None:
+        owned = (runner for runner in self._runners if tool.startswith(tool_name(runner.settings.name, "")))
+        return next(owned, None)
 
     async def aclose(self) -> None:
         """End all servers at the same time."""

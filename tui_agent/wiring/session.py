@@ -218,7 +218,7 @@ def _assemble(
     on_trouble: Callable[[TuiAgentError], None] | None,
     earlier: SessionContextLoaded | None,
 ) -> _Assembled:
-    env, workspace = environments.active, environments.workspace
+    env, workspace, clients = environments.active, environments.workspace, ClientCache(models)
     run = _record_start(base, models, recorder, log, unfinished, workspace, settings, earlier)
     judge, refused = judging.build_policy(base, loaded.policy_tables, reloading=True)
     subagents = Subagents(base.config, agent_folders(host))
@@ -234,7 +234,6 @@ def _assemble(
     faults = subagents.fault_events(extensions.tools.names(), models.resolve)
     for event in [*loaded.events, *failed, *refused, *faults, *unusable, *report_hook_faults(base)]:
         recorder.append(event)
-    clients = ClientCache(models)
     parts = EngineParts(
         recorder=recorder,
         blobs=log.blobs,
@@ -260,6 +259,7 @@ def _assemble(
         delegation=subagents.rules,
         compaction_limits=_compaction_limits(base, context.ablation),
         load_changed=builder.load_changed,
+        tool_servers=servers,
     )
     release = partial(_release, environments, clients, maps, servers, recorder)
     engine, warm = Engine(parts, on_trouble or _write_stderr), partial(models.preload, settings.model)

@@ -162,10 +162,14 @@ async def test_servers_start_side_by_side_and_tell_what_they_offer(tmp_path: Pat
     servers = McpServers(settings, env, str(tmp_path))
     async with anyio.create_task_group() as group:
         assert servers.offers().events == []
+        assert servers.explain_absence("mcp_good_greet") == "The MCP server good has not started yet."
         group.start_soon(servers.run)
         with anyio.fail_after(60):
             await servers.wait_until_settled()
         offers = servers.offers()
+        await servers.wait_for_tools(["mcp_good_greet", "mcp_gone_any", "read_file"])
+        assert servers.explain_absence("mcp_gone_any").startswith("The MCP server gone is off: The program")
+        assert [servers.explain_absence(tool) for tool in ("mcp_good_greet", "read_file")] == ["", ""]
         assert servers.offers().events == []
         await servers.aclose()
     by_name = {event.plugin: event for event in offers.events}

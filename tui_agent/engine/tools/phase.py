@@ -22,7 +22,7 @@ from tui_agent.engine.tools.gate import Gate
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.runner import CallRunner, summarise_fault
 from tui_agent.engine.tools.sandbox_retry import Verdict
-from tui_agent.errors import EnvironmentFault, StoreError, ToolCrash, ToolError
+from tui_agent.errors import EnvironmentFault, StoreError, ToolCrash, ToolError, ToolUnavailable
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.models.normalisation import tool_name
 from tui_agent.protocol.base import text_preview
@@ -106,6 +106,10 @@ class ToolPhase:
             return _PlannedCall(call, tool, fault=fault)
         parsed = self._parts.tools.parse(name, call.arguments)
         if tool is None or not isinstance(parsed, BaseModel):
+            servers = self._parts.tool_servers
+            absence = servers.explain_absence(name) if tool is None and servers is not None else ""
+            if absence:
+                return _PlannedCall(call, tool, fault=ToolUnavailable(absence))
             message = parsed.message if isinstance(parsed, InvalidArguments) else ""
             return _PlannedCall(call, tool, fault=ToolError(message))
         try:
@@ -143,7 +147,7 @@ class ToolPhase:
         tool, args = plan.tool, plan.args
         if tool is None or args is None:
             assert plan.fault is not None
-            if isinstance(plan.fault, ToolCrash):
+            if isinstance(plan.fault, ToolCrash | ToolUnavailable):
                 self._close_failed(plan.call, agent, plan.fault)
             else:
                 self._close(plan.call, agent, "invalid", plan.fault.message, "invalid call")

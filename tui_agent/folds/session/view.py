@@ -35,6 +35,8 @@ COMPACTING_REASON = "summarising"
 """The reason shown for an agent whose history is being compacted."""
 RESTORING_REASON = "restoring"
 """The reason shown for an agent while compacted messages are restored."""
+SERVERS_REASON = "waiting for MCP servers"
+"""The reason shown for an agent while calls of an earlier run wait for the servers of their tools."""
 
 STUCK_AFTER = 3
 """Number of equal calls in a row after which `almost_stuck` is True."""
