@@ -15,6 +15,7 @@
     │   └── ContextOverflow   the request is longer than the model's context window
     ├── AgentLoopDetected     the agent keeps repeating the same calls; its turn ends
     ├── ToolError             a tool call failed; the message is for the model
+    ├── LoginNeeded           an MCP server wants a login
     ├── EnvironmentFault      the environment (files, processes) failed
     │   └── StaleFile         the file changed after it was read; nothing was written
     ├── CheckpointError       a checkpoint or restore failed; the workspace is unchanged
@@ -102,6 +103,13 @@ class ToolCrash(ToolError):
 
 class ToolUnavailable(ToolError):
     """The server of a tool does not run. The message says why."""
+
+
+class LoginNeeded(TuiAgentError):
+    """An MCP server wants a login that is not saved, or that it no longer accepts."""
+
+    def __init__(self, server: str) -> None:
+        super().__init__(f"needs login: tui-agent mcp login {server}")
 
 
 class EnvironmentFault(TuiAgentError):

@@ -153,7 +153,7 @@ def as_json(file: RankedFile, words: list[tuple[str, int]], users: list[str]) ->
 def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
     """Return which secrets to redact. Settings are loaded only if the user's file has a table `[redaction]`."""
     if "redaction" not in (read_small(locations.user_config) or ""):
-        return RedactionOptions(Keys(os.environ, locations.secrets).collect_secrets())
+        return RedactionOptions(Keys(os.environ, locations.secrets).collect_redacted())
     known: RedactionOptions = import_module("tui_agent.session.fault_redaction").load_redaction_options(
         os.environ, root
     )

@@ -1,13 +1,17 @@
-"""List the MCP servers of the configuration, or start one and show its tools."""
+"""List, check and log in to the MCP servers of the configuration."""
 
 import argparse
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
 
 import anyio
 
 from tui_agent.cli.context import ignored_file_notices, load_context
 from tui_agent.cli.options import Parser, Verbs
 from tui_agent.cli.output import say, say_json, table, warn
-from tui_agent.config.mcp_servers import PROJECT_FILE
+from tui_agent.config.mcp_logins import LoginFile
+from tui_agent.config.mcp_servers import PROJECT_FILE, McpServer
 from tui_agent.errors import UsageError
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
@@ -18,9 +22,15 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 
 EXAMPLES = """\
 examples:
-  tui-agent mcp list                 the servers, without starting any
+  tui-agent mcp list                 the servers, without starting their programs
   tui-agent mcp check time           start one, and list its tools
+  tui-agent mcp login tracker        log in to one with an address, in your browser
 """
+ANSWER_LIMIT_S = 5.0
+"""Seconds that servers with an address have to answer a list."""
+LOGIN_LIMIT_S = 300.0
+"""Seconds that the user has for a login."""
+NEEDS_LOGIN = "needs login"
 
 NO_SERVERS = "No MCP servers are configured."
 HOW_TO_ADD = "Add one to your config.toml (tui-agent config edit); docs/mcp.md has examples."
@@ -30,29 +40,63 @@ def configure(parser: Parser) -> None:
     """Add the subcommands of `mcp`."""
     verbs = Verbs(parser, EXAMPLES)
     groups = ("folders", "project")
-    verbs.add("list", list_servers, "list the servers without starting any", groups=groups)
+    verbs.add("list", list_servers, "list the servers without starting their programs", groups=groups)
     check = verbs.add("check", check_server, "start a server, and list its tools", groups=groups)
-    check.add_argument("name", metavar="NAME", help="a name from mcp list")
+    login = verbs.add("login", log_in, "log in to a server with an address, in your browser", groups=groups)
+    login.add_argument(
+        "--timeout-seconds",
+        metavar="N",
+        type=float,
+        default=LOGIN_LIMIT_S,
+        help=f"give up after N seconds (default: {LOGIN_LIMIT_S:g})",
+    )
+    logout = verbs.add("logout", log_out, "delete the saved login of a server", groups=groups)
+    for verb in (check, login, logout):
+        verb.add_argument("name", metavar="NAME", help="a name from mcp list")
 
 
 def list_servers(arguments: argparse.Namespace) -> int:
     """Print a line for each server of the user and of a trusted project."""
     base = load_context(arguments)
-    rows = []
-    for server in configured_servers(base):
+    servers, rows = configured_servers(base), []
+    faults = _ask_addresses(base, servers)
+    for server in servers:
         tables = server.table
         state = "faulty" if server.fault else "on" if tables is not None and tables.enabled else "off"
+        fault = server.fault or faults.get(server.name, "")
+        state = NEEDS_LOGIN if fault.startswith(NEEDS_LOGIN) else state
         started = "" if tables is None else tables.url or " ".join([tables.command, *tables.args])
         fields = {"name": server.name, "state": state, "starts": started, "source": server.source}
         if arguments.json:
-            say_json({**fields, "fault": server.fault})
-        rows.append([server.name, state, server.fault or started, server.source])
+            say_json({**fields, "fault": fault})
+        rows.append([server.name, state, fault or started, server.source])
     if not arguments.json:
         table(rows, ["name", "state", "starts", "from"])
         if not rows:
             say(f"{NO_SERVERS} {HOW_TO_ADD}")
     _warn_of_untrusted(base)
     return 0
+
+
+def _ask_addresses(base: StartupContext, servers: Sequence[McpServer]) -> Mapping[str, str]:
+    """Return the names of the servers with an address that need a login, with the words for it."""
+    known = [server_settings(base, server) for server in servers]
+    asked = [settings for settings in known if settings is not None and settings.login is not None]
+    if not asked:
+        return {}
+    runners: list[ServerRunner] = []
+
+    async def ask() -> None:
+        env = _environment(base)
+        with anyio.move_on_after(ANSWER_LIMIT_S):
+            async with anyio.create_task_group() as group:
+                for settings in asked:
+                    group.start_soon(_try_to_start, settings, env, runners)
+        await env.aclose()
+
+    anyio.run(ask)
+    faults = {runner.settings.name: runner.fault for runner in runners}
+    return {name: fault for name, fault in faults.items() if fault.startswith(NEEDS_LOGIN)}
 
 
 def _warn_of_untrusted(base: StartupContext) -> None:
@@ -64,44 +108,107 @@ def _warn_of_untrusted(base: StartupContext) -> None:
 def check_server(arguments: argparse.Namespace) -> int:
     """Start a server and print its tools; return 1 if it fails."""
     base = load_context(arguments)
-    known = {server.name: server for server in configured_servers(base)}
-    server = known.get(arguments.name)
-    if server is None:
-        _warn_of_untrusted(base)
-        if not known:
-            raise UsageError(NO_SERVERS, hint=HOW_TO_ADD)
-        raise UsageError(
-            f"There is no MCP server {arguments.name!r}.", hint=f"The servers are: {', '.join(known)}."
-        )
-    settings = server_settings(server)
-    if settings is None:
-        raise UsageError(f"The MCP server {server.name} is not used: {server.fault or 'it is off'}.")
-    env = LocalEnvironment(base.options.cwd, hidden=base.keys.collect_secrets().keys())
-    runner = anyio.run(_try_to_start, settings, env)
+    settings = _find_server(base, arguments.name)
+    runners: list[ServerRunner] = []
+
+    async def check() -> None:
+        env = _environment(base)
+        await _try_to_start(settings, env, runners)
+        await env.aclose()
+
+    anyio.run(check)
+    (runner,) = runners
     tools = [
         {
-            "name": tool_name(server.name, tool.name),
+            "name": tool_name(settings.name, tool.name),
             "read_only": tool.read_only,
             "description": tool.description,
         }
         for tool in runner.tools
     ]
     if arguments.json:
-        say_json({"name": server.name, "ok": not runner.fault, "fault": runner.fault, "tools": tools})
+        say_json({"name": settings.name, "ok": not runner.fault, "fault": runner.fault, "tools": tools})
     else:
-        say(f"{server.name} {runner.version}: {runner.fault or 'ok'}")
+        words = " ".join(filter(None, (settings.name, runner.version)))
+        say(f"{words}: {runner.fault or 'ok'}")
         for tool in tools:
             first = str(tool["description"]).partition("\n")[0]
             say(f"  {tool['name']}: {first}")
     return 1 if runner.fault else 0
 
 
-async def _try_to_start(settings: ServerSettings, env: LocalEnvironment) -> ServerRunner:
-    """Start a server, stop it when it has listed its tools or failed, and return its runner."""
+def log_in(arguments: argparse.Namespace) -> int:
+    """Log in to a server in the user's browser, and save the login."""
+    base = load_context(arguments)
+    settings = _find_server(base, arguments.name)
+    if not settings.url:
+        raise UsageError(
+            f"The MCP server {settings.name} is a program. Only a server with a url has a login."
+        )
+    if settings.login is None:
+        raise UsageError(
+            f"The MCP server {settings.name} has an Authorization header in {settings.source}.",
+            hint="Remove it to log in instead.",
+        )
+    sdk: Any = import_module("tui_agent.mcp.browser_login")
+
+    async def show(url: str) -> None:
+        say(f"Log in to {settings.name} in your browser:\n\n  {url}\n")
+        say("If the browser is on another machine, paste the address that it ends on here.")
+        await sdk.open_browser(url)
+
+    async def run() -> int | None:
+        env = _environment(base)
+        try:
+            limit: float = arguments.timeout_seconds
+            found: int | None = await sdk.log_in(settings, env, env.root, show, limit)
+            return found
+        finally:
+            await env.aclose()
+
+    count = anyio.run(run)
+    if count is None:
+        say(f"{settings.name} needs no login.")
+    else:
+        say(f"Logged in to {settings.name}. Its tools: {count}.")
+    return 0
+
+
+def log_out(arguments: argparse.Namespace) -> int:
+    """Delete the saved login of a server; return 1 if there is none."""
+    base = load_context(arguments)
+    is_name = "/" not in arguments.name
+    if is_name and LoginFile(base.config.paths.mcp_logins, arguments.name).delete():
+        say(f"Deleted the login of {arguments.name}. The server may accept it until it expires.")
+        return 0
+    warn(f"There is no saved login of {arguments.name}.")
+    return 1
+
+
+def _find_server(base: StartupContext, name: str) -> ServerSettings:
+    """Return the settings of a server. Raises `UsageError` if it is not known or not used."""
+    known = {server.name: server for server in configured_servers(base)}
+    server = known.get(name)
+    if server is None:
+        _warn_of_untrusted(base)
+        if not known:
+            raise UsageError(NO_SERVERS, hint=HOW_TO_ADD)
+        raise UsageError(f"There is no MCP server {name!r}.", hint=f"The servers are: {', '.join(known)}.")
+    settings = server_settings(base, server)
+    if settings is None:
+        raise UsageError(f"The MCP server {name} is not used: {server.fault or 'it is off'}.")
+    return settings
+
+
+def _environment(base: StartupContext) -> LocalEnvironment:
+    return LocalEnvironment(base.options.cwd, hidden=base.keys.collect_secrets().keys())
+
+
+async def _try_to_start(settings: ServerSettings, env: LocalEnvironment, runners: list[ServerRunner]) -> None:
+    """Start a server, stop it when it has listed its tools or failed, and add its runner to `runners`."""
     runner = ServerRunner(settings, env, env.root, lambda: None, delays=())
+    runners.append(runner)
     async with anyio.create_task_group() as group:
         group.start_soon(runner.run)
         await runner.settled.wait()
         runner.close()
-    await env.aclose()
-    return runner

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from tui_agent.config.mcp_logins import collect_login_secrets
 from tui_agent.config.small_files import read_small, write_private
 from tui_agent.errors import ConfigError
 from tui_agent.protocol.secret_names import is_secret_variable
@@ -80,7 +81,7 @@ class Keys(Mapping[str, str]):
         return frozenset(load_keys(self._stored)) | {name for name, value in self._environ.items() if value}
 
     def collect_secrets(self, more: Iterable[str] = ()) -> dict[str, str]:
-        """Return all values that must never be written anywhere, by name, as input for redaction.
+        """Return all values that must never be written anywhere, by name.
 
         `more` are variables that hold a key although their names do not suggest it (a profile's `api_key_env`).
         """
@@ -88,6 +89,11 @@ class Keys(Mapping[str, str]):
         names |= {name for name, value in self._environ.items() if is_secret_variable(name, value)}
         values = {name: self.get(name, "") for name in sorted(names) if name}
         return {name: value for name, value in values.items() if len(value) >= MIN_SECRET_CHARS}
+
+    def collect_redacted(self, more: Iterable[str] = ()) -> dict[str, str]:
+        """Return the secrets, and the tokens of the MCP servers' logins, which are no variables."""
+        logins = collect_login_secrets(self._stored.with_name("mcp_logins"))
+        return {**self.collect_secrets(more), **logins}
 
     def save_key(self, provider: str, value: str) -> str:
         """Save a provider's key (`anthropic`, or a variable's name) at the user's request, and return its location.

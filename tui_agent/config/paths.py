@@ -43,6 +43,11 @@ class Paths:
         return self.config_dir / "keys.json"
 
     @property
+    def mcp_logins(self) -> Path:
+        """Folder with the logins of MCP servers, one file each (mode 0600)."""
+        return self.config_dir / "mcp_logins"
+
+    @property
     def trust(self) -> Path:
         """File with the user's trust decisions about project files."""
         return self.config_dir / "trusted.json"

@@ -1,9 +1,10 @@
 """The connection to one MCP server through the official SDK; results are converted to this program's types.
 
-Invariant: only this module, `stdio_transport`, `elicitation` and `results` import the SDK, and they are loaded only
+Invariant: only this module and the modules that it imports use the SDK, and they are loaded only
 when a server starts.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -20,9 +21,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from tui_agent import __version__
-from tui_agent.errors import ConfigError, ToolError
+from tui_agent.errors import ConfigError, LoginNeeded, ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.elicitation import Elicitation
+from tui_agent.mcp.login import ServerLogin
 from tui_agent.mcp.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text
 from tui_agent.mcp.prompts import RemotePrompt
 from tui_agent.mcp.remote_tool import RemoteTool, digest_tool
@@ -51,15 +53,13 @@ class ServerGone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An open connection to a server.
-
-    The event `ended` is set when the server's process ends; None if it has no process.
-    """
+    """An open connection to a server. The event `ended` is set when the server's process ends or it refuses the login."""
 
     client: Client
     elicitation: Elicitation
-    timeout: float
+    settings: ServerSettings
     ended: anyio.Event | None
+    login: ServerLogin | None = None
 
     @property
     def version(self) -> str:
@@ -91,12 +91,15 @@ class Connection:
             of = f"/{total:g}" if total else ""
             services.progress(f"{progress:g}{of} {clean_line(message or '')}".rstrip() + "\n")
 
+        timeout = self.settings.timeout
         try:
-            with self.elicitation.during_call(services.ask, self.timeout):
+            with self.elicitation.during_call(services.ask, timeout):
                 result = await self.client.call_tool(name, arguments, progress_callback=report)
         except TimeoutError as error:
-            raise ToolError(f"The server did not answer within {self.timeout:g} s.") from error
+            raise ToolError(f"The server did not answer within {timeout:g} s.") from error
         except MCPError as error:
+            if self.login is not None and self.login.refused.is_set():
+                raise ToolError(f"The MCP server {LoginNeeded(self.settings.name)}") from error
             raise ToolError(f"The server refused the call: {clean_line(error.error.message, 500)}") from error
         except (ValidationError, RuntimeError, ValueError) as error:
             raise ToolError(
@@ -114,10 +117,10 @@ class Connection:
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
         """Return the text of a prompt. Raises `ConfigError` if the server refuses or does not answer in time."""
         try:
-            with anyio.fail_after(self.timeout):
+            with anyio.fail_after(self.settings.timeout):
                 result = await self.client.get_prompt(name, dict(arguments))
         except TimeoutError as error:
-            raise ConfigError(f"The MCP server did not answer within {self.timeout:g} s.") from error
+            raise ConfigError(f"The MCP server did not answer within {self.settings.timeout:g} s.") from error
         except MCPError as error:
             raise ConfigError(
                 f"The MCP server refused the prompt: {clean_line(error.error.message)}."
@@ -150,19 +153,35 @@ def _as_remote_tool(tool: types.Tool) -> RemoteTool:
 
 @asynccontextmanager
 async def connect(
-    settings: ServerSettings, opener: ProcessOpener, root: str, on_change: Callable[[str], None]
+    settings: ServerSettings,
+    opener: ProcessOpener,
+    root: str,
+    on_change: Callable[[str], None],
+    login: ServerLogin | None = None,
 ) -> AsyncIterator[Connection]:
     """Start a server or connect to its address, and yield the connection.
 
-    `on_change` is called with the name of a changed list: `tools` or `prompts`. Raises `EnvironmentFault` if the
-    program cannot be started, and the SDK's errors if the connection fails.
+    `on_change` is called with the name of a changed list: `tools` or `prompts`. `login` replaces the saved login of a
+    server with an address. Raises `EnvironmentFault` if the program cannot be started, `LoginNeeded` if the server
+    refuses the login, and the SDK's errors if the connection fails.
     """
     elicitation = Elicitation(settings.name)
     if settings.url:
-        async with create_mcp_http_client(headers=dict(settings.headers)) as http:
-            transport = streamable_http_client(settings.url, http_client=http)
-            async with _open_client(elicitation, transport, root, on_change) as client:
-                yield Connection(client, elicitation, settings.timeout, None)
+        if login is None and settings.login is not None:
+            login = ServerLogin(settings.login)
+        logging.getLogger("mcp").handlers[:] = [logging.NullHandler()]  # its messages may hold tokens
+        try:
+            async with create_mcp_http_client(headers=dict(settings.headers), auth=login) as http:
+                transport = streamable_http_client(settings.url, http_client=http)
+                async with _open_client(elicitation, transport, root, on_change) as client:
+                    ended = login.refused if login is not None else None
+                    yield Connection(client, elicitation, settings, ended, login)
+        except (MCPError, ExceptionGroup) as error:
+            if login is not None and login.refused.is_set():
+                raise LoginNeeded(settings.name) from error
+            raise
+        if login is not None and login.refused.is_set():
+            raise LoginNeeded(settings.name)
         return
     process = await opener.open_process((settings.command, *settings.args), settings.env, settings.cwd)
     pipes = StdioTransport(process)
@@ -172,7 +191,7 @@ async def connect(
         try:
             async with _open_client(elicitation, pipes.open(), root, on_change) as client:
                 is_open = True
-                yield Connection(client, elicitation, settings.timeout, pipes.ended)
+                yield Connection(client, elicitation, settings, pipes.ended)
         finally:
             exit_code = await process.end(END_GRACE_S if is_open and not pipes.ended.is_set() else 0.0)
     except (MCPError, ExceptionGroup) as error:

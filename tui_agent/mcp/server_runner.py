@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio import to_thread
 
-from tui_agent.errors import ConfigError, EnvironmentFault, ToolError, TuiAgentError
+from tui_agent.errors import ConfigError, EnvironmentFault, LoginNeeded, ToolError, TuiAgentError
 from tui_agent.mcp.outside_text import clean_line
 from tui_agent.mcp.prompts import RemotePrompt
 from tui_agent.mcp.remote_tool import RemoteTool
@@ -29,6 +29,8 @@ RESTART_DELAYS_S = (1.0, 4.0, 15.0)
 """Seconds before each restart of a server that ended. After the last restart it stays off."""
 STEADY_S = 60.0
 """If a server has run for this many seconds, its restarts are counted from zero again."""
+LOGIN_CHECK_S = 2.0
+"""Seconds between two looks for a login that the server waits for."""
 CHANGE_PAUSE_S = 0.3
 """Seconds to wait after a change of lists, so that a server cannot flood the session with changes."""
 SDK_MODULE = "tui_agent.mcp.connection"
@@ -62,7 +64,7 @@ class ServerRunner:
         self._connection: Connection | None = None
         self._news = anyio.Event()
         self._lists_changed = False
-        self._is_closing = False
+        self._is_closing = self._needs_login = False
         self._start: anyio.CancelScope | None = None
         """The cancel scope of an attempt to start the server; None while the server runs."""
         self._ready = anyio.Event()
@@ -82,11 +84,14 @@ class ServerRunner:
         """Keep the server running until `close` is called, or until restarts no longer help."""
         attempt = 0
         while not self._is_closing:
-            started = anyio.current_time()
+            started, login = anyio.current_time(), await self._read_login_stamp()
             fault, is_final = await self._serve()
             self._connection = None
             if self._must_stop():
                 break
+            if self._needs_login:
+                await self._wait_for_login(fault, login)
+                continue
             attempt = 0 if anyio.current_time() - started > STEADY_S else attempt
             if is_final or attempt >= len(self._delays):
                 self._give_up(fault)
@@ -100,6 +105,22 @@ class ServerRunner:
         self._ready.set()
         self.settled.set()
 
+    async def _read_login_stamp(self) -> object:
+        login = self.settings.login
+        return None if login is None else await to_thread.run_sync(login.stamp)
+
+    async def _wait_for_login(self, fault: str, before: object) -> None:
+        """Wait until the user has logged in, in another terminal, or the session closes."""
+        self.tools, self.prompts = (), ()
+        self._tell(fault)
+        self._ready.set()
+        self.settled.set()
+        while not self._is_closing and await self._read_login_stamp() == before:
+            self._news = anyio.Event()
+            with anyio.move_on_after(LOGIN_CHECK_S):
+                await self._news.wait()
+        self._ready = anyio.Event()
+
     def _give_up(self, fault: str) -> None:
         self.tools, self.prompts = (), ()
         self._tell(f"{fault}. It is off for the rest of this session.")
@@ -111,6 +132,7 @@ class ServerRunner:
 
     async def _serve(self) -> tuple[str, bool]:
         """Run the server until it ends. Return the reason, and True if a restart would not help."""
+        self._needs_login = False
         try:
             with anyio.CancelScope() as start:
                 self._start = start
@@ -128,6 +150,9 @@ class ServerRunner:
                     await self._follow(connection)
             if start.cancelled_caught:
                 return f"it did not answer within {min(START_LIMIT_S, self.settings.timeout):g} s", False
+        except LoginNeeded as needed:
+            self._needs_login = True
+            return needed.message, True
         except EnvironmentFault as fault:
             return fault.message.rstrip("."), True
         except Exception as error:  # noqa: BLE001 - a supervisor: whatever a server or the SDK raises is named
@@ -180,10 +205,10 @@ class ServerRunner:
         """Return why the server cannot be used now; empty if it runs."""
         if self._connection is not None:
             return ""
-        name = self.settings.name
-        if not self.fault:
-            return f"The MCP server {name} has not started yet."
-        return f"The MCP server {name} is off: {self.fault}"
+        server = f"The MCP server {self.settings.name}"
+        if self._needs_login:
+            return f"{server} {self.fault}"
+        return f"{server} is off: {self.fault}" if self.fault else f"{server} has not started yet."
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
         """Return the text of a prompt of the server. Raises `ConfigError` if that fails."""

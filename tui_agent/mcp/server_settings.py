@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import field
 
+from tui_agent.config.mcp_logins import LoginFile
 from tui_agent.fast_dataclass import dataclass
 
 
@@ -21,5 +22,7 @@ class ServerSettings:
     cwd: str = ""
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    login: LoginFile | None = None
+    """The place of the server's login, if it has an address."""
     timeout: float = 60.0
     source: str = ""

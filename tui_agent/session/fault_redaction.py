@@ -26,7 +26,9 @@ def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> Re
     """
     named = {profile.api_key_env for profile in config.models.values()} | dict(options.typed_keys).keys()
     table, config_file = config.redaction, str(config.paths.user_config)
-    return RedactionOptions(keys.collect_secrets(named), table.rules, table.allow, table.disable, config_file)
+    return RedactionOptions(
+        keys.collect_redacted(named), table.rules, table.allow, table.disable, config_file
+    )
 
 
 def load_redaction_options(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
@@ -45,7 +47,7 @@ def _environment_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions
     They cover the secrets in environment variables, in a trusted `.env` file and in the user's key store.
     """
     variables = merge_environment(SessionOptions(cwd=cwd), environ)
-    return RedactionOptions(Keys(variables, find_paths(cwd, environ).secrets).collect_secrets())
+    return RedactionOptions(Keys(variables, find_paths(cwd, environ).secrets).collect_redacted())
 
 
 def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:

@@ -3,7 +3,9 @@
 import os
 
 from tui_agent.config.layers import merge_environment
+from tui_agent.config.mcp_logins import LoginFile
 from tui_agent.config.mcp_servers import McpServer, load_mcp_servers
+from tui_agent.config.settings import McpServerTable
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.servers import McpServers
 from tui_agent.ports.environment import ProcessOpener
@@ -18,7 +20,7 @@ def configured_servers(base: StartupContext) -> tuple[McpServer, ...]:
     return load_mcp_servers(base.config, {**secrets, **variables}, base.options.mcp_servers)
 
 
-def server_settings(server: McpServer) -> ServerSettings | None:
+def server_settings(base: StartupContext, server: McpServer) -> ServerSettings | None:
     """Return the settings with which the client starts a server, or None if the server is off or faulty."""
     table = server.table
     if table is None or not table.enabled or server.fault:
@@ -31,9 +33,17 @@ def server_settings(server: McpServer) -> ServerSettings | None:
         cwd=table.cwd,
         url=table.url,
         headers=table.headers,
+        login=login_file(base, server.name, table) if table.url else None,
         timeout=table.timeout,
         source=server.source,
     )
+
+
+def login_file(base: StartupContext, name: str, table: McpServerTable) -> LoginFile | None:
+    """Return the place of a server's login; None if its token is in a header of the configuration."""
+    if any(header.lower() == "authorization" for header in table.headers):
+        return None
+    return LoginFile(base.config.paths.mcp_logins, name, table.url, base.redactor.learn)
 
 
 def build_servers(
@@ -41,7 +51,7 @@ def build_servers(
 ) -> tuple[McpServers, list[PluginFailed]]:
     """Return the servers of a session, not started yet, and an event for each entry that cannot be used."""
     known = () if base.options.no_plugins else configured_servers(base)
-    settings = [found for found in map(server_settings, known) if found is not None]
+    settings = [found for server in known if (found := server_settings(base, server)) is not None]
     failed = [
         PluginFailed(plugin=f"{MCP_OWNER}{server.name}", message=f"{server.fault}.", where=server.source)
         for server in known

@@ -35,7 +35,7 @@ def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
     bounds = Bounds(
         root=os.path.realpath(workspace),
         home=home,
-        hidden=(*guarded.hidden, str(paths.secrets), *map(str, _private_paths(base))),
+        hidden=(*guarded.hidden, str(paths.secrets), str(paths.mcp_logins), *map(str, _private_paths(base))),
         read_only=guarded.kept,
         absent=guarded.absent,
         renamed=guarded.renamed,

@@ -293,6 +293,13 @@ def record_json(record: Record) -> str:
     return plain_json(json.dumps(record.raw, ensure_ascii=False))
 
 
+def _plugin_warning(failed: PluginFailed) -> str:
+    if failed.login_command:
+        return f"The {failed.title} needs login: {failed.login_command}."
+    detail = " ".join(f"{failed.message} ({failed.where})".split())
+    return f"The {failed.title} is off. {detail}"
+
+
 class WarningPrinter:
     """Calls `show` with each event record, and prints a warning if the record reports a problem."""
 
@@ -307,8 +314,7 @@ class WarningPrinter:
             return
         match record.payload:
             case PluginFailed() as failed:
-                detail = " ".join(f"{failed.message} ({failed.where})".split())
-                self._warn(f"The plugin {failed.plugin} is off. {detail}")
+                self._warn(_plugin_warning(failed))
             case ErrorRaised(where="agents", message=message, hint=hint):
                 self._warn(f"{message} {hint}")
             case ModelRetried(message=message, attempt=attempt, wait_s=wait_s):

@@ -25,7 +25,7 @@ from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.job import JobFinished, JobStarted, JobStopper
-from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded, PluginUnloaded
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import (
     CommandRejected,
@@ -240,9 +240,10 @@ def _describe_shell_end(payload: UserShellFinished) -> str:
 
 @NOTICE_HANDLERS.on(PluginFailed)
 def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> None:
-    server = payload.plugin.removeprefix(MCP_OWNER)
-    name = f"plugin {server}" if server == payload.plugin else f"MCP server {server}"
-    draft.add_notice(ev, "plugin", "warning", (f"The {name} failed.", payload.message))
+    lines = f"The {payload.title} failed.", payload.message
+    if payload.login_command:
+        lines = f"The {payload.title} needs login.", f"Run in a terminal: {payload.login_command}"
+    draft.add_notice(ev, "plugin", "warning", lines)
 
 
 @NOTICE_HANDLERS.on(CommandRan)

@@ -9,6 +9,8 @@ from tui_agent.protocol.events.base import Payload
 
 MCP_OWNER = "mcp:"
 """Prefix of the field `plugin` in events of an MCP server; the server's name follows."""
+NEEDS_LOGIN = "Needs login: "
+"""Start of the message of an MCP server that wants a login; the command for it follows."""
 
 
 SettingKind: TypeAlias = Literal["switch", "choice", "number", "text", "table", "key"]
@@ -60,6 +62,18 @@ class PluginFailed(Payload):
     plugin: str
     message: str
     where: str = ""
+
+    @property
+    def title(self) -> str:
+        """The plugin or MCP server by its name, for a sentence."""
+        server = self.plugin.removeprefix(MCP_OWNER)
+        return f"plugin {server}" if server == self.plugin else f"MCP server {server}"
+
+    @property
+    def login_command(self) -> str:
+        """The command for the login that an MCP server wants; empty if it failed for another reason."""
+        is_server = self.plugin.startswith(MCP_OWNER) and self.message.startswith(NEEDS_LOGIN)
+        return self.message.removeprefix(NEEDS_LOGIN) if is_server else ""
 
 
 class PluginEvent(Payload):

@@ -69,16 +69,22 @@ class Redactor:
     ) -> None:
         self._index = partial(_index_of, tuple(rules), frozenset(disabled))
         self._allowed = allowed
+        self._secrets: list[tuple[bytes, str]] = []
+        self._clean: set[str] = set()
+        """Cache of short texts without secrets, such as the names of tools and files, which recur in every event."""
+        self.learn(secrets or {})
+
+    def learn(self, secrets: Mapping[str, str]) -> None:
+        """Redact more secrets from now on, such as a token that was just issued. May be called in any thread."""
         spelled = {
-            spelling: name
-            for name, value in (secrets or {}).items()
+            spelling.encode("utf-8", "surrogateescape"): name
+            for name, value in secrets.items()
             if len(value.strip()) >= MIN_SECRET
             for spelling in spellings(value.strip())
         }
-        in_order = sorted(spelled.items(), key=lambda secret: (-len(secret[0]), secret[0]))
-        self._secrets = [(value.encode("utf-8", "surrogateescape"), name) for value, name in in_order]
-        self._clean: set[str] = set()
-        """Cache of short texts without secrets, such as the names of tools and files, which recur in every event."""
+        known = {**dict(self._secrets), **spelled}
+        self._secrets = sorted(known.items(), key=lambda secret: (-len(secret[0]), secret[0]))
+        self._clean = set()
 
     def suspects(self, raw: bytes) -> bool:
         """Return False only if JSON or other UTF-8 text has no secret. True means that it must be examined."""

@@ -120,7 +120,9 @@ def show_servers(context: AppContext, argument: str) -> None:
             name = plugin.plugin.removeprefix(MCP_OWNER)
             if name == plugin.plugin:
                 continue
-            if isinstance(plugin, PluginFailed):
+            if isinstance(plugin, PluginFailed) and plugin.login_command:
+                facts.pair(name, f"needs login: {plugin.login_command}", "warning", names=16)
+            elif isinstance(plugin, PluginFailed):
                 facts.pair(name, f"failed: {plugin.message} {plugin.where}".rstrip(), "error", names=16)
             else:
                 names = ", ".join(offer.partition(":")[2] for offer in plugin.contributions) or "nothing"

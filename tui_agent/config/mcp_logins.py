@@ -1,0 +1,96 @@
+"""Saved logins of MCP servers: a private file (mode 0600) for each, beside the user's keys.
+
+Invariant: a login is used only for the address that it was made for, whatever a project's file calls its servers.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+from pathlib import Path
+
+from tui_agent.config.small_files import read_small, write_private
+from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.protocol.base import JsonMap
+
+_SUFFIX = "_credentials.json"
+_SECRET_FIELDS = frozenset(
+    {"access_token", "refresh_token", "id_token", "client_secret", "registration_access_token"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoginFile:
+    """The place of one server's login. `learn` is told the secrets of each login that is loaded or saved."""
+
+    folder: Path
+    server: str
+    url: str = ""
+    learn: Callable[[Mapping[str, str]], object] = field(default=lambda secrets: None, repr=False)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / f"{self.server}{_SUFFIX}"
+
+    def load(self) -> JsonMap:
+        """Return the login for this address; empty if there is none. Blocking. Raises `ConfigError`."""
+        login = _load(self.path)
+        if login and self.path.stat().st_mode & 0o077:
+            raise ConfigError(f"Other users can read {self.path}.", hint=f"Run: chmod 600 {self.path}")
+        if login.get("url") != self.url:
+            return {}
+        self.learn(dict(_secrets(self.server, login)))
+        return login
+
+    def save(self, login: JsonMap) -> None:
+        """Replace the login. Blocking. Raises `ConfigError`."""
+        self.learn(dict(_secrets(self.server, login)))
+        write_private(self.path, json.dumps({**login, "url": self.url}, indent=1))
+
+    def delete(self) -> bool:
+        """Delete the login, and return True if there was one. Raises `ConfigError`."""
+        try:
+            self.path.unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be deleted: {error.strerror}.") from error
+        return True
+
+    def stamp(self) -> tuple[int, int] | None:
+        """Return a value that changes with each save; None if there is no login."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+
+def collect_login_secrets(folder: Path) -> dict[str, str]:
+    """Return the tokens of all saved logins by a description, as input for redaction. A faulty file has none."""
+    secrets: dict[str, str] = {}
+    for path in sorted(folder.glob(f"*{_SUFFIX}")):
+        try:
+            secrets |= _secrets(path.name.removesuffix(_SUFFIX), _load(path))
+        except ConfigError:
+            continue
+    return secrets
+
+
+def _load(path: Path) -> JsonMap:
+    text = read_small(path)
+    try:
+        login = json.loads(text) if text else {}
+    except ValueError:
+        login = None
+    if not isinstance(login, dict):
+        raise ConfigError(f"{path} is not a login.", hint="Delete it, and log in again.")
+    return login
+
+
+def _secrets(server: str, value: object) -> Iterator[tuple[str, str]]:
+    """Yield the secrets in a login. A name has a space, so that no `${NAME}` of a configuration refers to it."""
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        if name in _SECRET_FIELDS and isinstance(inner, str):
+            yield f"{name} of MCP server {server}", inner
+        yield from _secrets(server, inner)

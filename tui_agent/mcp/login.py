@@ -1,0 +1,168 @@
+"""The OAuth login of one MCP server, by the SDK: saved tokens, their refresh, and the login itself.
+
+Invariant: without `ask_user`, nothing but the saved login's refresh is sent; a server that still answers 401 needs a
+login. OAuth requests go to https addresses only, or to this machine if the MCP server is on it.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import TypeAlias
+from urllib.parse import SplitResult, urlsplit
+
+import anyio
+import httpx2
+from anyio import to_thread
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.oauth2 import OAuthContext
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthMetadata,
+    OAuthToken,
+    ProtectedResourceMetadata,
+)
+from pydantic import BaseModel, ValidationError
+
+from tui_agent.config.mcp_logins import LoginFile
+from tui_agent.errors import ConfigError
+
+AskUser: TypeAlias = Callable[[str], Awaitable[AuthorizationCodeResult]]
+"""Shows the address of the login to the user, and returns the answer that the browser brings back."""
+UNAUTHORIZED = 401
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class SavedLogin(BaseModel):
+    """A login as it is saved: the token, and what its refresh needs."""
+
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
+    metadata: OAuthMetadata | None = None
+    resource: ProtectedResourceMetadata | None = None
+    expires_at: float | None = None
+    """Seconds since 1970."""
+
+
+class ServerLogin(httpx2.Auth):
+    """Adds the saved token to each request. With `ask_user`, logs in instead, and saves the token."""
+
+    def __init__(self, file: LoginFile, redirect_uri: str = "", ask_user: AskUser | None = None) -> None:
+        self.refused = anyio.Event()
+        """Set when the server refuses the saved login, or wants one where none is saved."""
+        self.is_saved = False
+        self._file = file
+        self._ask_user = ask_user
+        self._is_loaded = False
+        self._url = ""
+        self._client: OAuthClientInformationFull | None = None
+        metadata = OAuthClientMetadata.model_validate(
+            {
+                "client_name": "tui-agent",
+                "redirect_uris": [redirect_uri or "http://127.0.0.1/callback"],
+                "grant_types": ["authorization_code", "refresh_token"],
+                "token_endpoint_auth_method": "none",
+            }
+        )
+        self._provider = OAuthClientProvider(
+            file.url, metadata, self, redirect_handler=self._check_address, callback_handler=self._wait
+        )
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """Send a request with the token; if the token is refused, refresh it once."""
+        context = self._provider.context
+        if self._ask_user is None and not (self._is_loaded and _is_usable(context)):
+            await self._load()
+        for _ in range(2):
+            status, used = 0, context.current_tokens
+            flow = self._provider.async_auth_flow(request)
+            try:
+                sent = await anext(flow)
+                while True:
+                    if sent is not request:
+                        self._require_safe(str(sent.url))
+                    response = yield sent
+                    if sent is request:
+                        status = response.status_code
+                        if self._ask_user is None:
+                            break
+                    sent = await flow.asend(response)
+            except StopAsyncIteration:
+                pass
+            finally:
+                await flow.aclose()
+            if status != UNAUTHORIZED or self._ask_user is not None:
+                break
+            await self._load()  # another session may have refreshed the token
+            if context.current_tokens == used:
+                if not context.can_refresh_token():
+                    break
+                context.token_expiry_time = 1.0  # long ago: the SDK refreshes it before the next request
+        if status == UNAUTHORIZED:
+            self.refused.set()
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """Return the token in use. Called by the SDK."""
+        return self._provider.context.current_tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """Return this client's registration. Called by the SDK."""
+        return self._client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Keep a registration until there is a token to save it with. Called by the SDK."""
+        self._client = client_info
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Save a token with what its refresh needs. Called by the SDK."""
+        context = self._provider.context
+        login = SavedLogin(
+            tokens=tokens,
+            client=context.client_info,
+            metadata=context.oauth_metadata,
+            resource=context.protected_resource_metadata,
+            expires_at=context.token_expiry_time,
+        )
+        await to_thread.run_sync(self._file.save, login.model_dump(mode="json", exclude_none=True))
+        self.is_saved = True
+
+    async def _load(self) -> None:
+        """Use the saved login. A login that another version has written in another form counts as none."""
+        self._is_loaded = True
+        context = self._provider.context
+        try:
+            login = SavedLogin.model_validate(await to_thread.run_sync(self._file.load))
+        except ValidationError:
+            login = SavedLogin()
+        context.current_tokens = login.tokens
+        context.client_info = self._client = login.client
+        context.oauth_metadata = login.metadata
+        context.protected_resource_metadata = login.resource
+        context.token_expiry_time = login.expires_at
+
+    async def _check_address(self, url: str) -> None:
+        """Refuse an authorization server that the specification says must be refused."""
+        self._require_safe(url)
+        metadata = self._provider.context.oauth_metadata
+        if metadata is not None and "S256" not in (metadata.code_challenge_methods_supported or ()):
+            raise ConfigError("The authorization server does not support PKCE with S256.")
+        self._url = url
+
+    async def _wait(self) -> AuthorizationCodeResult:
+        assert self._ask_user is not None
+        return await self._ask_user(self._url)
+
+    def _require_safe(self, url: str) -> None:
+        address = urlsplit(url)
+        if address.scheme == "https" or (_is_local(address) and _is_local(urlsplit(self._file.url))):
+            return
+        raise ConfigError(f"The server's login uses an address that is not https: {url.partition('?')[0]}.")
+
+
+def _is_usable(context: OAuthContext) -> bool:
+    return context.current_tokens is None or context.is_token_valid()
+
+
+def _is_local(address: SplitResult) -> bool:
+    return address.scheme == "http" and address.hostname in _LOOPBACK
