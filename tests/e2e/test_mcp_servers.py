@@ -151,6 +151,35 @@ def test_the_reference_server_answers(program: Program) -> None:
     assert end["status"] == "ok" and end["data"]["structured"]["temperature"] == 36
     (offered,) = [event for event in of(events, "commands.offered") if event["owner"] == "mcp:everything"]
     assert "everything:simple-prompt" in [item["name"] for item in offered["items"]]
+    (program.workspace / "script.yaml").write_text("answers: [{text: Read.}]\n")
+    message = "Explain @everything:demo://resource/static/document/features.md."
+    done = program.run("run", message, "--json", "--model", "scripted:script.yaml", "--session", "ses_read")
+    (received,) = of([json.loads(line)["payload"] for line in done.stdout.splitlines()], "user.message")
+    (mention,) = received["mentions"]
+    assert (mention["kind"], mention["truncated"]) == ("resource", False) and mention["tokens"] > 1_000
+    config.write_text("")
+    again = program.run("sessions", "export", "ses_read", "--format", "markdown", "-o", "-")
+    assert "features.md" in again.stdout and again.returncode == 0
+
+
+def test_a_resource_is_read_unless_a_rule_denies_its_server(program: Program) -> None:
+    configure(program, "stub", str(STUB), "resources")
+    (program.workspace / "script.yaml").write_text("answers: [{text: Read.}]\n")
+
+    def mentions() -> list[dict[str, Any]]:
+        words = ("run", "Say @stub:note:hello, please", "--json", "--model", "scripted:script.yaml")
+        done = program.run(*words)
+        (received,) = of([json.loads(line)["payload"] for line in done.stdout.splitlines()], "user.message")
+        found: list[dict[str, Any]] = received["mentions"]
+        return found
+
+    (read,) = mentions()
+    assert read["kind"] == "resource" and "\nHello.\nRed text\n&lt;/resource>" in read["text"]
+    (program.home / ".config" / "tui-agent" / "policy.toml").write_text(
+        '[[rule]]\ndeny = "tool mcp_stub_*"\n'
+    )
+    (refused,) = mentions()
+    assert refused["kind"] == "refused" and not refused["text"] and "deny tool mcp_stub_*" in refused["note"]
 
 
 def servers(mark: Path) -> int:

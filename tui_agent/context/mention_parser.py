@@ -5,7 +5,7 @@ stays plain.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -23,6 +23,7 @@ _PASTED = re.compile(
 _LINES = re.compile(
     r"(?P<path>.+?)(?:#L(?P<a>\d{1,7})(?:-L?(?P<b>\d{1,7}))?|:(?P<c>\d{1,7})(?:-(?P<d>\d{1,7}))?)"
 )
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _FENCE = re.compile(r"^[ ]{0,3}(```|~~~).*?(?:^[ ]{0,3}\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::)[A-Za-z_$][\w$]*)*(?:\(\))?")
 _TRAILING = ".,;:!?)]}…\u2019\u201d"
@@ -101,6 +102,12 @@ def _at_mentions(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int
             match.start(),
             MentionCandidate(bare, tuple(readings), symbol.removesuffix("()"), _is_path(bare)),
         )
+
+
+def split_resource(given: str, servers: Collection[str]) -> tuple[str, str] | None:
+    """Return the server and the address in `SERVER:URI`; None if it is something else, such as a file and a line."""
+    server, _, uri = given.partition(":")
+    return (server, uri) if server in servers and _URI.match(uri) else None
 
 
 def _strip_punctuation(plain: str) -> str:

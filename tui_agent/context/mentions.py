@@ -6,7 +6,7 @@ mention.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Final
 
@@ -14,12 +14,13 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.definitions import end_of, search_definitions
-from tui_agent.context.mention_parser import MentionCandidate, MentionedPath, find_candidates
+from tui_agent.context.mention_parser import MentionCandidate, MentionedPath, find_candidates, split_resource
 from tui_agent.context.priorities import divide_evenly
-from tui_agent.errors import EnvironmentFault
+from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
 from tui_agent.ports.knowledge import FindSymbol, SymbolLocation
+from tui_agent.ports.tool_servers import ResourceContent
 from tui_agent.protocol.base import text_size
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent, image_type
@@ -46,6 +47,8 @@ HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
 MayRead = Callable[[str, str], str]
 """Takes a path as given and its target; returns the reason why it must not be read, or an empty string."""
+ReadResource = Callable[[str, str], Awaitable[ResourceContent]]
+"""Reads a resource of an MCP server by the server's name and the address. Raises `ToolError`."""
 KeepImage = Callable[[bytes], str]
 """Stores an image and returns its digest."""
 
@@ -61,6 +64,8 @@ class Sources:
     may_read: MayRead
     keep_image: KeepImage
     symbols: FindSymbol | None = None
+    servers: Collection[str] = ()
+    read_resource: ReadResource | None = None
     images: bool = False
     room: int = MAX_ALL_CHARS
     names_s: float = SYMBOL_SEARCH_S
@@ -115,6 +120,9 @@ async def resolve_mentions(text: str, sources: Sources) -> tuple[Mention, ...]:
 
 
 async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget) -> _Lookup | None:
+    resource = split_resource(place.given, sources.servers)
+    if resource is not None and sources.read_resource is not None:
+        return await _resource_lookup(place.given, *resource, sources.read_resource, sources)
     refusal = ""
     for reading in place.readings:
         try:
@@ -168,7 +176,14 @@ async def _read_mention(reading: MentionedPath, info: FileInfo, sources: Sources
     content = await sources.env.read(path)
     media = image_type(content.data)
     if media:
-        return _Lookup(await _image_mention(reading, content, media, sources))
+        mention = Mention(
+            reference=reading.given,
+            kind="image",
+            path=content.path,
+            sha256=content.digest,
+            size=len(content.data),
+        )
+        return _Lookup(await _image_mention(mention, content.data, media, sources))
     return await to_thread.run_sync(_file_lookup, reading, content)
 
 
@@ -192,27 +207,48 @@ async def _directory_mention(reading: MentionedPath, path: str, sources: Sources
     )
 
 
-async def _image_mention(
-    reading: MentionedPath, content: FileContent, media: str, sources: Sources
-) -> Mention:
-    mention = Mention(
-        reference=reading.given,
-        kind="image",
-        path=content.path,
-        sha256=content.digest,
-        size=len(content.data),
-    )
+async def _resource_lookup(
+    given: str, server: str, uri: str, read: ReadResource, sources: Sources
+) -> _Lookup:
+    mention = Mention(reference=given, kind="resource")
+    try:
+        content = await read(server, uri)
+    except ToolError as error:
+        return _Lookup(mention.model_copy(update={"kind": "refused", "note": error.message}))
+    media = image_type(content.data)
+    if media:
+        image = mention.model_copy(update={"kind": "image", "size": len(content.data)})
+        return _Lookup(await _image_mention(image, content.data, media, sources))
+    if content.data or not content.text:
+        size = format_count(len(content.data), "byte")
+        note = f"binary, {content.media_type or 'unknown type'}, {size}" if content.data else "it is empty"
+        return _Lookup(mention.model_copy(update={"kind": "refused", "note": note}))
+    head = f"<resource server={_quote(server)} uri={_quote(uri)}>"
+    within = partial(_cut_resource, mention, head, content.text)
+    return _Lookup(within(MAX_CHARS), within)
+
+
+def _cut_resource(mention: Mention, head: str, text: str, room: int) -> Mention:
+    """Return the mention with at most `room` characters of a resource's text, which cannot end its own element."""
+    body = text[:room].replace("</resource", "&lt;/resource")
+    is_cut = len(text) > room
+    note = f"\n[the first {room:,} of {len(text):,} characters]" if is_cut else ""
+    changed = {"size": len(text), "truncated": is_cut, "text": f"{head}\n{body}{note}\n</resource>"}
+    return _with_tokens(mention.model_copy(update=changed))
+
+
+async def _image_mention(mention: Mention, data: bytes, media: str, sources: Sources) -> Mention:
     if not sources.images:
         note = "the model is not known to accept images; images = true in its profile sends them"
         return mention.model_copy(update={"kind": "refused", "note": note})
-    if len(content.data) > MAX_IMAGE_BYTES:
+    if len(data) > MAX_IMAGE_BYTES:
         note = f"larger than {MAX_IMAGE_BYTES // 1_000_000} MB"
         return mention.model_copy(update={"kind": "refused", "note": note})
-    digest = await to_thread.run_sync(sources.keep_image, content.data)
-    image = ImageContent(
-        media_type=media, blob_sha256=digest, size=len(content.data), name=content.path.rpartition("/")[2]
-    )
-    text = f"<image path={_quote(content.path)}>"
+    digest = await to_thread.run_sync(sources.keep_image, data)
+    place = mention.path or mention.reference
+    name = place.rpartition("/")[2]
+    image = ImageContent(media_type=media, blob_sha256=digest, size=len(data), name=name)
+    text = f"<image path={_quote(place)}>"
     return _with_tokens(mention.model_copy(update={"image": image, "text": text}))
 
 

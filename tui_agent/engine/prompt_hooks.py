@@ -11,7 +11,9 @@ import anyio
 from tui_agent.context.mentions import MAX_ALL_CHARS, Sources, may_mention, resolve_mentions
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import Hooks, HookVerdict
-from tui_agent.engine.tools.access import denial_reason
+from tui_agent.engine.tools.access import denial_reason, resource_denial_reason
+from tui_agent.errors import ToolError
+from tui_agent.ports.tool_servers import ResourceContent
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
@@ -62,6 +64,8 @@ class PromptHooks:
             keep_image=parts.blobs.put_bytes,
             symbols=parts.knowledge.symbols,
             images=settings is not None and settings.model.images,
+            servers=parts.tool_servers.names if parts.tool_servers is not None else (),
+            read_resource=self._read_resource,
             room=min(round(window * MAX_WINDOW_SHARE * CHARS_PER_TOKEN) or MAX_ALL_CHARS, MAX_ALL_CHARS),
         )
         mentions = await resolve_mentions(parts.blobs.read_text(message.text), sources)
@@ -73,6 +77,15 @@ class PromptHooks:
     def _denial_reason(self, path: str, real: str) -> str:
         parts = self._parts
         return denial_reason(parts.policy, parts.recorder.state, parts.env.root, path, real)
+
+    async def _read_resource(self, server: str, uri: str) -> ResourceContent:
+        parts, servers = self._parts, self._parts.tool_servers
+        assert servers is not None
+        tool = servers.resource_tool(server)
+        refusal = resource_denial_reason(parts.policy, parts.recorder.state, parts.env.root, server, tool)
+        if refusal:
+            raise ToolError(refusal)
+        return await servers.read_resource(server, uri)
 
     async def session_start(self) -> None:
         """Run the hooks for the session's start. After a cancellation, prompts no longer wait for these hooks."""

@@ -16,6 +16,7 @@ from tui_agent.protocol.commands import Command, RunCommand, SubmitPrompt
 from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
+from tui_agent.protocol.mentions import MENTION
 
 COMPLETION_LIMIT_S = 1.0
 MAX_COMPLETIONS = 100
@@ -86,7 +87,10 @@ class SlashCommands:
             )
 
     async def complete(self, name: str, arguments: str) -> Sequence[str]:
-        """Return possible arguments of a slash command. A plugin's fault is recorded once."""
+        """Return possible arguments of a slash command, or of `@` in a prompt. A plugin's fault is recorded once."""
+        servers = self._parts.tool_servers
+        if name == MENTION:
+            return () if servers is None else await servers.complete_mention(arguments)
         found = self._parts.extensions.value.commands.get(name)
         if found is None or not found.offer.completes or not isinstance(found, ArgumentCompleter):
             return ()

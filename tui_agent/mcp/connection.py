@@ -5,10 +5,10 @@ when a server starts.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import anyio
 import mcp_types as types
@@ -28,13 +28,15 @@ from tui_agent.mcp.login import ServerLogin
 from tui_agent.mcp.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text
 from tui_agent.mcp.prompts import RemotePrompt
 from tui_agent.mcp.remote_tool import RemoteTool, digest_tool
-from tui_agent.mcp.results import as_tool_result
+from tui_agent.mcp.resources import MAX_RESOURCES, RemoteResources, TemplateSlot, can_be_typed
+from tui_agent.mcp.results import as_resource, as_tool_result
 from tui_agent.mcp.schema_repair import repair_schema
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.server_tool import CallServices
-from tui_agent.mcp.stdio_transport import END_GRACE_S, StdioTransport
+from tui_agent.mcp.stdio_transport import END_GRACE_S, MAX_LINE_BYTES, StdioTransport
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ToolResult
+from tui_agent.ports.tool_servers import ResourceContent
 from tui_agent.protocol.base import JsonMap
 
 MAX_TOOLS = 1_000
@@ -44,6 +46,7 @@ _MAX_PAGES = 100
 _CHANGES: Mapping[type[object], str] = {
     types.ToolListChangedNotification: "tools",
     types.PromptListChangedNotification: "prompts",
+    types.ResourceListChangedNotification: "resources",
 }
 
 
@@ -72,12 +75,9 @@ class Connection:
         if self.client.server_capabilities.tools is None:
             return ()
         found: list[RemoteTool] = []
-        cursor: str | None = None
-        for _ in range(_MAX_PAGES):
-            page = await self.client.list_tools(cursor=cursor)
+        async for page in _pages(self.client.list_tools):
             found += map(_as_remote_tool, page.tools)
-            cursor = page.next_cursor
-            if cursor is None or len(found) >= MAX_TOOLS:
+            if len(found) >= MAX_TOOLS:
                 break
         return tuple(found[:MAX_TOOLS])
 
@@ -91,21 +91,43 @@ class Connection:
             of = f"/{total:g}" if total else ""
             services.progress(f"{progress:g}{of} {clean_line(message or '')}".rstrip() + "\n")
 
-        timeout = self.settings.timeout
-        try:
-            with self.elicitation.during_call(services.ask, timeout):
-                result = await self.client.call_tool(name, arguments, progress_callback=report)
-        except TimeoutError as error:
-            raise ToolError(f"The server did not answer within {timeout:g} s.") from error
-        except MCPError as error:
-            if self.login is not None and self.login.refused.is_set():
-                raise ToolError(f"The MCP server {LoginNeeded(self.settings.name)}") from error
-            raise ToolError(f"The server refused the call: {clean_line(error.error.message, 500)}") from error
-        except (ValidationError, RuntimeError, ValueError) as error:
-            raise ToolError(
-                f"The server sent an answer that is not valid: {clean_line(str(error))}"
-            ) from error
+        with _naming_faults(self), self.elicitation.during_call(services.ask, self.settings.timeout):
+            result = await self.client.call_tool(name, arguments, progress_callback=report)
         return as_tool_result(result, services.blobs)
+
+    @property
+    def has_resources(self) -> bool:
+        """True if the server offers resources."""
+        return self.client.server_capabilities.resources is not None
+
+    async def list_resources(self) -> RemoteResources:
+        """Return what the server lists within its time limit, at most `MAX_RESOURCES`. Raises `ToolError`."""
+        uris: list[str] = []
+        templates: list[str] = []
+        with _naming_faults(self), anyio.move_on_after(self.settings.timeout):
+            async for page in _pages(self.client.list_resource_templates):
+                templates += [item.uri_template for item in page.resource_templates]
+            async for listed in _pages(self.client.list_resources):
+                uris += [item.uri for item in listed.resources]
+                if len(uris) >= MAX_RESOURCES:
+                    break
+        kept = (tuple(filter(can_be_typed, found[:MAX_RESOURCES])) for found in (uris, templates))
+        return RemoteResources(*kept)
+
+    async def read_resource(self, uri: str) -> ResourceContent:
+        """Return the content of a resource. Raises `ToolError`."""
+        with _naming_faults(self), anyio.fail_after(self.settings.timeout):
+            return as_resource(await self.client.read_resource(uri))
+
+    async def complete_slot(self, slot: TemplateSlot) -> Sequence[str]:
+        """Return the values that the server offers for a variable of a template. Raises `ToolError`."""
+        if self.client.server_capabilities.completions is None:
+            return ()
+        reference = types.ResourceTemplateReference(uri=slot.template)
+        argument = {"name": slot.variable, "value": slot.typed}
+        with _naming_faults(self), anyio.fail_after(self.settings.timeout):
+            result = await self.client.complete(reference, argument, slot.values or None)
+        return tuple(filter(can_be_typed, result.completion.values))
 
     async def list_prompts(self) -> tuple[RemotePrompt, ...]:
         """Return the prompts that the server offers, at most `MAX_PROMPTS`."""
@@ -131,6 +153,44 @@ class Connection:
             if isinstance(message.content, types.TextContent)
         ]
         return clean_text("\n\n".join(texts), MAX_PROMPT_CHARS)
+
+
+class _Page(Protocol):
+    @property
+    def next_cursor(self) -> str | None: ...
+
+
+PageT = TypeVar("PageT", bound=_Page)
+
+
+async def _pages(fetch: Callable[..., Awaitable[PageT]]) -> AsyncIterator[PageT]:
+    """Yield the pages of a list, at most `_MAX_PAGES`."""
+    cursor: str | None = None
+    for _ in range(_MAX_PAGES):
+        page = await fetch(cursor=cursor)
+        yield page
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+@contextmanager
+def _naming_faults(connection: Connection) -> Iterator[None]:
+    """Turn the errors of a request into a `ToolError` that says what went wrong."""
+    try:
+        yield
+    except TimeoutError as error:
+        limit = connection.settings.timeout
+        raise ToolError(f"The server did not answer within {limit:g} s.") from error
+    except MCPError as error:
+        if connection.login is not None and connection.login.refused.is_set():
+            raise ToolError(f"The MCP server {LoginNeeded(connection.settings.name)}") from error
+        if connection.ended is not None and connection.ended.is_set():
+            limit_mb = MAX_LINE_BYTES // 1_000_000
+            raise ToolError(f"The server ended, or its answer has more than {limit_mb} MB.") from error
+        raise ToolError(f"The server refused: {clean_line(error.error.message, 500)}") from error
+    except (ValidationError, RuntimeError, ValueError) as error:
+        raise ToolError(f"The server sent an answer that is not valid: {clean_line(str(error))}") from error
 
 
 def _as_remote_prompt(prompt: types.Prompt) -> RemotePrompt:
@@ -161,7 +221,7 @@ async def connect(
 ) -> AsyncIterator[Connection]:
     """Start a server or connect to its address, and yield the connection.
 
-    `on_change` is called with the name of a changed list: `tools` or `prompts`. `login` replaces the saved login of a
+    `on_change` is called with the name of a changed list: `tools`, `prompts` or `resources`. `login` replaces the saved login of a
     server with an address. Raises `EnvironmentFault` if the program cannot be started, `LoginNeeded` if the server
     refuses the login, and the SDK's errors if the connection fails.
     """
@@ -243,8 +303,11 @@ async def _subscribe_to_changes(client: Client) -> None:
     can = client.server_capabilities
     tools = can.tools is not None and bool(can.tools.list_changed)
     prompts = can.prompts is not None and bool(can.prompts.list_changed)
-    if not tools and not prompts:
+    resources = can.resources is not None and bool(can.resources.list_changed)
+    if not tools and not prompts and not resources:
         return
-    async with client.listen(tools_list_changed=tools, prompts_list_changed=prompts) as events:
+    async with client.listen(
+        tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
+    ) as events:
         async for _ in events:
             pass

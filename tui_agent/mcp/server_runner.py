@@ -3,7 +3,7 @@
 Invariant: every failure of the server becomes a message that says what happened; no error leaves `run`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,12 @@ from tui_agent.errors import ConfigError, EnvironmentFault, LoginNeeded, ToolErr
 from tui_agent.mcp.outside_text import clean_line
 from tui_agent.mcp.prompts import RemotePrompt
 from tui_agent.mcp.remote_tool import RemoteTool
+from tui_agent.mcp.resources import MAX_OFFERED, ResourceList, find_matches, open_slots
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.server_tool import CallServices
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ToolResult
+from tui_agent.ports.tool_servers import ResourceContent
 from tui_agent.protocol.base import JsonMap
 
 if TYPE_CHECKING:
@@ -64,6 +66,8 @@ class ServerRunner:
         self._connection: Connection | None = None
         self._news = anyio.Event()
         self._lists_changed = False
+        self._resources: ResourceList | None = None
+        """The server's resources; None if it offers none."""
         self._is_closing = self._needs_login = False
         self._start: anyio.CancelScope | None = None
         """The cancel scope of an attempt to start the server; None while the server runs."""
@@ -144,6 +148,7 @@ class ServerRunner:
                     await self._list(connection)
                     start.deadline, self._start = float("inf"), None
                     self._connection, self.fault = connection, ""
+                    self._resources = ResourceList() if connection.has_resources else None
                     self._ready.set()
                     self.settled.set()
                     self._on_change()
@@ -164,6 +169,8 @@ class ServerRunner:
         async with anyio.create_task_group() as group:
             if connection.ended is not None:
                 group.start_soon(self._wake_at_end, connection.ended)
+            if self._resources is not None:
+                group.start_soon(self._resources.keep, connection.list_resources)
             while not self._is_closing and not (connection.ended is not None and connection.ended.is_set()):
                 await self._news.wait()
                 self._news = anyio.Event()
@@ -179,6 +186,10 @@ class ServerRunner:
         self._news.set()
 
     def _note_change(self, what: str) -> None:
+        if what == "resources":
+            if self._resources is not None:
+                self._resources.note_change()
+            return
         self._lists_changed = True
         self._news.set()
 
@@ -217,6 +228,27 @@ class ServerRunner:
     async def call(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:
         """Call a tool of the server; wait first if the server is starting. Raises `ToolError` if the call fails."""
         return await (await self._wait_for_connection(ToolError)).call_tool(name, arguments, services)
+
+    @property
+    def has_resources(self) -> bool:
+        """True if the server runs and offers resources."""
+        return self._connection is not None and self._resources is not None
+
+    async def read_resource(self, uri: str) -> ResourceContent:
+        """Return the content of a resource; wait first if the server is starting. Raises `ToolError`."""
+        return await (await self._wait_for_connection(ToolError)).read_resource(uri)
+
+    async def complete_mention(self, query: str) -> Sequence[str]:
+        """Return the mentions of the server's resources that fit what is typed. Raises `ToolError`."""
+        connection, resources, server = self._connection, self._resources, self.settings.name
+        if connection is None or resources is None:
+            return ()
+        known, values = await resources.get(), list[str]()
+        if query.startswith(f"{server}:"):
+            for slot in open_slots(query.removeprefix(f"{server}:"), known.templates):
+                offered = await connection.complete_slot(slot)
+                values += [f"{server}:{slot.before}{value}" for value in offered]
+        return list(dict.fromkeys((*values, *find_matches(server, query, known))))[:MAX_OFFERED]
 
     async def _wait_for_connection(self, error: type[TuiAgentError]) -> "Connection":
         await self.wait_until_ready()

@@ -4,13 +4,16 @@ Invariant: `offers` returns one consistent state; whenever the state changes, `o
 """
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 import anyio
 
+from tui_agent.errors import ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.prompts import PromptCommand
 from tui_agent.mcp.remote_tool import RemoteTool
+from tui_agent.mcp.resources import MAX_OFFERED
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.server_tool import ServerTool
@@ -18,9 +21,13 @@ from tui_agent.mcp.tool_names import tool_name
 from tui_agent.mcp.tool_search import SEARCH, ToolSearch, is_too_large
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import Tool
-from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded
+from tui_agent.ports.tool_servers import ResourceContent
+from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed, PluginLoaded
 
 CLOSE_LIMIT_S = 3.0
+COMPLETION_LIMIT_S = 1.0
+"""Seconds that servers have to complete a mention."""
+READ_RESOURCE = "read_resource"
 TOOL_WAIT_S = 30.0
 """Maximum seconds that a call which waited for approval in an earlier run waits for its server."""
 
@@ -79,6 +86,33 @@ class McpServers:
         runner = self._runner_of(tool)
         return "" if runner is None else runner.explain_absence()
 
+    @property
+    def names(self) -> Collection[str]:
+        """The names of all servers."""
+        return frozenset(runner.settings.name for runner in self._runners)
+
+    def resource_tool(self, server: str) -> str:
+        """Return the name by which rules allow or deny reading a server's resources."""
+        return tool_name(server, READ_RESOURCE)
+
+    async def read_resource(self, server: str, uri: str) -> ResourceContent:
+        """Read a resource of a server. Raises `ToolError`."""
+        return await next(each for each in self._runners if each.settings.name == server).read_resource(uri)
+
+    async def complete_mention(self, query: str) -> Sequence[str]:
+        """Return the mentions of resources that fit what is typed, of the servers that answer soon enough."""
+        found: list[str] = []
+
+        async def ask(runner: ServerRunner) -> None:
+            with suppress(ToolError):
+                found.extend(await runner.complete_mention(query))
+
+        with anyio.move_on_after(COMPLETION_LIMIT_S):
+            async with anyio.create_task_group() as group:
+                for runner in self._runners:
+                    group.start_soon(ask, runner)
+        return found[:MAX_OFFERED]
+
     def _runner_of(self, tool: str) -> ServerRunner | None:
         owned = (runner for runner in self._runners if tool.startswith(tool_name(runner.settings.name, "")))
         return next(owned, None)
@@ -105,6 +139,7 @@ class McpServers:
             commands += [(owner, prompt) for prompt in prompts]
             contributions = [f"tool:{tool.spec.name}" for tool in offered if tool.spec.listed]
             contributions += [f"command:{prompt.offer.name}" for prompt in prompts]
+            contributions += [f"{RESOURCES}{name}"] if runner.has_resources else []
             event = _event(runner, owner, contributions)
             if event is not None and event != self._told.get(name):
                 self._told[name] = event

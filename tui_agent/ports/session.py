@@ -37,7 +37,10 @@ class Session(Protocol):
         ...
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:
-        """Return completions of a slash command's `arguments`: whole texts that could replace them."""
+        """Return completions of a slash command's `arguments`: whole texts that could replace them.
+
+        For the command `@` they are resources of MCP servers that a prompt can mention.
+        """
         ...
 
     async def aclose(self) -> None:

@@ -5,11 +5,13 @@ from typing import Literal, TypeAlias
 from tui_agent.protocol.base import FrozenModel, LongText
 from tui_agent.protocol.parts import ImageContent
 
-MentionKind: TypeAlias = Literal["file", "directory", "symbol", "image", "refused", "missing"]
+MentionKind: TypeAlias = Literal["file", "directory", "symbol", "image", "resource", "refused", "missing"]
+MENTION = "@"
+"""The name under which a session completes mentions of resources (`Session.complete`)."""
 
 
 class Mention(FrozenModel):
-    """A file or symbol that a user's message mentions, such as `@src/app.py`.
+    """A file, a symbol or a resource of an MCP server that a user's message mentions, such as `@src/app.py`.
 
     `reference` is the text in the message, `path` the file it resolved to, relative to the workspace. `text` is the
     content sent to the model, `sha256` the digest of the file's own bytes. `first_line` and `last_line` (from 1) are

@@ -7,7 +7,7 @@ deny.
 from tui_agent.engine.components import EngineParts
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
-from tui_agent.protocol.effects import NetworkEffect, ReadEffect
+from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, ReadEffect
 from tui_agent.protocol.ids import AgentId
 
 RULE_TOOL = "read_file"
@@ -51,6 +51,21 @@ def may_connect(parts: EngineParts, agent: AgentId, tool: str, host: str) -> boo
 def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str, real: str) -> str:
     """Return the reason why a file may not be read; empty if it may. `real` is `path` with links resolved."""
     decision = _decide_read(policy, state, root, path, real, None, RULE_TOOL)
+    return decision.reason if decision.verdict == "deny" else ""
+
+
+def resource_denial_reason(policy: Policy, state: SessionStateView, root: str, server: str, tool: str) -> str:
+    """Return the reason why a resource of a server may not be read; empty if it may. `tool` is its name in rules.
+
+    Like a file, a resource that the policy would ask about may be read, because the user named it.
+    """
+    effect = McpCallEffect(server=server, tool=tool, digest="", read_only=True)
+    facts = PolicyFacts(
+        workspace=root,
+        policy=state.settings.policy if state.settings else "ask",
+        session_rules=state.granted_rules,
+    )
+    decision = policy.decide(tool, (effect,), facts)
     return decision.reason if decision.verdict == "deny" else ""
 
 

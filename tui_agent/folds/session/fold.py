@@ -98,7 +98,9 @@ def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageRe
     if payload.queue_id is not None:
         draft.queue.pop(payload.queue_id, None)
     _add_read_mentions(draft, payload.mentions)
-    draft.mentioned_paths = tuple(mention.path for mention in payload.mentions if mention.text)
+    draft.mentioned_paths = tuple(
+        mention.path for mention in payload.mentions if mention.path and mention.text
+    )
     draft.clear_fork_changes("message")
     draft.update_subtask()
 

@@ -144,7 +144,8 @@ def _artifact_ids(cuts: Sequence[Truncation]) -> str:
 
 def mention_name(mention: Mention) -> str:
     """Return the name shown for a mention: the path or, without a path, the text in the message."""
-    return mention.reference if mention.kind in ("missing", "symbol") else mention.path
+    is_path = mention.path and mention.kind not in ("missing", "symbol")
+    return mention.path if is_path else mention.reference
 
 
 def mention_result(mention: Mention, size: str, tokens: str) -> str:
@@ -161,6 +162,8 @@ def mention_result(mention: Mention, size: str, tokens: str) -> str:
             return format_count(mention.size, "entry", "entries")
         case "image":
             return size
+        case "resource":
+            return f"{'its beginning, ' if mention.truncated else ''}{tokens} tokens"
         case "symbol":
             return f"{mention.path}:{mention.first_line}" + (f", {mention.note}" if mention.note else "")
         case "file":

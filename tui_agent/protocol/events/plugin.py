@@ -9,6 +9,8 @@ from tui_agent.protocol.events.base import Payload
 
 MCP_OWNER = "mcp:"
 """Prefix of the field `plugin` in events of an MCP server; the server's name follows."""
+RESOURCES = "resource:"
+"""Prefix of a contribution of an MCP server that offers resources; the server's name follows."""
 NEEDS_LOGIN = "Needs login: "
 """Start of the message of an MCP server that wants a login; the command for it follows."""
 

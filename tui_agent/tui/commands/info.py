@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed
+from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action
 from tui_agent.tui.commands.sheets import open_picker, show_answer
@@ -125,7 +125,7 @@ def show_servers(context: AppContext, argument: str) -> None:
             elif isinstance(plugin, PluginFailed):
                 facts.pair(name, f"failed: {plugin.message} {plugin.where}".rstrip(), "error", names=16)
             else:
-                names = ", ".join(offer.partition(":")[2] for offer in plugin.contributions) or "nothing"
+                names = ", ".join(map(_offer_name, plugin.contributions)) or "nothing"
                 facts.pair(name, f"ready, version {plugin.version or 'unknown'}: {names}", names=16)
 
     show(
@@ -134,6 +134,11 @@ def show_servers(context: AppContext, argument: str) -> None:
         draw,
         empty="No MCP server has answered yet. docs/mcp.md describes how to add one.",
     )
+
+
+def _offer_name(offer: str) -> str:
+    kind, _, name = offer.partition(":")
+    return f"resources (@{name}:…)" if f"{kind}:" == RESOURCES else name
 
 
 def show_command_output(context: AppContext, title: str, *words: str) -> None:

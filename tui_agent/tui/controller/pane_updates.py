@@ -12,12 +12,14 @@ from tui_agent.config.git_query import locate_repository
 from tui_agent.folds.views import ALL_VIEWS, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.command import OfferedCommand
+from tui_agent.protocol.events.plugin import RESOURCES, PluginLoaded
 from tui_agent.tui.controller.faults import REPORT
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.line_counts import LineCounts
 from tui_agent.tui.controller.offered_commands import offered_actions
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.panes.status_text import status_of
+from tui_agent.tui.prompt.completion import AT_SIGN
 from tui_agent.tui.prompt.prompt import PLACEHOLDER
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.sheet import Sheet
@@ -39,6 +41,7 @@ class PaneUpdater:
         self._reported_fault: object = None
         self._branch_folder = ""
         self._commands: Mapping[str, Sequence[OfferedCommand]] = {}
+        self._completed: set[str] = set()
 
     def show(self, changed: frozenset[ViewName]) -> None:
         """Pass the changed views to their panes."""
@@ -63,7 +66,7 @@ class PaneUpdater:
                 guarded("the chat", self._host.chat.show)
             guarded("the chat", self._host.chat.choose_page)
             guarded("the status line", self.show_status)
-            if changed & {"state", "meter"}:
+            if changed & {"state", "meter", "plugins"}:
                 guarded("the prompt", self._show_prompt)
         for part, update in self._after_frame:
             guarded(part, update)
@@ -144,6 +147,11 @@ class PaneUpdater:
         elif before == "running" and view.mood in ("ready", "failed", "stopped"):
             self._app.terminal.notify(title, view.word)
 
+    def _has_resources(self) -> bool:
+        """Return True if an MCP server offers resources, which prompts can mention."""
+        loaded = (each for each in self._host.views.plugins.values() if isinstance(each, PluginLoaded))
+        return any(offer.startswith(RESOURCES) for each in loaded for offer in each.contributions)
+
     def _show_prompt(self) -> None:
         meter, state = self._host.views.meter.view(), self._host.state
         if state.settings is None:
@@ -156,11 +164,13 @@ class PaneUpdater:
             self._commands = state.commands
             self._app.prompt.offered = offered = offered_actions(state.commands)
             items = (item for owned in state.commands.values() for item in owned)
-            self._app.prompt.arguments.commands = {f"/{item.name}" for item in items if item.completes}
-            if self._host.session is not None:
-                self._app.prompt.arguments.ask_session = self._host.session.complete
+            self._completed = {f"/{item.name}" for item in items if item.completes}
             options = {action.slash: [(option, "") for option in action.options] for action in offered}
             self._app.prompt.choices = {**self._app.prompt.choices, **options}
+        if self._host.session is not None:
+            self._app.prompt.arguments.ask_session = self._host.session.complete
+        mentions = {AT_SIGN} if self._has_resources() else set[str]()
+        self._app.prompt.arguments.commands = self._completed | mentions
         panes = list(self._host.plugin_panes.panes)
         self._app.prompt.choices = {**self._app.prompt.choices, "/pane": [(name, "") for name in panes]}
         if state.workspace:

@@ -1,4 +1,4 @@
-"""Completions of arguments of slash commands, returned by a function of the command's plugin.
+"""Completions by the session: arguments of slash commands, by their plugins, and resources of MCP servers after `@`.
 
 Invariant: the session is asked only when typing pauses, and only once for the same words.
 """
@@ -18,7 +18,7 @@ async def _complete_nothing(command: str, arguments: str) -> Sequence[str]:
 
 
 class ArgumentCompletion:
-    """The last completions of each slash command among `commands`, as `(text, help)` pairs."""
+    """The last completions of each slash command (or `@`) among `commands`, as `(text, help)` pairs."""
 
     def __init__(self) -> None:
         self.commands: Collection[str] = ()
@@ -44,7 +44,7 @@ class ArgumentCompletion:
         self._timer = widget.set_timer(PAUSE_S, start)
 
     async def _request(self, token: Token, show: Callable[[], None]) -> None:
-        texts = await self.ask_session(token.command[1:], token.query)
+        texts = await self.ask_session(token.command.removeprefix("/"), token.query)
         self._asked = (token.command, token.query)
         self.found[token.command] = [(clean_line(text), "") for text in texts]
         show()

@@ -19,7 +19,11 @@ These are files whose names contain the query or, if there are none, one other f
 """
 _SCATTERED_SCORE = 100
 """Lowest score of a text that has the letters of the query in order, but not next to each other."""
+_ENDS_EARLY = re.compile(r"[\s@`<>|']|[.,;:!?)\]}]$")
+"""Finds what ends a mention of a resource that is not in quotes."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
+AT_SIGN = "@"
+"""The name under which the session completes mentions of resources (`Session.complete`)."""
 MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@(\"[^\"\n]*|[^\s@]*)$")
 
 
@@ -185,6 +189,17 @@ def file_candidates(
     best = max(1, sum(score < _SCATTERED_SCORE for score, *_ in scored[:MAX_FILES_BEFORE_SYMBOLS]))
     defined = [_symbol_candidate(query, symbol) for symbol in symbols]
     return [*files[:best], *defined, *files[best:]][:limit]
+
+
+def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list[Candidate]:
+    """Return the resources of MCP servers (`SERVER:URI`) that match the query; a template only up to its variable."""
+    found: list[Candidate] = []
+    for text, _ in mentions:
+        result, (start, variable, _) = match(query, text), text.partition("{")
+        if result is not None and not (variable and len(query) > len(start)):
+            written = f'"{text}"' if _ENDS_EARLY.search(text) else text
+            found.append(Candidate(text, f"@{start}" if variable else f"@{written} ", hits=result[1]))
+    return found
 
 
 def _path_candidate(path: str, hits: tuple[int, ...] = ()) -> Candidate:

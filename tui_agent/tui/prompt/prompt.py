@@ -21,11 +21,13 @@ from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.prompt.argument_completion import ArgumentCompletion
 from tui_agent.tui.prompt.attachments import Picture
 from tui_agent.tui.prompt.completion import (
+    AT_SIGN,
     Candidate,
     Token,
     argument_candidates,
     command_candidates,
     file_candidates,
+    resource_candidates,
     token_at,
 )
 from tui_agent.tui.prompt.editor import Editor
@@ -183,9 +185,11 @@ class Prompt(Vertical):
             note = f"loosens the policy: type {candidate.label} in full"
         elif self.menu.display and self._token is not None:
             count = len(self.menu.candidates)
+            has_resources = AT_SIGN in self.arguments.commands
+            in_files = "" if has_resources else f" in {format_count(len(self.files.paths.files), 'file')}"
             note = {
                 "command": format_count(count, "command"),
-                "file": f"{count} found in {format_count(len(self.files.paths.files), 'file')}",
+                "file": f"{count} found{in_files}",
                 "argument": f"{count} to choose from",
             }[self._token.kind]
         elif self._searching is not None:
@@ -243,7 +247,11 @@ class Prompt(Vertical):
             if self.arguments.needs_request(token):
                 self.arguments.request_later(self, token, self._complete)
         else:
-            self._offer(file_candidates(token.query, self.files.paths, self._symbols.find(token.query)))
+            files = file_candidates(token.query, self.files.paths, self._symbols.find(token.query))
+            resources = resource_candidates(token.query, self.arguments.found.get(AT_SIGN, ()))
+            self._offer([*files, *resources])
+            if self.arguments.needs_request(token._replace(command=AT_SIGN)):
+                self.arguments.request_later(self, token._replace(command=AT_SIGN), self._complete)
             if self._symbols.needs_search(token.query):
                 self._symbols.timer = self.set_timer(PAUSE_S, partial(self._search_symbols, token.query))
             if self.files.is_stale:
