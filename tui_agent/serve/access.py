@@ -47,7 +47,8 @@ class AccessControl:
             if is_read or origin is not None:
                 return None
             return web.Response(status=403, text="Forbidden: the request has no Origin.\n")
-        if request.path == "/" and self._has_token(request.query.get("token", "")):
+        is_page = request.method == "GET" and (request.path == "/" or request.path.startswith("/s/"))
+        if is_page and self._has_token(request.query.get("token", "")):
             return None
         return web.Response(status=401, text="Unauthorized: use the address that tui-agent printed.\n")
 

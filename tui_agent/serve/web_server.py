@@ -60,6 +60,10 @@ class WebServer:
         return redirect(f"/s/{self._sessions.issue_id()}")
 
     async def _show_page(self, request: web.Request) -> web.StreamResponse:
+        if "token" in request.query:
+            response = redirect(request.rel_url.raw_path)
+            self._access.keep_token(response)
+            return response
         return self._pages.show(request, f"/ws/{await self._require_session(request)}")
 
     async def _serve_socket(self, request: web.Request) -> web.StreamResponse:

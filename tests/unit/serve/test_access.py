@@ -80,10 +80,28 @@ async def test_the_token_of_the_address_becomes_a_cookie_and_leaves_the_address(
             assert answer.headers["Referrer-Policy"] == "no-referrer"
         assert cookie.startswith(f"tui_agent_8123={TOKEN};")
         assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
-        async with client.get(server.make_url("/s/x").with_query(token=TOKEN)) as answer:
-            assert answer.status == 401
+        for path in ("/page.js", "/ws/ses_x", "/new", "/api/sessions"):
+            async with client.get(server.make_url(path).with_query(token=TOKEN)) as answer:
+                assert answer.status == 401, path
         async with client.get(server.make_url("/s/ses_none"), headers=COOKIE) as answer:
             assert answer.status == 404
+
+
+async def test_the_address_of_a_session_may_have_the_token_too(tmp_path: Path) -> None:
+    async with served(tmp_path) as (_, server, client):
+        url = server.make_url("/s/ses_x").with_query(token=TOKEN)
+        async with client.get(url, allow_redirects=False) as answer:
+            assert (answer.status, answer.headers["Location"]) == (302, "/s/ses_x")
+            assert answer.headers["Set-Cookie"].startswith(f"tui_agent_8123={TOKEN};")
+        for headers, query, status in (
+            ({"Origin": "https://evil.example"}, TOKEN, 403),
+            ({"Host": "evil.example"}, TOKEN, 403),
+            ({}, "wrong", 401),
+        ):
+            async with client.get(url.with_query(token=query), headers=headers) as answer:
+                assert answer.status == status
+        async with client.post(url) as answer:
+            assert answer.status == 401
 
 
 async def test_the_page_names_only_addresses_of_its_own_server(tmp_path: Path) -> None:
