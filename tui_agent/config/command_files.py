@@ -13,6 +13,7 @@ from tui_agent.config.front_matter import split_front_matter
 from tui_agent.config.neighbour_layouts import PROJECT_LAYOUTS
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.project_files import ProjectFiles
+from tui_agent.config.shell_quoting import PLACE, fill_template, words_for
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
@@ -25,7 +26,6 @@ MAX_CHARS = 100_000
 MAX_HELP_CHARS = 200
 MAX_COMMANDS = 200
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}(:[a-z0-9][a-z0-9_-]{0,40})?", re.IGNORECASE)
-_PLACE = re.compile(r"\$(ARGUMENTS|[1-9])")
 _SHELL = re.compile(r"!`([^`\n]+)`")
 
 
@@ -43,11 +43,10 @@ class CommandFile:
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
         """Return the text with the arguments filled in, and the shell commands to run first."""
         words = _split(arguments)
-        quoted = [shlex.quote(word) for word in words]
         # Only commands of the file itself are run, with quoted arguments: an argument cannot add a command.
-        commands = tuple(_fill(command, shlex.join(words), quoted) for command in _SHELL.findall(self.text))
+        commands = tuple(fill_template(command, words) for command in _SHELL.findall(self.text))
         text = _fill(_SHELL.sub(r"`\1` (its output follows)", self.text), arguments, words)
-        if arguments and not _PLACE.search(self.text):
+        if arguments and not PLACE.search(self.text):
             text = f"{text}\n\n{arguments}"
         return CommandAnswer(text, shell=commands)
 
@@ -146,13 +145,10 @@ def _command_name(path: str) -> str:
 
 
 def _fill(text: str, arguments: str, words: Sequence[str]) -> str:
-    def value(match: re.Match[str]) -> str:
-        if match[1] == "ARGUMENTS":
-            return arguments
-        index = int(match[1]) - 1
-        return words[index] if index < len(words) else ""
+    def value(place: re.Match[str]) -> str:
+        return arguments if place[1] == "ARGUMENTS" else "".join(words_for(place, words))
 
-    return _PLACE.sub(value, text)
+    return PLACE.sub(value, text)
 
 
 def _split(arguments: str) -> list[str]:
