@@ -190,6 +190,21 @@ async def test_going_back_is_the_key_that_stops_pressed_twice(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("size", "keys"),
+    [((120, 40), "Shift+Enter, Alt+Enter, Ctrl+J or Ctrl+Enter"), ((80, 24), "Shift+Enter, Alt")],
+)
+async def test_the_list_of_keys_shows_keys_in_every_row_that_has_some(
+    size: tuple[int, int], keys: str
+) -> None:
+    async with open_app(golden("night_shift"), size=size) as driven:
+        await driven.type("/keys")
+        await driven.press("enter")
+        await driven.until(lambda: "start a new line" in driven.text())
+        row = next(row for row in driven.rows() if "newline" in row)
+        assert "start a new line" in row and keys in row
+
+
 async def test_help_and_footer_name_changed_keys(tmp_path: Path) -> None:
     async with open_with_keys(tmp_path, 'help = "f9"\nsessions_sort = "z"', size=(160, 300)) as driven:
         assert driven.rows()[-1].endswith("F9 help")

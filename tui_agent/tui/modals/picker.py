@@ -14,7 +14,7 @@ from textual.strip import Strip
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.prompt.completion import match
-from tui_agent.tui.text import clean_line, fit_path, width
+from tui_agent.tui.text import clean_line, fit, fit_path, width
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
@@ -72,11 +72,18 @@ def score_words(words: Sequence[str], item: Item) -> int | None:
     return score
 
 
+def _right_room(cells: int, item: Item) -> int:
+    """Return how many of the `cells` after an item's label are left for the text on the right, with blanks before it."""
+    return cells - min(MIN_ABOUT_CELLS, width(clean_line(item.about)))
+
+
 KEYS = "list_open", "list_choose", "list_close"
 """The actions whose keys are shown below the list."""
 PAGE_ROWS = 8
 MIN_ABOUT_CELLS = 24
-"""Minimum width of a description beside the text on the right; otherwise only the selected row shows that text."""
+"""Minimum width of a description beside the text on the right; otherwise only the selected row shows that text whole."""
+MIN_RIGHT_CELLS = 11
+"""Minimum width of a text on the right that is cut off."""
 
 
 class Picker(ChoiceSheet[str | None]):
@@ -244,7 +251,8 @@ class Picker(ChoiceSheet[str | None]):
 
     def _is_crowded(self, cells: int, label_width: int, item: Item) -> bool:
         beside = width(self._right_text(item)) + 2
-        return beside > 2 and bool(item.about) and cells - label_width - 4 - beside < MIN_ABOUT_CELLS
+        room = _right_room(cells - label_width - 4, item)
+        return beside > 2 and bool(item.about) and beside > room
 
     def _label_widths(self, width: int, items: Sequence[Item]) -> dict[str, int]:
         """Return the width of the labels in each group; groups without paths share one, and so do filtered items."""
@@ -284,7 +292,11 @@ class Picker(ChoiceSheet[str | None]):
         texts, room = [item.about, item.more], cells - label_width - 4
         beside = width(right) + 2 if right else 0
         if item.about and (self._crowded or self._is_crowded(cells, label_width, item)):
-            texts, right, beside = [item.about, right, item.more], "", 0
+            texts = [item.about, right, item.more]
+            rest = _right_room(cells - label_width - 4, item) - 2
+            is_shown = rest >= MIN_RIGHT_CELLS and not (self._crowded or pen.chosen)
+            right = fit(right, rest, symbols.ellipsis) if is_shown else ""
+            beside = rest + 2 if is_shown else 0
         about = [item.about]
         if pen.chosen:
             texts = [clean_line(text) for text in texts if text]
