@@ -54,7 +54,7 @@ class Registry(Protocol):
 
 
 class FunctionTool:
-    """A tool made from a function by `@tool`. Calling the object calls the function, which tests can use."""
+    """A tool made from a function by `@tool`. Tests can call the object like the function."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class Fold(Protocol):
 
 
 class FunctionPane:
-    """A pane made from a function by `@pane`. Calling the object calls the function, which tests can use."""
+    """A pane made from a function by `@pane`. Tests can call the object like the function."""
 
     def __init__(self, function: Callable[[Any], object], fold: Callable[[], Fold]) -> None:
         self.function = function

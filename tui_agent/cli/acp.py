@@ -19,7 +19,7 @@ docs/editors.md has the settings of Zed and other editors.
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options that hold for every session of the editor."""
+    """Add the options that apply to every session of the editor."""
     parser.add_argument(
         "--policy", choices=("plan", "ask", "accept-edits", "bypass"), help="the mode in which sessions start"
     )

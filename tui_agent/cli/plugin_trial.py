@@ -137,12 +137,16 @@ def pane_rows(plugin: Path, name: str, log: Path, width: int) -> list[str]:
 
 
 def run_tests(path: Path) -> tuple[Sequence[str], Sequence[str], str]:
-    """Run the tests beside a plugin with pytest. Return faults, notes, and pytest's last line."""
+    """Run the tests in the plugin's folder with pytest. Return faults, notes, and pytest's last line."""
     folder = (path if path.is_dir() else path.parent).absolute()
     if not any((*folder.glob("test_*.py"), *folder.glob("tests/test_*.py"))):
         return (), ("It has no tests: see docs/plugins.md, “Test it”.",), ""
     if find_spec("pytest") is None:
-        return (), ("Its tests were not run, because pytest is not installed beside tui-agent.",), ""
+        return (
+            (),
+            ("Its tests were not run, because pytest is not installed in tui-agent's environment.",),
+            "",
+        )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
     try:
         ran = subprocess.run(

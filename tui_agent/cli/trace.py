@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the summary of one session, and what the options ask for: its tree of turns or its parts."""
+    """Print the summary of one session and, with `--spans`, its tree of turns; with `--parts` only its parts."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
     records = read_records(folder)

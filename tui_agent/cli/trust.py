@@ -1,6 +1,6 @@
 """Show a folder's files that can change what tui-agent does or runs, and decide whether to use them.
 
-A decision holds for the folder's path and the files' present contents. Changes since the last decision are marked.
+A decision applies to the folder's path and the files' present contents. Changes since the last decision are marked.
 --trust-project trusts the present contents for one run, and stores nothing.
 """
 

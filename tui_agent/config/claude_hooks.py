@@ -209,7 +209,7 @@ def _read_output(event: str, output: Any, facts: JsonMap) -> HookAnswer:
 def _fit_event(
     event: str, decision: Any, reason: str, context: str, arguments: dict[str, Any] | None
 ) -> HookAnswer:
-    """Return the answer. A reason to go on working after a turn's end becomes context for the next turn."""
+    """Return the answer. A hook's reason to continue after a turn's end becomes context for the next turn."""
     if event in ("Stop", "SessionStart", "SessionEnd"):
         lines = [context, reason if decision == "deny" else ""]
         return HookAnswer(additional_context="\n".join(line for line in lines if line))

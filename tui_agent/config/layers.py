@@ -302,7 +302,7 @@ def _options_layer(options: SessionOptions) -> Tree:
 
 
 def _drop_foreign_address(layers: _Layers) -> None:
-    """Remove the base URL if a nearer layer than its own chose a model that has an address of its own."""
+    """Remove the base URL if a nearer layer chose a model that has another address."""
     model, origins, order = str(layers.tree.get("model", "")), layers.origins, layers.order
     if "base_url" not in origins or "model" not in origins:
         return

@@ -25,7 +25,7 @@ MIN_CHARS: Final = 2_000
 WORK: Final = 0.25
 """Fraction of the window that should be free for work between two summaries."""
 _OVERHEAD_FACTOR: Final = 1.15
-"""Factor applied to the user's words to include the summary's other necessary parts."""
+"""Factor by which the size of the user's words is multiplied to allow for other required content."""
 
 
 @dataclass(frozen=True, slots=True)

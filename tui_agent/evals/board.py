@@ -1,6 +1,6 @@
 """The progress of evaluation runs, read from their folders: the runs of a workspace, and the state of each cell.
 
-Invariant: reading writes nothing and takes no lock, so it works beside a run; a finished cell is read only once.
+Invariant: reading writes nothing and takes no lock, so it works during a run; a finished cell is read only once.
 """
 
 from pathlib import Path
@@ -17,7 +17,10 @@ CellState: TypeAlias = Literal["waiting", "running", "stopped", "passed", "faile
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run with the number of its cells and of those that are done. `path` is relative if the runs' folder is."""
+    """A run, with the numbers of its finished cells and of all its cells.
+
+    `path` is relative to the working folder if possible.
+    """
 
     path: Path
     state: RunState
@@ -43,7 +46,7 @@ def _summarise(path: Path) -> RunSummary:
 
 
 def newest_run(workspace: Path) -> Path | None:
-    """Return the folder of the run in the workspace's `eval-runs` that was started last, or None if there is none."""
+    """Return the folder of the newest run in the workspace's `eval-runs`, or None if there are no runs."""
     plans = list((workspace / RUNS_FOLDER).glob(f"*/{PLAN_FILE}"))
     return max(plans, key=lambda plan_file: plan_file.stat().st_mtime).parent if plans else None
 
@@ -55,7 +58,7 @@ def is_running(run: RunFolder) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BoardCell:
-    """A cell as the board shows it. `session` is the id of its session, empty before it has begun."""
+    """A cell as the board shows it. `session` is the id of its session; empty before the cell has started."""
 
     cell: Cell
     state: CellState
@@ -64,7 +67,7 @@ class BoardCell:
 
 
 class Board:
-    """The cells of one run, read again on each call. Raises `ConfigError` if the folder is not that of a run."""
+    """Reads the cells of one run. Raises `ConfigError` if `path` is not the folder of a run."""
 
     def __init__(self, path: Path) -> None:
         self.run = RunFolder(path)
@@ -72,7 +75,7 @@ class Board:
         self._finished: dict[str, BoardCell] = {}
 
     def read(self) -> tuple[BoardCell, ...]:
-        """Return all cells in the plan's order. Reads files."""
+        """Read the current state of all cells, in the plan's order. Blocking."""
         running = is_running(self.run)
         return tuple(
             self._finished.get(cell.name) or self._read_cell(cell, running=running)

@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process when the run's process is gone, so that a resumed run has its folder for itself."""
+    """End this process when the run's process is gone, so that nothing else writes into the folder of a resumed run."""
     pause = threading.Event()
     while os.getppid() == parent:
         pause.wait(PARENT_CHECK_INTERVAL_S)

@@ -20,7 +20,7 @@ NodeStatus: TypeAlias = Literal["pending", "completed"]
 
 
 class TaskNode(BaseModel):
-    """A part of a task. A leaf is a detail that the agent can be asked for at once."""
+    """A part of a task. A leaf is a detail that the user can ask for in one request."""
 
     model_config = ConfigDict(extra="forbid")
 

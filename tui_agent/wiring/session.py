@@ -92,7 +92,7 @@ async def open_session(
     on_trouble: Callable[[TuiAgentError], None] | None = None,
     on_hold: Callable[[SessionLog], None] | None = None,
 ) -> AsyncIterator[LocalSession]:
-    """Open or create the session that the options ask for, serve it, and close it at the end.
+    """Open or create the session that the options select, serve it, and close it at the end.
 
     `on_hold` is called with the log as soon as it is locked, before a long history is read. Raises `ConfigError`,
     `SessionLocked`, `SessionNotFound` or `StoreError` before anything runs.
@@ -191,7 +191,7 @@ def _lock_log(base: StartupContext) -> tuple[SessionLog, bool]:
 
 @dataclass(frozen=True, slots=True)
 class _Assembled:
-    """A session that is not served yet, and the MCP servers that run beside it."""
+    """A session that is not served yet, and its MCP servers."""
 
     session: LocalSession
     servers: McpServers

@@ -131,7 +131,7 @@ def as_json(fork: CreatedFork) -> dict[str, object]:
 
 
 def requested_change(arguments: argparse.Namespace) -> ForkChange:
-    """Return the changes to the session that the options ask for."""
+    """Return the changes to the session that the options specify."""
     return ForkChange(
         model=arguments.model or "",
         reasoning_effort=arguments.reasoning_effort,

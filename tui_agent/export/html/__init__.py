@@ -1,1 +1,1 @@
-"""Export of a session as one HTML file that needs no network and in which no foreign text is markup."""
+"""Export of a session as one HTML file that needs no network and escapes all text of the session."""
