@@ -11,7 +11,8 @@ Invariant: nothing here is needed by another module of tui-agent.
 
 from tui_agent.evals.environment_client import RemoteTests, connect
 from tui_agent.evals.environment_file import setup, suite, test
-from tui_agent.evals.environment_tests import CommandResult, EnvironmentReport, TestResult, Workspace
+from tui_agent.evals.environment_tests import EnvironmentReport, TestResult
+from tui_agent.evals.environment_workspace import CommandResult, Workspace
 
 __all__ = [
     "CommandResult",

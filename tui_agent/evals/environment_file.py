@@ -8,13 +8,11 @@ import re
 import runpy
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from tui_agent.errors import ConfigError
+from tui_agent.evals.environment_workspace import Workspace
 from tui_agent.fast_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from tui_agent.evals.environment_tests import Workspace
 
 ENVIRONMENT_FILE = "environment.py"
 """The file of an environment that is a folder."""
@@ -22,7 +20,7 @@ TIMEOUT_S = 600.0
 """Time limit of the setup, and of each test whose suite has none of its own."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
 
-EnvFunction: TypeAlias = "Callable[[Workspace], Awaitable[object]]"
+EnvFunction: TypeAlias = Callable[[Workspace], Awaitable[object]]
 """A function that an author decorates. It fails by raising an exception, such as that of `assert`."""
 
 

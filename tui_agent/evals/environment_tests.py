@@ -18,44 +18,16 @@ from anyio import to_thread
 
 from tui_agent.errors import EnvironmentFault
 from tui_agent.evals.environment_file import TIMEOUT_S, EnvFunction, EvalEnvironment
+from tui_agent.evals.environment_workspace import Workspace
 from tui_agent.evals.timed_call import call_in_thread
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.ports.environment import Environment, ExecSpec
+from tui_agent.ports.environment import Environment
 from tui_agent.wiring.sandbox import build_confinement
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
-MAX_OUTPUT_BYTES = 200_000
-COMMAND_TIMEOUT_S = 60.0
-
 OpenEnvironment: TypeAlias = Callable[[Path], Environment]
 """Returns the environment in which a folder's commands run."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommandResult:
-    """The result of a command. `exit_code` is None if it was killed, such as at its time limit."""
-
-    exit_code: int | None
-    output: str
-
-
-class Workspace:
-    """The copy of a workspace that a test gets. Processes that its commands leave running are ended after the test."""
-
-    def __init__(self, path: Path, env: Environment) -> None:
-        self.path = path
-        self._env = env
-
-    async def run(
-        self, command: str, *, stdin: str = "", timeout_seconds: float = COMMAND_TIMEOUT_S
-    ) -> CommandResult:
-        """Run a command line in the workspace, in the sandbox if there is one. The output includes standard error."""
-        spec = ExecSpec(
-            script=command, stdin=stdin.encode(), timeout=timeout_seconds, max_output=MAX_OUTPUT_BYTES
-        )
-        result = await self._env.exec(spec, lambda piece: None)
-        return CommandResult(result.exit_code, result.output.decode("utf-8", "replace") or result.message)
 
 
 @dataclass(frozen=True, slots=True)
