@@ -32,9 +32,9 @@ OUR_WORDS = re.compile(
 )
 ALLOWED_WORDS = re.compile(
     r"no cycles|reference cycles?|[Ss]tep(?:s|ped|ping)? over|Agent\.step|agent's step|\.step\b|def step\(|step_budget|`step`|async def step|itertools\.cycle"
-    r'|"(?:steps|step_id|total_steps)": '
+    r'|"(?:steps|step_id|total_steps)": |"step_finish"'
 )
-"""The method of an agent, other meanings of the words, and the keys of ATIF documents."""
+"""The method of an agent, other meanings of the words, the keys of ATIF documents, and an event of opencode."""
 
 
 def where(source: Source, node: ast.AST) -> str:

@@ -7,6 +7,7 @@ from tui_agent.cli.context import ignored_file_notices, load_context
 from tui_agent.cli.options import Parser, Verbs
 from tui_agent.cli.output import say_json, say_json_lines, table, warn
 from tui_agent.config.agent_files import FOLDER
+from tui_agent.engine.agent_programs.program_agent import DESCRIPTIONS
 from tui_agent.engine.middleware.subagents import BUNDLED_AGENTS, Subagents
 from tui_agent.ports.delegate import Role
 from tui_agent.wiring.models import build_model_factory
@@ -46,6 +47,7 @@ def list_agents(arguments: argparse.Namespace) -> int:
     )
     hub = [
         (*BUILT_IN, "tui-agent"),
+        *((name, description, "tui-agent") for name, description in DESCRIPTIONS.items()),
         *((agent.name, agent.description, agent.owner) for agent in loaded.agents),
     ]
     if not arguments.json:

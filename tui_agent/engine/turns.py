@@ -9,6 +9,7 @@ from typing import Literal
 
 import anyio
 
+from tui_agent.engine.agent_programs.program_agent import PROGRAMS, ProgramAgent
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.agents import INIT_SOURCE, HandoffAgent, InitAgent, ShellFirstAgent
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
@@ -145,6 +146,9 @@ class Turns:
         """
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
+        if settings is not None and settings.agent in PROGRAMS:
+            make_program = partial(ProgramAgent, settings.agent, parts, self._checkpointing)
+            parts = parts.with_agents({**parts.agents, settings.agent: make_program})
         if addressed is not None and addressed.source == INIT_SOURCE and settings is not None:
             parts = parts.with_agents({settings.agent: partial(InitAgent, parts.env)})
         elif addressed is not None and addressed.shell and settings is not None:

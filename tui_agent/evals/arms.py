@@ -19,16 +19,26 @@ sends the working memory.
 """
 
 
-def single_arm(model: str, effort: Effort | None) -> Arm:
+def single_arm(model: str, effort: Effort | None, agent: str = "") -> Arm:
     """Return the only arm of a run with one configuration."""
-    return Arm(name=_arm_name(model or "default", effort), model=model, effort=effort)
+    return Arm(
+        name=_arm_name(agent, model or ("" if agent else "default"), effort),
+        agent=agent,
+        model=model,
+        effort=effort,
+    )
 
 
-def matrix_arms(profiles: Sequence[str], efforts: Sequence[Effort]) -> tuple[Arm, ...]:
-    """Return an arm for each pair of a profile and an effort."""
+def matrix_arms(
+    profiles: Sequence[str], efforts: Sequence[Effort], agents: Sequence[str] = ()
+) -> tuple[Arm, ...]:
+    """Return an arm for each combination of an agent, a profile and an effort."""
     levels: Sequence[Effort | None] = efforts or (None,)
     arms = [
-        Arm(name=_arm_name(name, level), model=name, effort=level) for name in profiles for level in levels
+        Arm(name=_arm_name(agent, name, level), agent=agent, model=name, effort=level)
+        for agent in agents or ("",)
+        for name in profiles or ("",)
+        for level in levels
     ]
     return _require_unique(arms)
 
@@ -44,8 +54,9 @@ def ablation_arms(model: str, effort: Effort | None, without: Sequence[str]) -> 
     )
 
 
-def _arm_name(model: str, effort: Effort | None) -> str:
-    base = model.rsplit("/", 1)[-1] if ":" in model and "/" in model else model
+def _arm_name(agent: str, model: str, effort: Effort | None) -> str:
+    model = model.rsplit("/", 1)[-1] if ":" in model and "/" in model else model
+    base = "-".join(name for name in (agent, model) if name)
     return _safe(f"{base}@{effort}" if effort else base)
 
 

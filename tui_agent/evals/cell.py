@@ -114,6 +114,7 @@ class _Trial:
         return SessionOptions(
             cwd=self._workspace,
             client="eval",
+            agent=arm.agent or None,
             model=arm.model or None if self._oracle is None else self._oracle.write_model(),
             effort=arm.effort,
             policy=plan.policy or case.policy,

@@ -37,6 +37,8 @@ class Arm(_Stored):
     """One configuration under which all cases run."""
 
     name: str
+    agent: str = ""
+    """The agent that acts; empty for the configured one."""
     model: str = ""
     effort: Effort | None = None
     without: tuple[str, ...] = ()

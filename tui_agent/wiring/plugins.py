@@ -9,6 +9,7 @@ from typing import Any
 from tui_agent.config.agent_files import FOLDER as AGENTS
 from tui_agent.config.command_files import FOLDER as COMMANDS
 from tui_agent.config.neighbour_layouts import user_folders
+from tui_agent.engine.agent_programs.program_agent import INSTALL_HINTS, PROGRAMS
 from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.plugin_wrappers import GuardedAgent
 from tui_agent.engine.tools.registry import ToolRegistry
@@ -16,6 +17,7 @@ from tui_agent.errors import ConfigError, PluginError
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.places import plugin_places
 from tui_agent.ports.agent import Agent
+from tui_agent.ports.environment import Environment, ExecSpec
 from tui_agent.ports.tool import Tool
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.wiring.ablation import Ablation
@@ -76,9 +78,36 @@ def build_tool_registry(
 def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
     """Return the factories of all agents by the agent's name, including the default agent."""
     agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
+    agents |= {name: partial(_refuse_program, name) for name in PROGRAMS}
     for offered in loaded.agents:
         agents.setdefault(offered.name, partial(GuardedAgent, offered.owner, offered.name, offered.make))
     return agents
+
+
+def _refuse_program(name: str) -> Agent:
+    """Raise `ConfigError`: only the turns of a session, which replace this factory, can run a program."""
+    raise ConfigError(
+        f"The agent {name} is a program, which cannot run here.", hint="Choose another --agent."
+    )
+
+
+async def require_program(env: Environment, agent: str) -> None:
+    """Raise `ConfigError` if the agent is a program that is not in the environment, which has started."""
+    if agent not in PROGRAMS:
+        return
+    program = PROGRAMS[agent]({}).program
+    spec = ExecSpec(script=f"command -v {program}", unsandboxed=True)
+    if (await env.exec(spec, lambda piece: None)).exit_code != 0:
+        raise missing_program(agent, env.name)
+
+
+def missing_program(agent: str, environment: str) -> ConfigError:
+    """Return the error that an agent's program is not in an environment."""
+    program = PROGRAMS[agent]({}).program
+    return ConfigError(
+        f"The agent {agent} needs the program {program}, which was not found in the environment {environment}.",
+        hint=f"{INSTALL_HINTS[agent]}.",
+    )
 
 
 def require_agent(name: str, agents: Collection[str]) -> None:

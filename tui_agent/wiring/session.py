@@ -68,6 +68,7 @@ from tui_agent.wiring.plugins import (
     agent_folders,
     plugin_host,
     require_agent,
+    require_program,
     watched_folders,
 )
 from tui_agent.wiring.repomap import SessionMaps, index_folder
@@ -157,6 +158,7 @@ async def _open(
         workspace = _workspace(base, recorder, unfinished)
         environments = await start_environments(base, loaded, workspace, recorder.state.environment)
         try:
+            await require_program(environments.active, settings.agent)
             parts = (models, host, loaded, settings, log, recorder, unfinished, environments)
             assembled = _assemble(base, *parts, on_trouble, earlier)
         except BaseException:

@@ -1,5 +1,7 @@
 """Composition of a session's settings: initial settings for a new session, changed settings for a resumed session."""
 
+from tui_agent.config.settings import Config
+from tui_agent.engine.agent_programs.program_agent import PROGRAMS
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.settings import record_setting
 from tui_agent.errors import ConfigError
@@ -18,7 +20,12 @@ def build_settings(base: StartupContext, models: ModelFactory) -> SessionSetting
     """
     config = base.config
     model = models.no_model()
-    if config.model or config.base_url:
+    if config.agent in PROGRAMS:
+        # The configured model is that of other agents; without -m, the program uses its own.
+        name = base.options.model or ""
+        shown = name or "its own model"
+        model = ModelInfo(profile=name, provider=config.agent, model=shown, effort=config.reasoning_effort)
+    elif config.model or config.base_url:
         model = _resolve(base, models, config.model, config.base_url, config.reasoning_effort)
     return SessionSettings(
         model=model,
@@ -28,6 +35,11 @@ def build_settings(base: StartupContext, models: ModelFactory) -> SessionSetting
         repo_map=config.repo_map,
         budgets=config.budgets,
     )
+
+
+def lacks_model(config: Config) -> bool:
+    """Return True if no model is configured and the agent needs one. A program has a model of its own."""
+    return not (config.model or config.base_url or config.agent in PROGRAMS)
 
 
 def _resolve(

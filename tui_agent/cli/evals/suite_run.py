@@ -41,6 +41,7 @@ examples:
   tui-agent eval run bench-20 -m oracle --case fix-off-by-one
   tui-agent eval run --task my-task -m fast
   tui-agent eval matrix bench-20 --model-profiles fast,strong --repetitions 3
+  tui-agent eval matrix bench-20 --agents default,codex,opencode
   tui-agent eval ablate bench-20 -m fast
   tui-agent eval ablate bench-20 -m fast --without tool:grep --without prompt:planning
   tui-agent eval run --resume eval-runs/bench-20-1130-1200
@@ -59,6 +60,8 @@ PLAN_OPTIONS = (
     ("model", "--model"),
     ("effort", "--reasoning-effort"),
     ("model_profiles", "--model-profiles"),
+    ("agent", "--agent"),
+    ("agents", "--agents"),
     ("reasoning_efforts", "--reasoning-efforts"),
     ("without", "--without"),
     ("case", "--case"),
@@ -92,6 +95,12 @@ def add_suite_verbs(verbs: Verbs) -> None:
         )
     matrix.add_argument(
         "--model-profiles", metavar="A,B", type=_names, default=(), help="the models, separated by commas"
+    )
+    run.add_argument(
+        "--agent", metavar="NAME", default="", help="the agent that acts (see: tui-agent agents list)"
+    )
+    matrix.add_argument(
+        "--agents", metavar="A,B", type=_names, default=(), help="run each model with each of these agents"
     )
     matrix.add_argument(
         "--reasoning-efforts",
@@ -205,14 +214,15 @@ def _case_ids(suite: Suite) -> list[str]:
 
 def run_suite(arguments: argparse.Namespace) -> int:
     """Run a suite with one configuration."""
-    return _run(arguments, lambda: (single_arm(arguments.model, arguments.effort),))
+    return _run(arguments, lambda: (single_arm(arguments.model, arguments.effort, arguments.agent),))
 
 
 def run_matrix(arguments: argparse.Namespace) -> int:
     """Run a suite with each model profile and effort."""
-    if not (arguments.model_profiles or arguments.resume):
+    if not (arguments.model_profiles or arguments.agents or arguments.resume):
         raise UsageError("No model profiles given.", hint="Name them: --model-profiles fast,strong")
-    return _run(arguments, lambda: matrix_arms(arguments.model_profiles, arguments.reasoning_efforts))
+    profiles, efforts, agents = arguments.model_profiles, arguments.reasoning_efforts, arguments.agents
+    return _run(arguments, lambda: matrix_arms(profiles, efforts, agents))
 
 
 def run_ablation(arguments: argparse.Namespace) -> int:

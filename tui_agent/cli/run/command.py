@@ -53,6 +53,7 @@ from tui_agent.session.local import LocalSession
 from tui_agent.tui.actions import TYPED, command_word
 from tui_agent.units import format_elapsed
 from tui_agent.wiring.session import open_session as opened
+from tui_agent.wiring.settings import lacks_model
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
 
 ResultT = TypeVar("ResultT")
@@ -181,7 +182,7 @@ async def run_one_turn(
     if not options.interactive:
         require_trust_decision(base)
     known = options.session or options.continue_latest
-    if not (known or base.config.model or base.config.base_url):
+    if not known and lacks_model(base.config):
         raise ConfigError(
             "No model is set.",
             hint="Choose one in the app, which remembers it, or give --model NAME for this run (see: tui-agent models "

@@ -169,16 +169,20 @@ class CheckpointRecorder:
                     await self._checkpoint_others(sorted(set(paths)))
             self.turn_start = None
 
-    async def find_call_changes(self, paths: Iterable[str] | None) -> WorkspaceChanges | None:
+    async def find_call_changes(
+        self, paths: Iterable[str] | None, call_id: CallId | None = None
+    ) -> WorkspaceChanges | None:
         """Return the changes that the open call made at `paths` (None: anywhere).
 
-        Also records those changes that the tool itself has not recorded. The caller must call `commit_changes`
+        `call_id`: the call that made them, if the open call is a program that makes calls of its own. Also records those changes that the tool itself has not recorded. The caller must call `commit_changes`
         afterwards.
         """
         if self._store is None or self._open_call is None:
             return None
         sorted_paths = None if paths is None else sorted(set(paths))
-        call_id, author = self._open_call
+        prepared_id, author = self._open_call
+        call_id = call_id or prepared_id
+        self._open_call = (call_id, author)
         changes = None
         async with self._guard:
             with self._reporting_faults():
@@ -190,13 +194,17 @@ class CheckpointRecorder:
             await self._record_changes(changes, author, call_id)
         return changes
 
-    async def commit_changes(self, changes: WorkspaceChanges | None, part: int) -> None:
+    async def commit_changes(
+        self, changes: WorkspaceChanges | None, part: int, *, goes_on: bool = False
+    ) -> None:
         """Take the checkpoint after the message part with index `part` if anything changed.
 
+        `goes_on`: the open call has not ended, so later changes are its changes too.
         A cancelled task still waits up to `CLOSE_TIMEOUT_S` for the checkpoint, so that a finished call's changes are
         not attributed to others.
         """
-        call, self._open_call = self._open_call, None
+        call = self._open_call
+        self._open_call = call if goes_on else None
         if self._store is None or not changes or call is None:
             return
         call_id, author = call

@@ -75,7 +75,8 @@ class ModelResponded(Payload):
     """A complete answer of a model, after the provider's own finish signal. Its parts are numbered from `first_part`.
 
     `cost_usd` is None if no price is known. Times are in milliseconds since the request. `author` is `agent` for text
-    and calls that an agent produced without a model: then there was no request and no cost.
+    and calls that an agent produced without a model: then there was no request and no cost. An answer in the output of an
+    agent's program has no request either.
     """
 
     kind: Literal["model.responded"] = "model.responded"

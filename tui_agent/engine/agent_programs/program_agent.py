@@ -1,0 +1,255 @@
+"""The agent that runs a program in the session's environment and records its output as parts of the session.
+
+Invariant: each part is recorded when the program prints it, and each result is followed by a checkpoint of the files
+that have changed by then, so that `/undo`, traces and evaluations work as with every other agent.
+"""
+
+import json
+import math
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import anyio
+from anyio.abc import ObjectReceiveStream
+
+from tui_agent.context.truncation import head_and_tail
+from tui_agent.engine.agent_programs.codex import Codex
+from tui_agent.engine.agent_programs.opencode import OpenCode
+from tui_agent.engine.agent_programs.output import (
+    AgentProgram,
+    CallResult,
+    ProgramAnswer,
+    ProgramEvent,
+    ProgramFault,
+    ProgramRequest,
+)
+from tui_agent.engine.agent_programs.own_program import OwnProgram
+from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
+from tui_agent.engine.components import EngineParts
+from tui_agent.engine.limits import reached_limit
+from tui_agent.errors import EnvironmentFault, ModelError, StoreError
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.ports.agent import Action, AskModel, CallTools, Finish
+from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.display import TerminalBlock
+from tui_agent.protocol.events.model import ModelResponded
+from tui_agent.protocol.events.plugin import PluginEvent
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
+from tui_agent.protocol.events.turn import IterationFinished, IterationStarted
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.parts import ModelPart, TextContent, ToolCallPart, tool_calls
+
+PROGRAMS: dict[str, Callable[[JsonMap], AgentProgram]] = {
+    "codex": Codex,
+    "opencode": OpenCode,
+    "tui-agent": OwnProgram,
+}
+"""Start or continue the conversation with an agent's program, by the agent's name."""
+DESCRIPTIONS = {
+    "codex": "runs OpenAI's Codex CLI in the session's environment",
+    "opencode": "runs opencode in the session's environment",
+    "tui-agent": "runs tui-agent as a process of its own in the session's environment",
+}
+INSTALL_HINTS = {
+    "codex": "Install it: npm install -g @openai/codex",
+    "opencode": "Install it: npm install -g opencode-ai",
+    "tui-agent": "Install it there: pip install tui-agent",
+}
+MAX_OUTPUT_BYTES = 1_000_000
+"""Bytes of output that are kept besides the recorded parts."""
+MAX_ERROR_BYTES = 20_000
+_VERBS = {"command_execution": "run", "bash": "run", "run_command": "run", "file_change": "edit"}
+"""Words for the rows of calls whose names are long or not understood at once."""
+_TARGETS = ("command", "filePath", "path", "pattern", "query", "url", "tool")
+"""Arguments that can name the object of a call, the best first."""
+
+
+class ProgramAgent:
+    """Runs one program; implements `ports.agent.Agent`."""
+
+    def __init__(self, name: str, parts: EngineParts, checkpointing: CheckpointRecorder) -> None:
+        self.name = name
+        known = parts.recorder.state.extra.get(name)
+        self._memory: JsonMap = known if isinstance(known, dict) else {}
+        self._program = PROGRAMS[name](self._memory)
+        self._parts = parts
+        self._checkpointing = checkpointing
+        self._call_ids: dict[str, ToolCallPart] = {}
+        """The recorded calls by the program's own ids."""
+        self._fault = ""
+        self._has_answer = False
+
+    async def step(self, state: SessionStateView, ask: AskModel) -> Action:
+        """Run the program on the newest message to its end, or until a limit of the session is reached.
+
+        Raises `ModelError` if the program fails.
+        """
+        assert state.settings is not None
+        settings, model = state.settings, state.settings.model
+        # Another provider's model was chosen for another agent.
+        name = model.profile if model.provider == self.name else ""
+        request = ProgramRequest(name, model.effort, settings.policy)
+        spec = ExecSpec(
+            argv=self._program.command(request),
+            stdin=self._newest_message().encode(),
+            max_output=MAX_OUTPUT_BYTES,
+            max_stderr_bytes=MAX_ERROR_BYTES,
+            unsandboxed=True,  # it has a sandbox of its own, and needs its account and the network
+            allow_network=True,
+        )
+        self._call_ids, self._fault, self._has_answer = {}, "", False
+        await self._checkpointing.prepare_call(self._parts.ids.call(), "command")
+        try:
+            ended = await self._run(spec)
+        finally:
+            self._save_memory()
+        if ended is None:
+            return CallTools(())  # the loop then ends the turn, because the limit is reached
+        if fault := self._fault or _describe_failure(self._program.program, ended):
+            raise ModelError(f"{self.name}: {fault}")
+        return Finish()
+
+    def _save_memory(self) -> None:
+        """Record what the next turn must know to continue the program's conversation."""
+        memory = self._program.memory
+        if memory != self._memory:
+            self._parts.recorder.append(PluginEvent(plugin=self.name, name="state", version=1, data=memory))
+
+    def _newest_message(self) -> str:
+        for message in reversed(self._parts.recorder.messages()):
+            if isinstance(message, UserMessage):
+                texts = (part.text for part in message.content if isinstance(part, TextContent))
+                return "\n".join(map(self._parts.blobs.read_text, texts))
+        return ""
+
+    async def _run(self, spec: ExecSpec) -> ExecResult | EnvironmentFault | None:
+        """Run the program and record its output; return how it ended, or None if a limit was reached."""
+        send, receive = anyio.create_memory_object_stream[bytes](math.inf)
+        ended: ExecResult | EnvironmentFault | None = None
+        failure: StoreError | None = None
+
+        async def execute() -> None:
+            nonlocal ended
+            with send:
+                try:
+                    ended = await self._parts.env.exec(spec, send.send_nowait)
+                except EnvironmentFault as fault:
+                    ended = fault
+
+        with receive:
+            async with anyio.create_task_group() as group:
+                group.start_soon(execute)
+                try:
+                    async for line in _lines(receive):
+                        for event in self._read(line):
+                            await self._record(event)
+                        if reached_limit(self._parts.recorder.state) is not None:
+                            break
+                except StoreError as error:  # raised outside of the task group, which would wrap it
+                    failure = error
+                group.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return ended
+
+    def _read(self, line: bytes) -> Iterator[ProgramEvent]:
+        """Yield what a line of the output says. Lines that are not understood, such as warnings, are left out."""
+        try:
+            data: JsonMap = json.loads(line)
+            yield from self._program.read(data)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return
+
+    async def _record(self, event: ProgramEvent) -> None:
+        match event:
+            case ProgramAnswer():
+                self._record_answer(event)
+            case CallResult() if event.call_id in self._call_ids:
+                await self._record_result(event)
+            case ProgramFault(message=message):
+                self._fault = message
+
+    def _record_answer(self, answer: ProgramAnswer) -> None:
+        """Record an answer as an iteration, and the start of its calls."""
+        recorder = self._parts.recorder
+        if self._has_answer and answer.parts:
+            state = recorder.state
+            recorder.append(IterationFinished(iteration=state.iteration, action="calls", duration_ms=0.0))
+            recorder.append(
+                IterationStarted(iteration=state.iteration + 1, local_iteration=state.local_iteration + 1)
+            )
+        self._has_answer = self._has_answer or bool(answer.parts)
+        parts = tuple(map(self._with_own_id, answer.parts))
+        recorder.append(
+            ModelResponded(
+                request_id=self._parts.ids.request(),
+                first_part=recorder.state.parts,
+                parts=parts,
+                finish="tool_calls" if tool_calls(parts) else "stop",
+                usage=answer.usage,
+                cost_usd=answer.cost_usd,
+                duration_ms=0.0,
+            )
+        )
+        for call in tool_calls(parts):
+            targets = (call.arguments.get(name) for name in _TARGETS)
+            recorder.append(
+                ToolCalled(
+                    call_id=call.call_id,
+                    name=call.name,
+                    arguments=call.arguments,
+                    iteration=recorder.state.own_iteration,
+                    verb=_VERBS.get(call.name, call.name[:9]),
+                    target=next((target for target in targets if isinstance(target, str)), ""),
+                )
+            )
+            recorder.append(ToolStarted(call_id=call.call_id, writes=True))
+
+    def _with_own_id(self, part: ModelPart) -> ModelPart:
+        """Return a call with an id of this session, since the program may use an id again; other parts as they are."""
+        if not isinstance(part, ToolCallPart):
+            return part
+        call = part.model_copy(update={"call_id": self._parts.ids.call()})
+        self._call_ids[part.call_id] = call
+        return call
+
+    async def _record_result(self, result: CallResult) -> None:
+        recorder, call = self._parts.recorder, self._call_ids.pop(result.call_id)
+        output = head_and_tail(result.output).text
+        part = recorder.state.parts
+        changes = await self._checkpointing.find_call_changes(None, call.call_id)
+        recorder.append(
+            ToolFinished(
+                call_id=call.call_id,
+                name=call.name,
+                status="ok" if result.ok else "failed",
+                part=part,
+                content=(TextContent(text=output),),
+                display=(TerminalBlock(text=output),) if output else (),
+                summary=output.partition("\n")[0][:60],
+            )
+        )
+        await self._checkpointing.commit_changes(changes, part, goes_on=True)
+
+
+async def _lines(receive: ObjectReceiveStream[bytes]) -> AsyncIterator[bytes]:
+    """Yield the complete lines of the output, and the rest at its end."""
+    buffer = b""
+    async for piece in receive:
+        *lines, buffer = (buffer + piece).split(b"\n")
+        for line in lines:
+            yield line
+    yield buffer
+
+
+def _describe_failure(program: str, ended: ExecResult | EnvironmentFault) -> str:
+    """Return why a program that reported nothing failed; empty if it ended with status 0."""
+    if isinstance(ended, EnvironmentFault):
+        return str(ended)
+    if ended.outcome != "exited":
+        return ended.message or f"{program} was stopped"
+    if ended.exit_code == 0:
+        return ""
+    errors = (ended.stderr or ended.output).decode("utf-8", "replace").strip().splitlines()
+    last = f": {errors[-1][:500]}" if errors else ""
+    return f"{program} ended with status {ended.exit_code}{last}"
