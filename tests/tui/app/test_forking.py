@@ -14,6 +14,7 @@ from tests.tui.app.driving import golden, open_app
 from tests.tui.app.replaying import FakeCommandLine, open_replay
 from tui_agent.protocol.commands import ContinueTurn, Rename, SubmitPrompt
 from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.tui.controller.drafts import DraftFile
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.fork_request import ForkPoint, ForkRequest, find_workplaces, fork_arguments
 from tui_agent.tui.modals.picker import Picker
@@ -57,6 +58,28 @@ async def test_what_is_typed_while_a_fork_is_made_waits_for_the_fork(tmp_path: P
         message, rename = walked.newest.submitted
         assert isinstance(message, SubmitPrompt) and message.text == "go on here"
         assert isinstance(rename, Rename) and rename.title == "my fork"
+
+
+@pytest.mark.parametrize("at", ["", str(SECOND_MESSAGE - 1)])
+async def test_what_you_were_writing_goes_into_the_fork_unless_it_has_a_message_of_its_own(
+    tmp_path: Path, at: str
+) -> None:
+    async with walk(tmp_path) as walked:
+        controller, prompt = walked.app.controller, walked.app.prompt
+        assert controller is not None
+        prompt.editor.put_text("half a thought")
+        controller.drafts.save_draft()
+        controller.act("fork", at)
+        await walked.quiet()
+        await walked.keys("enter")
+        controller.drafts.save_draft()
+        old, new = (DraftFile(tmp_path / "sessions" / name / "draft").load() for name in (SESSION, FORK))
+        if at:
+            assert "half a thought" not in prompt.editor.text and prompt.editor.text
+            assert "half a thought" in old and "half a thought" not in new
+        else:
+            assert prompt.editor.text == "half a thought"
+            assert old == "" and "half a thought" in new
 
 
 async def test_a_fork_at_an_event_that_is_not_there_is_said(tmp_path: Path) -> None:

@@ -120,12 +120,15 @@ class DraftKeeper:
             self._draft_planned = True
             self._app.set_timer(DRAFT_S, self.save_draft)
 
-    def restore_draft(self) -> None:
-        """Put the saved unsent message back into the prompt."""
+    def restore_draft(self, *, moves_unsent: bool = False) -> None:
+        """Put the saved unsent message back into the prompt.
+
+        `moves_unsent` means that the message in the prompt now belongs to this session, not to the one before.
+        """
         folder, config = self._context.folder, self._context.config
         if folder is None:
             return
-        self._draft = DraftFile(folder / "draft")
+        left, self._draft = self._draft, DraftFile(folder / "draft")
         draft = self._draft.load()
         if config is not None:
             early = EarlyDrafts(config.data_dir, self._context.app.options.cwd)
@@ -135,6 +138,10 @@ class DraftKeeper:
         editor = self._context.editor
         if draft and not editor.text:
             editor.put_text(editor.chips.from_json(draft))
+        elif moves_unsent and left is not None and editor.text.strip():
+            self.save_draft()
+            with suppress(OSError):  # A leftover draft does little harm: it is offered once more.
+                left.save("")
 
     def save_draft(self) -> None:
         """Save the unsent message; if the prompt is empty, delete the draft file."""

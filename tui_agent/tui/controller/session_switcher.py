@@ -50,9 +50,10 @@ class SessionSwitcher:
         self.under_way = True
         """True while a session is being opened; messages wait for it."""
 
-    async def open(self, options: SessionOptions) -> bool:
+    async def open(self, options: SessionOptions, *, with_draft: bool = False) -> bool:
         """Close the open session and open another one; return False if it could not be opened.
 
+        `with_draft` moves the unsent message from the open session to the other one.
         Messages sent meanwhile go to the new session; if it cannot be opened, they return to the prompt.
         """
         self.under_way = True
@@ -68,7 +69,7 @@ class SessionSwitcher:
             if isinstance(fault, SessionLocked):
                 self._host.worker(self._offer_read_only(options, fault), "read only")
             return False
-        self._host.drafts.restore_draft()
+        self._host.drafts.restore_draft(moves_unsent=with_draft)
         self._host.start_page.show()
         if not self._send_waiting():
             self._host.questions.ask_again()

@@ -73,13 +73,16 @@ async def _fork(context: AppContext, point: ForkPoint, say: Say, *, is_what_if: 
 
 
 async def _make_and_open(context: AppContext, point: ForkPoint, request: ForkRequest, say: Say) -> None:
+    unsent = context.editor.text
     result = await make_fork(context.ask, point, request)
     if not result.id:
         context.sessions.stay()
         say(result.fault, "error")
         return
     await context.app.close_screens()
-    if not await context.sessions.open(context.sessions.options_for(result.id)):
+    # With a message of the fork's own, the unsent one stays with the session in which it was written.
+    options = context.sessions.options_for(result.id)
+    if not await context.sessions.open(options, with_draft=not point.prompt_text):
         return
     if request.change is not None:
         context.submit(ContinueTurn())
@@ -88,6 +91,6 @@ async def _make_and_open(context: AppContext, point: ForkPoint, request: ForkReq
             "done",
         )
         return
-    if point.prompt_text and not context.editor.text:
+    if point.prompt_text and context.editor.text in ("", unsent):
         context.editor.put_text(point.prompt_text)
     context.app.hide_notice()  # The chat says what was forked.
