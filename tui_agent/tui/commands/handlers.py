@@ -13,6 +13,7 @@ from tui_agent.tui.commands import (
     choices,
     clipboard,
     compaction,
+    cost,
     diff,
     info,
     keys,
@@ -24,7 +25,7 @@ from tui_agent.tui.commands import (
     session,
     settings,
     shell,
-    stats,
+    status,
 )
 from tui_agent.tui.commands.context import ContextSheet
 from tui_agent.tui.context import AppContext
@@ -66,14 +67,14 @@ def _needs_argument(hint: str, handler: Handler) -> Handler:
 HANDLERS: Final[Mapping[str, Handler]] = {
     "help": info.show_help,
     "status": _with_options(
-        stats.show_status, tools=info.show_tools, plugins=info.show_plugins, mcp=info.show_servers
+        status.show_status, tools=info.show_tools, plugins=info.show_plugins, mcp=info.show_servers
     ),
     "todo": info.show_todo,
     "trace": session.show_trace,
     "context": lambda context, _: context.app.push_screen(ContextSheet(context)),
     "map": lambda context, argument: context.app.push_screen(MapScreen(context, argument)),
     "diff": diff.show_diff,
-    "cost": stats.show_cost,
+    "cost": cost.show_cost,
     "memory": knowledge.show_memory,
     "jobs": lambda context, _: context.app.push_screen(JobsScreen(context)),
     "evals": open_board,

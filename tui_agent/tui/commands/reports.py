@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tui_agent.tui.cli_client import json_rows, place, text_of, words_of
-from tui_agent.tui.commands.stats import session_pairs
+from tui_agent.tui.commands.status import session_pairs
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.modals.export_form import export_to_chosen_place

@@ -1,15 +1,13 @@
-"""The commands /status and /cost. Invariant: every number equals the one in the panes."""
+"""The command /status, and the facts about the session for /doctor. Invariant: every number equals the one in the panes."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.folds.trace.measure_labels import measure_rows
-from tui_agent.folds.trace.metrics import MetricsView
-from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import json_rows, place, text_of
+from tui_agent.tui.commands.cost import describe_limits
 from tui_agent.tui.commands.info import offers
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import show, warn_newest_only
@@ -17,12 +15,8 @@ from tui_agent.tui.panes.meter import words as meter_words
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.status_text import status_of
 from tui_agent.tui.text import clean_line, shorten_home
-from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import part
 from tui_agent.units import format_cost, format_estimate, format_percent, format_tokens
-
-MAX_TURNS = 20
 
 
 def show_status(context: AppContext, argument: str) -> None:
@@ -159,7 +153,7 @@ def session_pairs(context: AppContext) -> list[tuple[str, str]]:
             ("model", f"{_describe_model(model)} {model.base_url}".strip()),
             ("window", f"{window}, {price}"),
             ("context mode", state.settings.context_mode),
-            ("limits", _limits(context)),
+            ("limits", describe_limits(context)),
         ]
     tokens_in = f"{format_tokens(metrics.input_tokens)} in ({format_tokens(metrics.cached_tokens)} cached)"
     return [
@@ -175,97 +169,3 @@ def session_pairs(context: AppContext) -> list[tuple[str, str]]:
 
 def _price(usd: float | None) -> str:
     return "an unknown price" if usd is None else format_cost(usd, digits=2)
-
-
-def _limits(context: AppContext) -> str:
-    settings = context.state.settings
-    if settings is None:
-        return "none"
-    budgets = settings.budgets
-    limits = (
-        (budgets.max_parts, "parts"),
-        (budgets.max_iterations, "iterations"),
-        (budgets.max_turns, "turns"),
-        (budgets.timeout_seconds, "s"),
-    )
-    texts = [f"{value:g} {unit}" for value, unit in limits if value is not None]
-    if budgets.max_cost_usd is not None:
-        texts.append(format_cost(budgets.max_cost_usd, digits=2))
-    return ", ".join(texts) or "none"
-
-
-def show_cost(context: AppContext, argument: str) -> None:
-    """Show the session's cost so far; if `argument` is an amount in dollars, set the cost limit."""
-    if argument:
-        context.act("limit_cost", argument)
-        return
-
-    def draw(facts: Facts) -> None:
-        metrics, state = context.views.metrics.view(), context.state
-        warn_newest_only(context, facts)
-        is_priced = metrics.cost_usd is not None
-        if is_priced:
-            turn = "this turn" if state.turn_running else "last turn"
-            facts.pair("session", format_cost(metrics.cost_usd), names=16)
-            facts.pair(turn, format_cost(state.turn_cost_usd) or "not known", names=16)
-        facts.pair("limits", _limits(context), names=16)
-        facts.gap()
-        if not metrics.turns:
-            facts.text("Nothing spent yet. The cost of the first answer will appear here.", "t3")
-        else:
-            _draw_turns(facts, context.views.trace.view(), metrics, is_priced=is_priced)
-        facts.gap()
-        if is_priced or not metrics.turns:
-            facts.text("/cost 2.50 stops the session at $2.50.", "t3")
-        else:
-            facts.text(
-                "The price of this model is not known. input_price and output_price in its profile set it.",
-                "t3",
-            )
-
-    show(context, "Cost", draw)
-
-
-def _draw_turns(facts: Facts, trace: TraceView, metrics: MetricsView, *, is_priced: bool) -> None:
-    """Add a row for each turn: cost, tokens sent and received, and the largest request. The last row has the totals.
-
-    Without a price, there is no column for the cost.
-    """
-    wide = facts.width >= 62
-    cells = (10, 10 * is_priced, 13, 11, 18) if wide else (9, 9 * is_priced, 8, 10, 9)
-
-    def add_row(texts: Sequence[str], role: Role = "t1", *, bold: bool = False) -> None:
-        name = part(texts[0].ljust(cells[0]), facts.style("t2", bold=bold))
-        columns = zip(texts[1:], cells[1:], strict=True)
-        figures = "".join(f" {text}".rjust(room) for text, room in columns if room)
-        facts.line([name, (figures, facts.style(role, bold=bold))])
-
-    add_row(
-        (
-            "turn",
-            "cost",
-            "tokens sent" if wide else "sent",
-            "received",
-            "largest request" if wide else "largest",
-        ),
-        "t3",
-    )
-    turns = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "turn"]
-    if len(turns) > MAX_TURNS:
-        facts.text(f"{len(turns) - MAX_TURNS} earlier turns", "t3")
-
-    def add_sums(name: str, spans: Sequence[Span]) -> None:
-        sent, received = sum(span.billed_in for span in spans), sum(span.billed_out for span in spans)
-        prices = [span.cost_usd for span in spans if span.cost_usd is not None]
-        cost = format_cost(sum(prices)) if prices else "not known" if sent else ""
-        largest = [span.tokens_in for span in spans if span.tokens_in is not None]
-        counts = (sent, received, max(largest, default=0))
-        add_row((name, cost, *(format_tokens(count) if largest else "unknown" for count in counts)))
-
-    for span in turns[-MAX_TURNS:]:
-        add_sums(span.name, [span])
-    summaries = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "model"]
-    if summaries:
-        add_sums("summaries", summaries)
-    total = (format_tokens(metrics.input_tokens), format_tokens(metrics.output_tokens))
-    add_row(("session", format_cost(metrics.cost_usd), *total, ""), bold=True)
