@@ -11,7 +11,7 @@ from tui_agent.cli.run.parts import print_part
 from tui_agent.folds.base import fold
 from tui_agent.folds.text.labels import FAILURE_LABELS, SPAN_STATE_LABELS, TURN_END_LABELS
 from tui_agent.folds.trace.fold import Trace
-from tui_agent.folds.trace.measure_labels import measure_rows
+from tui_agent.folds.trace.measure_labels import describe_work, measure_rows
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import Parts
 from tui_agent.folds.trace.spans import Span, TraceView
@@ -102,7 +102,7 @@ def summary(metrics: MetricsView) -> list[tuple[str, str]]:
     rows = [
         ("started", start if metrics.events else ""),
         ("events", f"{metrics.events}: {kinds(metrics)}" if metrics.events else "none readable"),
-        ("turns", f"{metrics.turns}; iterations {metrics.iterations}, parts {metrics.parts}"),
+        ("work", describe_work(metrics)),
         ("model calls", calls),
         ("tools", tools),
         ("tool errors", failures if metrics.failed_tools or metrics.invalid_calls or metrics.denials else ""),

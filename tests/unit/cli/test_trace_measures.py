@@ -2,18 +2,20 @@
 
 from tests.tui.app.driving import golden
 from tui_agent.folds.base import fold
-from tui_agent.folds.trace.measure_labels import measure_rows
+from tui_agent.folds.trace.measure_labels import describe_work, measure_rows
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 
 
 def test_the_figures_of_the_json_stand_in_the_text_too() -> None:
     metrics = fold(Metrics(), golden("night_shift"))
     said = dict(measure_rows(metrics))
-    assert f"{metrics.raw_output_chars} characters" in said["output"] and "sent to models" in said["output"]
-    assert f"peak about {metrics.context_peak_tokens} tokens" in said["context"]
-    assert f"provider's count: {metrics.context_real_tokens}" in said["context"]
+    assert f"{metrics.raw_output_chars:,} characters" in said["output"] and "sent to models" in said["output"]
+    assert f"peak about {metrics.context_peak_tokens:,} tokens" in said["context"]
+    assert f"provider's count: {metrics.context_real_tokens:,}" in said["context"]
+    assert f"newest request {metrics.context_estimated_tokens:,} tokens" in said["context"]
     assert "0 summaries" in said["context"]
-    assert said["observations"].startswith(f"{metrics.hot_observation_count} in full")
+    assert describe_work(metrics) == "2 turns, 9 iterations, 49 parts"
+    assert said["observations"].startswith(f"{metrics.hot_observation_count} tool results in full")
     assert said["first edit"].startswith(f"part {metrics.first_edit_part}, after ")
 
 

@@ -15,7 +15,12 @@ def measure_rows(metrics: MetricsView) -> list[tuple[str, str]]:
         f"{format_count(metrics.artifact_count, 'output')} stored, {format_bytes(metrics.artifact_bytes)}"
     )
     rows = [
-        ("output", f"{metrics.raw_output_chars} characters{share}" if metrics.raw_output_chars else ""),
+        (
+            "output",
+            f"{format_count(metrics.raw_output_chars, 'character')}{share}"
+            if metrics.raw_output_chars
+            else "",
+        ),
         ("context", _describe_context(metrics) if metrics.context_peak_tokens else ""),
         ("observations", _describe_observations(metrics)),
         ("artifacts", artifacts if metrics.artifact_count else ""),
@@ -26,11 +31,18 @@ def measure_rows(metrics: MetricsView) -> list[tuple[str, str]]:
     return [(name, value) for name, value in rows if value]
 
 
+def describe_work(metrics: MetricsView) -> str:
+    """Return the numbers of turns, iterations and parts: `1 turn, 2 iterations, 5 parts`."""
+    counts = (metrics.turns, "turn"), (metrics.iterations, "iteration"), (metrics.parts, "part")
+    return ", ".join(format_count(count, noun) for count, noun in counts)
+
+
 def _describe_context(metrics: MetricsView) -> str:
     counted_tokens = metrics.context_real_tokens
-    provider_note = "" if counted_tokens is None else f" (provider's count: {counted_tokens})"
+    provider_note = "" if counted_tokens is None else f" (provider's count: {counted_tokens:,})"
     return (
-        f"peak about {metrics.context_peak_tokens} tokens, newest request {metrics.context_estimated_tokens}{provider_note}; "
+        f"peak about {metrics.context_peak_tokens:,} tokens, "
+        f"newest request {metrics.context_estimated_tokens:,} tokens{provider_note}; "
         f"{format_count(metrics.context_compression_count, 'summary', 'summaries')}, outputs shortened "
         f"{format_count(metrics.context_reduction_count, 'time')}"
     )
@@ -39,9 +51,11 @@ def _describe_context(metrics: MetricsView) -> str:
 def _describe_observations(metrics: MetricsView) -> str:
     phrases = []
     if metrics.hot_observation_count:
-        phrases.append(f"{metrics.hot_observation_count} in full")
+        phrases.append(f"{format_count(metrics.hot_observation_count, 'tool result')} in full")
     if metrics.cold_summary_chars:
-        phrases.append(f"older ones replaced by a summary of {metrics.cold_summary_chars} characters")
+        phrases.append(
+            f"older ones replaced by a summary of {format_count(metrics.cold_summary_chars, 'character')}"
+        )
     if metrics.repeated_reads:
         phrases.append(f"{format_count(metrics.repeated_reads, 'repeated read')}")
     return ", ".join(phrases)

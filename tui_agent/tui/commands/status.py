@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tui_agent.folds.trace.measure_labels import measure_rows
+from tui_agent.folds.trace.measure_labels import describe_work, measure_rows
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.protocol.unicode_text import format_count
@@ -140,7 +140,7 @@ def session_pairs(context: AppContext) -> list[tuple[str, str]]:
         ("log", str(context.folder / "events.jsonl") if context.folder else "none"),
         (
             "run",
-            f"{state.run_id or 'none'}, newest event {context.views.last_kind or 'none'} ({context.views.seq})",
+            f"{state.run_id or 'none'}, newest event {context.views.last_kind or 'none'} (number {context.views.seq})",
         ),
     ]
     if state.settings is not None:
@@ -158,11 +158,11 @@ def session_pairs(context: AppContext) -> list[tuple[str, str]]:
     tokens_in = f"{format_tokens(metrics.input_tokens)} in ({format_tokens(metrics.cached_tokens)} cached)"
     return [
         *pairs,
-        ("turns", f"{metrics.turns}, iterations {metrics.iterations}, parts {metrics.parts}"),
+        ("work", describe_work(metrics)),
         ("tokens", f"{tokens_in}, {format_tokens(metrics.output_tokens)} out"),
         ("tools", format_count(metrics.tool_calls, "call")),
-        ("failed", f"{trace.failed} (calls of tools and models), {trace.denied} denied"),
-        ("queue", f"{len(state.queue)} waiting"),
+        ("failed", f"{format_count(trace.failed, 'call')} of tools and models, {trace.denied} denied"),
+        ("queue", format_count(len(state.queue), "message")),
         *measure_rows(metrics),
     ]
 

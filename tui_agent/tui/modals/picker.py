@@ -12,6 +12,7 @@ from typing import ClassVar
 from textual.strip import Strip
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.prompt.completion import match
 from tui_agent.tui.text import clean_line, fit, fit_path, width
@@ -201,13 +202,15 @@ class Picker(ChoiceSheet[str | None]):
         return matches[self.chosen] if self.chosen < len(matches) else None
 
     def head(self, width: int) -> list[Strip]:
-        total = str(len(self.items) or "") if self.total is None else self.total
-        count = f"{self.count} of {len(self.items)}" if self.field.text else total
+        count = len(self.items)
+        entries = format_count(count, "entry", "entries") if count else ""
+        total = entries if self.total is None else self.total
+        shown = f"{self.count} of {count}" if self.field.text else total
         pen = self.pen._replace(ground="s2")
         hint = "type a value" if self.is_typed_first else "type to filter"
         typed = self.field.parts(width - 4, pen, hint)
         left = [pen.part(self.looks.symbols.bar, "accent"), pen.part(" "), *typed]
-        title = self.title_rows(width, self.title_text, [self.part(count, "t2")])
+        title = self.title_rows(width, self.title_text, [self.part(shown, "t2")])
         return [*title, pen.line(width, left), *self.spacer(width)]
 
     def body(self, width: int) -> list[Strip]:
