@@ -110,6 +110,21 @@ async def test_bypass_is_never_remembered_and_the_choice_before_it_stays(tmp_pat
     assert list(dict(kept(tmp_path)["policies"]).values()) == ["plan"]  # type: ignore[call-overload]
 
 
+async def test_the_policy_that_an_approved_plan_leads_to_is_for_its_session_only(tmp_path: Path) -> None:
+    async with open_app(
+        session=engine(FakeSession(golden("night_shift"))),
+        options=options(tmp_path),
+        environ={"HOME": str(tmp_path)},
+    ) as driven:
+        await run(driven, "/policy plan")
+        await driven.until(lambda: kept(tmp_path))
+        driven.session.feed(SettingsChanged(key="policy", value="accept-edits", previous="plan"))
+        await driven.until(lambda: driven.app.prompt.policy_row.policy == "accept-edits")
+        await run(driven, "/theme day")
+        await driven.until(lambda: kept(tmp_path).get("theme") == "day")
+    assert list(dict(kept(tmp_path)["policies"]).values()) == ["plan"]  # type: ignore[call-overload]
+
+
 async def test_a_policy_that_an_opened_session_has_is_no_choice_but_its_change_is(tmp_path: Path) -> None:
     other = engine(FakeSession(golden("night_shift")))
     other.feed(SettingsChanged(key="policy", value="accept-edits", previous="ask"))

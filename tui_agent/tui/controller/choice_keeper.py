@@ -1,7 +1,7 @@
 """Remembers the user's choices for later starts: theme, model, side panes, and the policy of each project.
 
-Invariant: only a choice made in the app is remembered, never an option, a recorded session's setting or `bypass`. The
-file is written in a thread, and a failure to write is reported once.
+Invariant: only a choice made in the app is remembered, never an option, a recorded session's setting, the policy of an
+approved plan or `bypass`. The file is written in a thread, and a failure to write is reported once.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from tui_agent.config.small_files import write_private
 from tui_agent.config.user_choices import FILE_NAME, NEVER_REMEMBERED, load_choices
 from tui_agent.errors import ConfigError
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.protocol.commands import SetModel
-from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.commands import SetModel, SetPolicy
+from tui_agent.protocol.settings import ModelInfo, PolicyName
 from tui_agent.tui.context import AppContext
 
 
@@ -30,8 +30,8 @@ class ChoiceKeeper:
         self._remark = ""
         self._remembered: tuple[str, str] | None = None
         """The name and the address of the model that were remembered for the chosen model."""
-        self._policy = "", ""
-        """The id and the policy of the session at the last update."""
+        self._chosen_policy = ""
+        """The policy that the user chose last, until it is in use."""
         self._has_reported = False
 
     def choose_model(self, name: str, base_url: str = "", remark: str = "") -> None:
@@ -41,14 +41,18 @@ class ChoiceKeeper:
         self._context.submit(SetModel(model=name, base_url=base_url))
         self.update(self._context.state)
 
+    def choose_policy(self, name: PolicyName) -> None:
+        """Switch the session to the policy `name`; once it is in use, remember it."""
+        self._chosen_policy = name
+        self._context.submit(SetPolicy(policy=name))
+
     def update(self, state: SessionStateView) -> None:
-        """Remember a model that the user chose, once it is in use, and a policy that changed."""
+        """Remember a model and a policy that the user chose, once they are in use."""
         if state.settings is None:
             return
         context = self._context
-        before, self._policy = self._policy, (context.app.session_id, state.settings.policy)
-        is_change = before != self._policy and before[0] == self._policy[0]
-        if is_change and context.views.seq > context.seen_seq:
+        if self._chosen_policy == state.settings.policy and context.views.seq > context.seen_seq:
+            self._chosen_policy = ""
             self.remember(policy=state.settings.policy)
         model = state.settings.model
         in_use = model.profile, model.base_url

@@ -28,7 +28,6 @@ from tui_agent.protocol.commands import (
     Command,
     Interrupt,
     SetOutputWidth,
-    SetPolicy,
 )
 from tui_agent.protocol.settings import POLICIES
 from tui_agent.tui.actions import BY_NAME
@@ -337,7 +336,7 @@ class SessionController:
         """Switch to the policy `name`; warn once if there is no sandbox for accept-edits."""
         if name not in POLICIES:
             return
-        self.submit(SetPolicy(policy=name))
+        self.choices.choose_policy(name)
         reason = self.state.no_sandbox_reason
         if name == "accept-edits" and reason and not self.state.sandbox and not self._has_warned_unconfined:
             self._has_warned_unconfined = True
