@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, open_app
 from tests.tui.app.jobs_story import SERVER, story
 from tests.tui.app.replaying import open_replay
@@ -9,6 +10,7 @@ from tui_agent.protocol.commands import StopJob
 from tui_agent.protocol.events.job import JobFinished, JobProgress
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import JobId
+from tui_agent.tui.modals.confirm import LeaveQuestion
 from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.terminal.terminal import farewell
 
@@ -134,6 +136,23 @@ async def test_leaving_says_that_the_jobs_end() -> None:
         await driven.pilot.pause()
         assert driven.app.ended_jobs == 2
     assert "2 background jobs ended with the session." in farewell("", "", jobs=2)
+
+
+async def test_another_session_is_opened_only_if_the_jobs_may_end() -> None:
+    async with open_app(session=story()) as driven:
+        other, controller = FakeSession([]), driven.app.controller
+        assert controller is not None
+        driven.app.spawn = lambda _: other
+        for key in ("n", "y"):
+            await driven.type("/new")
+            await driven.press("enter")
+            await driven.until(lambda: isinstance(driven.app.screen, LeaveQuestion))
+            assert "2 background jobs are running." in driven.text() and not driven.session.is_closed
+            driven.app.screen.end_grace_period()  # type: ignore[attr-defined]
+            await driven.press(key)
+            await driven.until(lambda: not isinstance(driven.app.screen, LeaveQuestion))
+            await driven.until(lambda: not controller.sessions.under_way)
+            assert (controller.session is other) == (key == "y")
 
 
 async def test_the_footer_names_only_keys_that_do_something() -> None:

@@ -12,11 +12,10 @@ from tui_agent.config.paths import is_session_stored
 from tui_agent.protocol.commands import Pause, Rename, Resume, SendQueued, Unqueue
 from tui_agent.protocol.events.turn import UserQueued
 from tui_agent.protocol.settings import PAUSE_PENDING
-from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.commands.info import show_command_output
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.confirm import Confirm, QuitQuestion
+from tui_agent.tui.modals.confirm import Confirm, QuitQuestion, describe_running_work
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.text import clean_line
@@ -121,25 +120,12 @@ async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
 
 def quit_app(context: AppContext, argument: str) -> None:
     """Quit; while a turn, a subtask or a background job runs, ask first."""
-    work = _describe_running_work(context)
+    work = describe_running_work(context)
     if not work:
         context.app.leave()
         return
     context.app.quit_question = QuitQuestion(lambda: context.app.looks, work)
     context.app.push_screen(context.app.quit_question, lambda yes: context.app.leave() if yes else None)
-
-
-def _describe_running_work(context: AppContext) -> str:
-    """Return a sentence that says what would end if the user quit now; empty if nothing runs."""
-    state, works = context.state, list[str]()
-    if context.is_running:
-        works.append("your command" if state.shell is not None else "a turn")
-    elif state.delegates and context.is_connected:
-        works.append("a subtask")
-    works += [format_count(len(state.jobs), "background job")] if state.jobs else []
-    is_one = len(works) == 1 and len(state.jobs) < 2
-    text = f"{' and '.join(works)} {'is' if is_one else 'are'} running."
-    return text[0].upper() + text[1:] if works else ""
 
 
 def switch(context: AppContext, session_id: str) -> None:

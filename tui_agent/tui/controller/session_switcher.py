@@ -23,7 +23,7 @@ from tui_agent.tui.controller.background_fold import BackgroundFold
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.pump import Pump
 from tui_agent.tui.controller.startup import configure
-from tui_agent.tui.modals.confirm import Confirm
+from tui_agent.tui.modals.confirm import Confirm, LeaveQuestion, describe_running_work
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.screens.replay.live_log import open_live_replay
@@ -57,6 +57,9 @@ class SessionSwitcher:
         Messages sent meanwhile go to the new session; if it cannot be opened, they return to the prompt.
         """
         self.under_way = True
+        if not await self._may_leave():
+            self.stay()
+            return False
         try:
             fault = await self._open(options)
         except BaseException:
@@ -74,6 +77,12 @@ class SessionSwitcher:
         if not self._send_waiting():
             self._host.questions.ask_again()
         return True
+
+    async def _may_leave(self) -> bool:
+        """Return True if no work of the open session is running, or if the user agrees that this work stops."""
+        work = describe_running_work(self._host) if self._host.session is not None else ""
+        looks = lambda: self._host.app.looks  # noqa: E731 - handed to the sheet
+        return not work or await self._host.app.push_screen_wait(LeaveQuestion(looks, work))
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
         """Run `work`, which opens another session, in the background; messages wait until that session is open."""

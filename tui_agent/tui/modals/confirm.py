@@ -5,7 +5,9 @@ from typing import ClassVar, Literal
 
 from textual.strip import Strip
 
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint, Scope
+from tui_agent.tui.context import AppContext
 from tui_agent.tui.links import address_of
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.text import clean_line
@@ -89,6 +91,27 @@ class QuitQuestion(Confirm):
 
     def key_hints(self) -> Sequence[KeyHint]:
         return [self.key_map.hint("quit", "quit"), self.key_map.hint("confirm_go", "stay")]
+
+
+class LeaveQuestion(Confirm):
+    """Asks whether to open another session although work of this one is running, which then stops."""
+
+    def __init__(self, looks: Callable[[], Looks], work: str) -> None:
+        stops = "If you open another session, this work stops. /sessions opens this one again."
+        super().__init__(looks, "Leave this session?", (work, stops), yes=("confirm_yes", "leave"), no="stay")
+
+
+def describe_running_work(context: AppContext) -> str:
+    """Return a sentence that says what would end if the user left the session now; empty if nothing runs."""
+    state, works = context.state, list[str]()
+    if context.is_running:
+        works.append("your command" if state.shell is not None else "a turn")
+    elif state.delegates and context.is_connected:
+        works.append("a subtask")
+    works += [format_count(len(state.jobs), "background job")] if state.jobs else []
+    is_one = len(works) == 1 and len(state.jobs) < 2
+    text = f"{' and '.join(works)} {'is' if is_one else 'are'} running."
+    return text[0].upper() + text[1:] if works else ""
 
 
 def open_link(app: SessionApp, link: str) -> None:
