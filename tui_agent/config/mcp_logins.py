@@ -1,6 +1,6 @@
 """Saved logins of MCP servers: a private file (mode 0600) for each, beside the user's keys.
 
-Invariant: a login is used only for the address that it was made for, whatever a project's file calls its servers.
+Invariant: a login is used only for the address that it was made for, whatever names a project's file gives to servers.
 """
 
 import json
@@ -21,7 +21,7 @@ _SECRET_FIELDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class LoginFile:
-    """The place of one server's login. `learn` is told the secrets of each login that is loaded or saved."""
+    """The file with one server's login. `learn` is called with the secrets of each login that is loaded or saved."""
 
     folder: Path
     server: str
@@ -33,7 +33,10 @@ class LoginFile:
         return self.folder / f"{self.server}{_SUFFIX}"
 
     def load(self) -> JsonMap:
-        """Return the login for this address; empty if there is none. Blocking. Raises `ConfigError`."""
+        """Return the login for `url`; empty if there is none.
+
+        Blocking. Raises `ConfigError` if the file cannot be used.
+        """
         login = _load(self.path)
         if login and self.path.stat().st_mode & 0o077:
             raise ConfigError(f"Other users can read {self.path}.", hint=f"Run: chmod 600 {self.path}")
@@ -43,12 +46,12 @@ class LoginFile:
         return login
 
     def save(self, login: JsonMap) -> None:
-        """Replace the login. Blocking. Raises `ConfigError`."""
+        """Replace the login. Blocking. Raises `ConfigError` if it cannot be written."""
         self.learn(dict(_secrets(self.server, login)))
         write_private(self.path, json.dumps({**login, "url": self.url}, indent=1))
 
     def delete(self) -> bool:
-        """Delete the login, and return True if there was one. Raises `ConfigError`."""
+        """Delete the login, and return True if there was one. Raises `ConfigError` if that fails."""
         try:
             self.path.unlink()
         except FileNotFoundError:
@@ -67,7 +70,7 @@ class LoginFile:
 
 
 def collect_login_secrets(folder: Path) -> dict[str, str]:
-    """Return the tokens of all saved logins by a description, as input for redaction. A faulty file has none."""
+    """Return the tokens of all saved logins by a description, as input for redaction. Faulty files are skipped."""
     secrets: dict[str, str] = {}
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         try:
@@ -89,7 +92,10 @@ def _load(path: Path) -> JsonMap:
 
 
 def _secrets(server: str, value: object) -> Iterator[tuple[str, str]]:
-    """Yield the secrets in a login. A name has a space, so that no `${NAME}` of a configuration refers to it."""
+    """Yield each secret in a login with a name.
+
+    Names contain spaces, so no `${NAME}` in a configuration can refer to them.
+    """
     for name, inner in value.items() if isinstance(value, dict) else ():
         if name in _SECRET_FIELDS and isinstance(inner, str):
             yield f"{name} of MCP server {server}", inner

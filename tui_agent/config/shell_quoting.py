@@ -1,4 +1,4 @@
-"""Filling of words into a template of a shell command, each quoted for the place where it stands.
+"""Insertion of words into a template of a shell command; each word is quoted for its position.
 
 Invariant: the shell takes a word as literal text. It can add no command, and it does not end the quotes around it.
 """
@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 from tui_agent.errors import ConfigError
 
 PLACE: Final = re.compile(r"\$(ARGUMENTS|[1-9])")
-"""Pattern of a place for words: `$1` to `$9`, or `$ARGUMENTS` for all of them."""
+"""Pattern of a placeholder for words: `$1` to `$9`, or `$ARGUMENTS` for all of them."""
 _Context: TypeAlias = Literal["plain", "single", "double"]
 _SPECIAL_IN_DOUBLE: Final = re.compile(r'[\\"$`]')
 _TOKENS: Final[dict[_Context, re.Pattern[str]]] = {
@@ -24,13 +24,15 @@ _UNQUOTABLE: Final[dict[_Context, re.Pattern[str]]] = {
     "double": re.compile(r"\$\{(?!\w+\})|\$\$|\$\(\("),
     "single": re.compile(r"(?!)"),
 }
-"""For each context, the begin of text with rules of its own: `${x:-…}`, `$'…'`, `$$`, `((…))`, `case … in`, a comment."""
+"""For each context, the start of text with special quoting rules: `${x:-…}`, `$'…'`, `$$`, `((…))`, `case … in`, a
+comment.
+"""
 
 
 def fill_template(template: str, words: Sequence[str]) -> str:
-    """Return the template of a shell command with its places replaced by the words.
+    """Return the template of a shell command with its placeholders replaced by the words.
 
-    Raises `ConfigError` if a place comes after the begin of text in which words cannot be quoted.
+    Raises `ConfigError` if a placeholder comes after the start of text in which words cannot be quoted.
     """
     filled: list[str] = []
     contexts: list[_Context] = ["plain"]
@@ -53,7 +55,7 @@ def fill_template(template: str, words: Sequence[str]) -> str:
 
 
 def words_for(place: re.Match[str], words: Sequence[str]) -> Sequence[str]:
-    """Return the words that a place stands for: all, one or none."""
+    """Return the words for a placeholder: all, one or none."""
     return words if place[1] == "ARGUMENTS" else words[int(place[1]) - 1 : int(place[1])]
 
 
@@ -73,7 +75,7 @@ _QUOTE: Final[dict[_Context, Callable[[Sequence[str]], str]]] = {
 
 
 def _track(contexts: list[_Context], token: str) -> None:
-    """Update the contexts, the innermost last, for the next token of a template."""
+    """Update the stack of contexts (the innermost is last) after the next token of a template."""
     match contexts[-1], token:
         case ("single", "'") | ("double", '"'):
             contexts.pop()

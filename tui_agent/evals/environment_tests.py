@@ -1,6 +1,6 @@
 """Running the tests of an environment on a copy of a workspace.
 
-Invariant: the workspace itself is never changed. A test that hangs or fails is reported, and the others run.
+Invariant: the workspace itself is never changed. A test that hangs or fails is reported, and the other tests still run.
 """
 
 import shutil

@@ -1,6 +1,6 @@
-"""The login to an MCP server in the user's browser, whose answer comes back to a port of this machine.
+"""The login to an MCP server in the user's browser, which returns the answer to a port of this machine.
 
-Invariant: it ends within its time limit, and nothing is saved unless the whole login succeeded.
+Invariant: a login ends within its time limit, and nothing is saved unless the whole login succeeded.
 """
 
 import sys
@@ -36,7 +36,10 @@ ShowAddress: TypeAlias = Callable[[str], Coroutine[Any, Any, None]]
 
 
 class BrowserAnswer:
-    """Waits for the address that the browser is sent back to, on a port of this machine or as a line of the user."""
+    """Waits for the address to which the browser is redirected.
+
+    The address comes as a request to a port of this machine, or the user pastes it.
+    """
 
     def __init__(self, show: ShowAddress) -> None:
         self._show = show
@@ -63,7 +66,7 @@ class BrowserAnswer:
         return self._query.get(name, [None])[0]
 
     def _take(self, address: str) -> bool:
-        """Use an address if it is the answer."""
+        """Store the query of an address and return True if the address is the answer."""
         found = urlsplit(address)
         query = parse_qs(found.query)
         if found.path != _PATH or not query.keys() & {"code", "error"}:
@@ -73,7 +76,7 @@ class BrowserAnswer:
         return True
 
     async def _read_lines(self) -> None:
-        """Take the address as a line of input: the browser of another machine cannot reach this one."""
+        """Read the address from standard input, because the browser of another machine cannot reach this one."""
         while True:
             await anyio.wait_readable(sys.stdin)
             line = sys.stdin.readline()

@@ -33,7 +33,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class SavedLogin(BaseModel):
-    """A login as it is saved: the token, and what its refresh needs."""
+    """A saved login: the token, and the data for its refresh."""
 
     tokens: OAuthToken | None = None
     client: OAuthClientInformationFull | None = None
@@ -111,11 +111,11 @@ class ServerLogin(httpx2.Auth):
         return self._client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep a registration until there is a token to save it with. Called by the SDK."""
+        """Keep a registration until it can be saved together with a token. Called by the SDK."""
         self._client = client_info
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Save a token with what its refresh needs. Called by the SDK."""
+        """Save a token and the data for its refresh. Called by the SDK."""
         context = self._provider.context
         login = SavedLogin(
             tokens=tokens,
@@ -128,7 +128,7 @@ class ServerLogin(httpx2.Auth):
         self.is_saved = True
 
     async def _load(self) -> None:
-        """Use the saved login. A login that another version has written in another form counts as none."""
+        """Load the saved login. A login that another version saved in another format is ignored."""
         self._is_loaded = True
         context = self._provider.context
         try:
@@ -142,7 +142,7 @@ class ServerLogin(httpx2.Auth):
         context.token_expiry_time = login.expires_at
 
     async def _check_address(self, url: str) -> None:
-        """Refuse an authorization server that the specification says must be refused."""
+        """Raise `ConfigError` if the specification forbids to use this authorization server."""
         self._require_safe(url)
         metadata = self._provider.context.oauth_metadata
         if metadata is not None and "S256" not in (metadata.code_challenge_methods_supported or ()):

@@ -1,6 +1,7 @@
 """Resources of MCP servers as mentions in prompts: `@SERVER:URI`.
 
-Invariant: pure but for `ResourceList`. A resource whose address cannot be typed in a mention is not offered.
+Invariant: everything except `ResourceList` is pure. A resource whose address cannot be typed in a mention is not
+offered.
 """
 
 import re
@@ -27,7 +28,7 @@ class RemoteResources:
 
 @dataclass(frozen=True, slots=True)
 class TemplateSlot:
-    """The variable of a template that is being typed, with the values of those before it.
+    """The variable of a template that the user is typing, and the values of the variables before it.
 
     `before` is the address up to the variable.
     """
@@ -40,18 +41,18 @@ class TemplateSlot:
 
 
 class ResourceList:
-    """The resources of one server: listed when they are first asked for, and again after a change."""
+    """The resources of one server. They are listed at the first `get`, and again after each change."""
 
     def __init__(self) -> None:
         self._value = RemoteResources()
         self._wanted, self._listed, self._changed = anyio.Event(), anyio.Event(), anyio.Event()
 
     def note_change(self) -> None:
-        """List the resources again."""
+        """Make `keep` list the resources again."""
         self._changed.set()
 
     async def keep(self, list_all: Callable[[], Awaitable[RemoteResources]]) -> None:
-        """List the resources whenever that is needed, until cancelled."""
+        """List the resources at the first `get` and after each change, until cancelled."""
         while True:
             await self._wanted.wait()
             self._changed = anyio.Event()
@@ -63,7 +64,7 @@ class ResourceList:
             await self._changed.wait()
 
     async def get(self) -> RemoteResources:
-        """Return the resources. The first time, this waits for the server."""
+        """Return the resources; the first call waits for the server."""
         self._wanted.set()
         await self._listed.wait()
         return self._value
@@ -82,7 +83,7 @@ def find_matches(server: str, query: str, resources: RemoteResources) -> list[st
 
 
 def open_slots(typed: str, templates: Sequence[str]) -> Iterator[TemplateSlot]:
-    """Yield the variable that is being typed for each template that fits the address typed so far."""
+    """Yield, for each template that matches the address typed so far, the variable that the user is typing."""
     for template in templates:
         slot = _open_slot(typed, template)
         if slot is not None:
