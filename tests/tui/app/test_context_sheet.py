@@ -11,6 +11,7 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import ContextPacked, Section
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.parts import Usage
 from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.commands.context import ContextSheet
 
@@ -159,6 +160,20 @@ async def test_the_sections_add_up_as_they_are_written() -> None:
         figures = [float(row_of(rows, one).removeprefix(one).split()[0][:-1]) for one in names]
         assert row_of(rows, "answers").split()[1] == "<0.1k"
         assert round(sum(figures), 1) == float(row_of(rows, "total").split()[1][:-1]) == 5.8
+
+
+async def test_every_figure_counts_the_newest_answer() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(packed(section("system", 600)), requested("req_now"))
+        usage = Usage(input_tokens=1_000, output_tokens=20_000)
+        driven.session.feed(responded("req_now", "Done").model_copy(update={"usage": usage}), after=1.0)
+        await driven.settle()
+        assert "next turn 21k tokens" in driven.text() and "21 %" in driven.rows()[0]
+        await driven.press("f4")
+        rows = [" ".join(row.replace("▌", " ").replace("▐", " ").split()) for row in driven.rows()]
+        text = "\n".join(rows)
+        assert "21.0k of 100k tokens" in text and "about 21k tokens in" in text
+        assert "20.0k" in text.split("by tool and speaker")[0].split("answers")[1].split("\n")[0]
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20), (40, 16)])

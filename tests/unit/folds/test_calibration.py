@@ -34,6 +34,9 @@ def test_a_ratio_is_learnt_for_each_model_and_way_of_counting_and_no_odd_count_s
     assert told(Calibration(), "r1", 10, 50).ratio(MODEL.model, "words") == 1.0
 
 
-def test_a_delegates_requests_teach_as_well_and_what_is_kept_is_taken_up() -> None:
-    fold = told(Calibration(), "r1", 1_000, 1_500, agent="subtask-1")
+def test_the_main_agents_ratio_is_learnt_from_its_own_requests_once_it_has_any() -> None:
+    fold = told(Calibration(), "r1", 1_000, 500, agent="subtask-1")
+    assert Calibration(fold.ratios).ratio(MODEL.model, "words") == 0.5
+    told(fold, "r2", 1_000, 1_500)
+    told(fold, "r3", 1_000, 500, agent="subtask-1")
     assert Calibration(fold.ratios).ratio(MODEL.model, "words") == 1.5

@@ -7,6 +7,7 @@ from tests.unit.folds.test_small_folds import told
 from tui_agent.folds.context.meter import ContextMeter, next_level, scale_to_total
 from tui_agent.protocol.events.context import (
     ContextPacked,
+    ContextReduced,
     FragmentRecord,
     Section,
     SectionName,
@@ -46,9 +47,26 @@ def test_the_meter_takes_the_providers_count_and_its_sections_still_add_up() -> 
         ("old results: reduced, head and tail",),
     )
     view = told(fold, packed("r1", 100, 100, 101), requested("r1"), responded("r1", "x", tokens=400))
-    assert (view.used, view.estimated, view.window) == (400, False, MODEL.window)
-    assert sum(section.tokens for section in view.sections) == 400
-    assert (view.next_tokens, view.next_cost_usd) == (410, (400 + 10 + 40) / 1_000_000)
+    assert (view.used, view.estimated, view.window) == (410, False, MODEL.window)
+    assert sum(section.tokens for section in view.sections) == 410
+    assert view.next_cost_usd == (400 + 10 + 40) / 1_000_000
+
+
+def test_the_newest_answer_counts_before_the_next_request() -> None:
+    fold, usage = ContextMeter(), Usage(input_tokens=600, output_tokens=20_000)
+    answer = responded("r1", "x").model_copy(update={"usage": usage})
+    system_only = packed("r1", 600, 0, 0, window=50_000).model_copy(
+        update={"sections": packed("r1", 600, 0, 0).sections[:1]}
+    )
+    asked = requested("r1").model_copy(update={"model": MODEL.model_copy(update={"window": 50_000})})
+    view = told(fold, system_only, asked, answer)
+    assert (view.used, view.fraction, view.level, view.estimated) == (20_600, 0.412, "over", False)
+    assert {section.name: section.tokens for section in view.sections} == {"system": 600, "answers": 20_000}
+    assert view.message_tokens == 20_000
+    reduced = ContextReduced(
+        call_ids=(), artifacts=(), removed_seqs=(), before_tokens=30_000, after_tokens=29_900
+    )
+    assert told(fold, reduced).used == 20_500
 
 
 def test_the_sections_that_do_not_change_keep_their_tokens_when_the_provider_counts_otherwise() -> None:
@@ -64,12 +82,12 @@ def test_the_sections_that_do_not_change_keep_their_tokens_when_the_provider_cou
             update={"sections": sections, "total_tokens": sum(tokens)}
         )
         view = told(fold, manifest, requested(f"r{number}"), responded(f"r{number}", "x", tokens=counted))
-        assert sum(section.tokens for section in view.sections) == counted
+        assert sum(section.tokens for section in view.sections) == counted + 10
         return {section.name: section.tokens for section in view.sections}
 
-    assert request(1, (300, 1_000, 100), 1_120) == {"system": 240, "tools": 800, "answers": 80}
-    assert request(2, (270, 900, 180), 1_500) == {"system": 240, "tools": 800, "answers": 460}
-    assert request(3, (270, 900, 270), 1_300) == {"system": 240, "tools": 800, "answers": 260}
+    assert request(1, (300, 1_000, 100), 1_120) == {"system": 240, "tools": 800, "answers": 90}
+    assert request(2, (270, 900, 180), 1_500) == {"system": 240, "tools": 800, "answers": 470}
+    assert request(3, (270, 900, 270), 1_300) == {"system": 240, "tools": 800, "answers": 270}
 
 
 def test_the_next_turns_price_takes_as_much_from_the_cache_as_the_newest_request_did() -> None:
@@ -149,7 +167,7 @@ def test_a_model_whose_window_nobody_knows_is_measured_against_an_assumed_one() 
     asked = requested("r1")
     unknown = asked.model_copy(update={"model": MODEL.model_copy(update={"window": 0})})
     view = told(
-        ContextMeter(), packed("r1", 64_000, 0, 0, window=0), unknown, responded("r1", "x", tokens=64_000)
+        ContextMeter(), packed("r1", 64_000, 0, 0, window=0), unknown, responded("r1", "x", tokens=63_990)
     )
     assert (view.window, view.assumed, view.fraction, view.level) == (128_000, True, 0.5, "over")
     known = told(ContextMeter(), packed("r1", 1, 1, 1), asked)

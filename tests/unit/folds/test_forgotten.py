@@ -234,9 +234,11 @@ def test_the_meter_falls_with_a_summary_and_rises_where_it_is_taken_back() -> No
     summed = (part("system", 400), part("packed_context", 300), part("messages", 200))
     made = compacted(1).model_copy(update={"after_tokens": 900, "sections": summed})
     meter, story = ContextMeter(), Story()
-    for payload in (packed, requested("r1"), responded("r1", "so", tokens=5_000)):
-        meter.apply(story(payload))
+    meter.apply(story(packed))
     whole = meter.view()
+    for payload in (requested("r1"), responded("r1", "so", tokens=5_000)):
+        meter.apply(story(payload))
+    assert meter.view().used == 5_010
     meter.apply(story(made))
     view = meter.view()
     assert view.used == 900 and view.estimated

@@ -88,6 +88,21 @@ def test_each_message_has_its_tool_and_its_file() -> None:
     assert [one.name for one in view.tools] == ["read_file", "you", "answer"]
 
 
+def test_the_newest_answer_is_a_message_before_the_next_request() -> None:
+    view = told(ASKED, packed("r1", {0: 10}, ratio=2.0, messages=10), responded("r1", "Done"))
+    assert [(one.sender, one.tokens) for one in view.messages] == [("you", 20), ("answer", 10)]
+
+
+def test_the_messages_add_up_to_the_meters_conversation_when_the_provider_counts_otherwise() -> None:
+    view = told(
+        ASKED,
+        RepomapUsed(query="", tokens=50, files=(), injected=True),
+        packed("r1", {0: 30, 1: 50}, messages=30, repo_map=50),
+        responded("r1", "Done"),
+    ).scaled(80)
+    assert [(one.name, one.tokens) for one in view.tools] == [("you", 60), ("repo map", 50), ("answer", 20)]
+
+
 def test_two_requests_differ_by_their_sections_and_what_the_provider_counted_is_told() -> None:
     view = told(
         ASKED,

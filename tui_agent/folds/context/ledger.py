@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.context.meter import scale_to_total
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
@@ -95,6 +96,19 @@ class LedgerView:
     files: tuple[LedgerSum, ...] = ()
     requests: tuple[LedgerRequest, ...] = ()
 
+    def scaled(self, total: int) -> "LedgerView":
+        """Return the ledger with message sizes that add up to `total`, the tokens of the meter's conversation.
+
+        The texts that the meter counts in sections of their own, the map and instructions, keep their sizes.
+        """
+        conversation = [message for message in self.messages if message.sender not in _OWN_SECTION_SENDERS]
+        sizes = scale_to_total([message.tokens for message in conversation], total)
+        tokens = {message.seq: size for message, size in zip(conversation, sizes, strict=True)}
+        messages = (
+            replace(message, tokens=tokens.get(message.seq, message.tokens)) for message in self.messages
+        )
+        return _ledger_view(messages, self.requests)
+
     def difference(self, before: int, after: int) -> dict[SectionName, int]:
         """Return the growth in tokens of each section between two requests, without unchanged sections.
 
@@ -116,6 +130,8 @@ class _Source:
 
 
 _OTHER_SOURCE = _Source("other", "")
+_INSTRUCTIONS, _REPO_MAP = "instructions", "repo map"
+_OWN_SECTION_SENDERS = frozenset({_INSTRUCTIONS, _REPO_MAP})
 _CACHE_MISS = "nothing in the provider's cache"
 """The reason for a cache miss if the request starts like the last one. The cache entry has probably expired."""
 _PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
@@ -159,7 +175,8 @@ class Ledger:
             case ModelRequested(request_id=request, model=model):
                 self._set_model(request, (model.provider, model.model))
             case ModelResponded() as answer:
-                self._new_sources[ev.seq] = _Source("answer", _answer_subject(answer))
+                source = self._new_sources[ev.seq] = _Source("answer", _answer_subject(answer))
+                self._present[ev.seq] = source, round(answer.usage.output_tokens / self._ratio)
                 self._add_usage(answer)
             case ToolCalled(call_id=call, name=name, target=target, arguments=arguments):
                 path = arguments.get(FILE_ARGUMENT)
@@ -174,10 +191,10 @@ class Ledger:
                 )
             case InstructionsLoaded(trigger="nested", files=files):
                 paths = [item.path for item in files]
-                source = _Source("instructions", ", ".join(paths)[:_MAX_SUBJECT_CHARS], "".join(paths[:1]))
+                source = _Source(_INSTRUCTIONS, ", ".join(paths)[:_MAX_SUBJECT_CHARS], "".join(paths[:1]))
                 self._new_sources[ev.seq] = source
             case RepomapUsed(injected=True):
-                self._new_sources[ev.seq] = _Source("repo map", "")
+                self._new_sources[ev.seq] = _Source(_REPO_MAP, "")
             case ContextCompacted() as compaction:
                 self._compact(ev.seq, compaction)
             case ContextReduced():
@@ -270,19 +287,21 @@ class Ledger:
         )
 
     def view(self) -> LedgerView:
-        """Return the ledger as of the newest request. It is computed when this method is called."""
+        """Return the ledger as of the newest request and its answer. It is computed when this method is called."""
         if self._view is None:
-            messages = [
+            messages = (
                 LedgerMessage(seq, source.sender, source.subject, round(tokens * self._ratio), source.path)
                 for seq, (source, tokens) in self._present.items()
-            ]
-            self._view = LedgerView(
-                tuple(sorted(messages, key=lambda message: (-message.tokens, message.seq))),
-                _sums((message.sender, message.tokens) for message in messages),
-                _sums((message.path, message.tokens) for message in messages if message.path),
-                tuple(self._requests.values()),
             )
+            self._view = _ledger_view(messages, tuple(self._requests.values()))
         return self._view
+
+
+def _ledger_view(messages: Iterable[LedgerMessage], requests: tuple[LedgerRequest, ...]) -> LedgerView:
+    ordered = tuple(sorted(messages, key=lambda message: (-message.tokens, message.seq)))
+    tools = _sums((message.sender, message.tokens) for message in ordered)
+    files = _sums((message.path, message.tokens) for message in ordered if message.path)
+    return LedgerView(ordered, tools, files, requests)
 
 
 def _section_change(old: LedgerRequest, new: LedgerRequest, name: SectionName) -> int:

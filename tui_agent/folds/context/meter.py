@@ -66,8 +66,9 @@ class MeterSection:
 class ContextMeterView:
     """The fill level of the context: `used` tokens of `window` tokens.
 
-    `window` is 0 before there is a model; `assumed` is True if the model's own window is unknown. `estimated` is True
-    until the provider's own figure arrives. `next_tokens` and `next_cost_usd` forecast the next turn's first request.
+    `used` and `sections` include the newest answer. `window` is 0 before there is a model; `assumed` is True if the
+    model's own window is unknown. `estimated` is True until the provider's own figure arrives. `next_cost_usd`
+    forecasts the cost of the next turn's first request.
     `cache_breaks` counts requests whose beginning changed, which made the provider's cache useless; `cache_break` names
     the sections that changed in the newest of these requests.
     """
@@ -78,7 +79,6 @@ class ContextMeterView:
     level: MeterLevel = "below"
     estimated: bool = True
     sections: tuple[MeterSection, ...] = ()
-    next_tokens: int = 0
     next_cost_usd: float | None = None
     cache_breaks: int = 0
     cache_break: str = ""
@@ -89,6 +89,13 @@ class ContextMeterView:
     """Fraction of the window from which old turns are summarised; 0 means never automatically."""
     input_budget: int | None = None
     """Tokens available to the newest request."""
+
+    @property
+    def message_tokens(self) -> int:
+        """The tokens of the conversation: of all sections with messages."""
+        return sum(
+            section.tokens for section in self.sections if section.name not in _SECTIONS_WITHOUT_MESSAGES
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -120,6 +127,7 @@ STABLE_SECTIONS = frozenset(
     for name in ("system", "available_tools", "instructions", "session_context", "repo_map")
 )
 """Sections with the same text in every request."""
+_SECTIONS_WITHOUT_MESSAGES = STABLE_SECTIONS | {SECTION_LABELS["working_memory"]}
 
 
 def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTION) -> float:
@@ -220,7 +228,8 @@ class ContextMeter:
             case ContextReduced(before_tokens=before_tokens, after_tokens=after_tokens):
                 self._compute_sections()
                 freed = max(0, before_tokens - after_tokens)
-                self._set_contents(max(0, state.used - freed), _subtract_outputs(state.sections, freed))
+                sections = _subtract_outputs(self._sections_with_answer(), freed)
+                self._set_contents(max(0, self._used() - freed), sections)
             case ContextRestored(after_tokens=after, sections=restored) if restored:
                 self._compute_sections()
                 self._set_contents(after, _meter_sections(restored))
@@ -300,15 +309,14 @@ class ContextMeter:
             self._compute_sections()
             state, window, fraction = self._state, self._effective_window(), self._fraction()
             self._view = ContextMeterView(
-                used=state.used,
+                used=self._used(),
                 window=window,
                 fraction=fraction,
                 assumed=window != state.window,
                 window_inferred=state.window_inferred,
                 level=next_level(state.level, fraction),
                 estimated=state.estimated,
-                sections=state.sections,
-                next_tokens=state.used + state.usage.output_tokens,
+                sections=self._sections_with_answer(),
                 next_cost_usd=self._forecast(state.usage.output_tokens),
                 input_budget=state.input_budget,
                 cache_breaks=state.cache_breaks,
@@ -332,7 +340,24 @@ class ContextMeter:
 
     def _fraction(self) -> float:
         limit = self._effective_window()
-        return self._state.used / limit if limit else 0.0
+        return self._used() / limit if limit else 0.0
+
+    def _used(self) -> int:
+        """Return the tokens of the newest request and of its answer, which every later request contains."""
+        return self._state.used + self._state.usage.output_tokens
+
+    def _sections_with_answer(self) -> tuple[MeterSection, ...]:
+        sections, answer, name = (
+            self._state.sections,
+            self._state.usage.output_tokens,
+            SECTION_LABELS["messages"],
+        )
+        if answer and all(section.name != name for section in sections):
+            sections = (*sections, MeterSection(name, 0))
+        return tuple(
+            replace(section, tokens=section.tokens + answer) if section.name == name else section
+            for section in sections
+        )
 
     def _cached_share(self) -> float:
         """Return the share of tokens that came from the provider's cache.

@@ -9,7 +9,7 @@ from typing import Final
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
-from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 
 _SMOOTHING: Final = 0.3
 _MIN_RATIO, _MAX_RATIO = 0.4, 2.5
@@ -19,6 +19,9 @@ _MIN_TOKENS: Final = 100
 
 class Calibration:
     """Compares the token counts of providers with ours, for the requests of all agents.
+
+    The main agent's requests have a ratio of their own: a subtask's requests consist of other content (mostly tool
+    definitions, which some servers do not count), so their ratio is used only until the main agent has one.
 
     The ratio is an exponential moving average of the provider's count divided by ours. It starts at 1 and stays between
     0.4 and 2.5, so that a single odd count cannot spoil it.
@@ -35,7 +38,7 @@ class Calibration:
                 self._counted[request] = tokenizer, counted
             case ModelRequested(request_id=request, model=model) if request in self._counted:
                 tokenizer, counted = self._counted[request]
-                self._counted[request] = _key(model.model, tokenizer), counted
+                self._counted[request] = _key(model.model, tokenizer, ev.agent == MAIN_AGENT), counted
             case ModelFailed(request_id=request):
                 self._counted.pop(request, None)
             case ModelResponded(request_id=request, usage=usage):
@@ -56,8 +59,9 @@ class Calibration:
 
     def ratio(self, model: str, tokenizer: str) -> float:
         """Return the factor from a token count by `tokenizer` to the count that the provider reports for this model."""
-        return self.ratios.get(_key(model, tokenizer), 1.0)
+        others = self.ratios.get(_key(model, tokenizer, False), 1.0)
+        return self.ratios.get(_key(model, tokenizer, True), others)
 
 
-def _key(model: str, tokenizer: str) -> str:
-    return f"{tokenizer} {model}"
+def _key(model: str, tokenizer: str, is_main: bool) -> str:
+    return f"{'' if is_main else 'subtasks: '}{tokenizer} {model}"

@@ -107,7 +107,8 @@ class ContextSheet(Viewer):
         _draw_sections(facts, view)
         facts.gap()
         _draw_next(facts, view)
-        draw_ledger(facts, views.ledger.view(), settings.model.input_price if settings is not None else None)
+        ledger = views.ledger.view().scaled(view.message_tokens)
+        draw_ledger(facts, ledger, settings.model.input_price if settings is not None else None)
 
 
 def _draw_bar(facts: Facts, view: ContextMeterView) -> None:
@@ -231,9 +232,9 @@ def _section_parts(
 
 
 def _draw_next(facts: Facts, view: ContextMeterView) -> None:
-    if view.next_tokens:
+    if view.used:
         price = format_cost(view.next_cost_usd, digits=2)
-        text = f"about {format_estimate(view.next_tokens)} tokens in, {price or 'price unknown'}"
+        text = f"about {format_estimate(view.used)} tokens in, {price or 'price unknown'}"
         facts.line([("Next turn  ", facts.style(bold=True)), (text, facts.style())])
     if view.window:
         near, soft = (format_estimate(round(view.window * part)) for part in (WARN_FRACTION, SOFT_FRACTION))

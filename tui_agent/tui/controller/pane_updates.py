@@ -157,9 +157,9 @@ class PaneUpdater:
         if state.settings is None:
             return
         note = ""
-        if meter.next_tokens:
+        if meter.used:
             cost = format_cost(meter.next_cost_usd, digits=2)
-            note = f"next turn {format_estimate(meter.next_tokens)} tokens{', ' if cost else ''}{cost}"
+            note = f"next turn {format_estimate(meter.used)} tokens{', ' if cost else ''}{cost}"
         if state.commands is not self._commands:
             self._commands = state.commands
             self._app.prompt.offered = offered = offered_actions(state.commands)
