@@ -5,8 +5,9 @@ add items to lists or remove them, so that no result overwrites another.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from pydantic import JsonValue
@@ -29,6 +30,8 @@ from tui_agent.protocol.parts import TextContent, ToolCallPart
 MAX_SHOWN = 30
 """Maximum number of lines of a block that are sent to the model."""
 MAX_FAILING = 200
+TEST_COMMANDS: Final = "test_commands"
+"""The block with the command in whose run each failing test failed. It is not shown."""
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
 """Minimum number of words of an open question that is searched for inside a later question."""
@@ -102,20 +105,20 @@ def _last_command_words(command: str) -> list[str]:
     return words
 
 
-def still_failing(failing_before: Sequence[str], run: TestFinished, most: int) -> list[str]:
-    """Return up to `most` tests that fail after `run`, the failures of `run` first.
+def still_failing(failing_before: Mapping[str, str], run: TestFinished, most: int) -> dict[str, str]:
+    """Return up to `most` tests that fail after `run`, the failures of `run` first, each with the command that ran it.
 
     `failing_before` are the tests that failed before.
     """
     passes = run.exit_code == 0
     new_failures = [] if passes else list(run.failures) or [_run_failure(run.command)]
     names_tests = passes or bool(run.failures)
-    earlier = [
-        name
-        for name in failing_before
-        if name not in new_failures and not (names_tests and _is_covered(name, run.command))
-    ]
-    return [*new_failures, *earlier][:most]
+    failing = dict.fromkeys(new_failures, run.command)
+    for name, command in failing_before.items():
+        is_covered = run.command == command or _is_covered(name, run.command)
+        if name not in failing and not (names_tests and is_covered):
+            failing[name] = command
+    return dict(islice(failing.items(), most))
 
 
 def runs_all(command: str) -> bool:
@@ -134,7 +137,17 @@ def _is_covered(name: str, command: str) -> bool:
         return True
     if name.startswith("`"):  # a run without test names; a smaller run proves nothing about it
         return False
-    return any(word in name or name in word for word in selected)
+    return any(word in name or name in word or _has_module(name, word) for word in selected)
+
+
+def _has_module(name: str, path: str) -> bool:
+    """Return True if the unittest name of a test, such as `test_more.ChunkedTests.test_one`, is of the file `path`.
+
+    The name starts in the folder in which unittest searched, so it may lack the first folders of the path.
+    """
+    parts = path.removesuffix(".py").split("/")
+    modules = (".".join(parts[index:]) for index in range(len(parts)))
+    return "::" not in name and any(name.startswith(f"{module}.") for module in modules)
 
 
 def _selected_tests(command: str) -> list[str]:
@@ -241,9 +254,12 @@ def _add_tests(changes: _Changes, run: TestFinished) -> None:
     redacted_run = run.model_copy(
         update={"command": command, "failures": tuple(map(changes.line, run.failures))}
     )
-    block = changes.blocks.get("failing_tests", block_items(changes.memory, "failing_tests"))
-    failing_before = [str(item) for item in block] if isinstance(block, list) else []
-    changes.blocks["failing_tests"] = [*still_failing(failing_before, redacted_run, MAX_FAILING)]
+    memory: JsonMap = {**changes.memory, **changes.blocks}
+    known = memory.get(TEST_COMMANDS)
+    commands = known if isinstance(known, dict) else {}
+    failing_before = {name: str(commands.get(name, "")) for name in block_items(memory, "failing_tests")}
+    failing = still_failing(failing_before, redacted_run, MAX_FAILING)
+    changes.blocks |= {"failing_tests": [*failing], TEST_COMMANDS: {**failing}}
     changes.drop("verified_facts", command_fact(command, "passed"))
     if run.exit_code == 0:
         if runs_all(command):  # the full run also replaces older passes of partial runs

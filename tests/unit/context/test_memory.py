@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from tui_agent.context.memory import render_memory, start_turn, update_from_result
+from tui_agent.context.memory import TEST_COMMANDS, render_memory, start_turn, update_from_result
 from tui_agent.folds.context.memory import (
     MAX_CHANGED_FILES,
     MAX_ITEMS,
@@ -175,6 +175,47 @@ def test_a_failing_test_stays_where_a_run_of_others_passes() -> None:
     memory = after(memory, "run_tests", a_run(0, command="cargo test one"))
     assert block_lines(memory, "failing_tests") == ["`cargo test` failed", "test_y.py::test_two"]
     assert block_lines(after(memory, "run_tests", a_run(0)), "failing_tests") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "command", "later"),
+    [
+        ("test_calc.T.test_add", "python -m unittest -v test_calc.py", "python -m unittest -v test_calc.py"),
+        (
+            "tests.test_calc.T.test_add",
+            "python -m unittest discover -v",
+            "python -m unittest tests/test_calc.py",
+        ),
+        (
+            "test_calc.T.test_add",
+            "python -m unittest discover -s tests",
+            "python -m unittest tests/test_calc.py",
+        ),
+        (
+            "test_calc.T.test_add",
+            "python -m unittest discover -s tests",
+            "python -m unittest discover -s tests",
+        ),
+        ("TestAdd", "go test -v ./calc/...", "go test -v ./calc/..."),
+        ("calc › adds", "npm test -- calc.test.js", "npm test -- calc.test.js"),
+    ],
+)
+def test_a_run_of_the_same_tests_clears_the_failures_that_it_does_not_repeat(
+    name: str, command: str, later: str
+) -> None:
+    memory = after({}, "run_tests", a_run(1, name, command=command))
+    memory = after(memory, "run_tests", a_run(1, "test_other.U.test_b", command="make test_other"))
+    assert block_lines(memory, "failing_tests") == ["test_other.U.test_b", name]
+    memory = after(memory, "run_tests", a_run(0, command=later))
+    assert block_lines(memory, "failing_tests") == ["test_other.U.test_b"]
+    memory = after(memory, "run_tests", a_run(0, command="make test_other"))
+    assert block_lines(memory, "failing_tests") == []
+
+
+def test_a_file_of_the_same_name_in_a_folder_does_not_clear_a_failure() -> None:
+    memory = after({}, "run_tests", a_run(1, "test_x.py::test_one", command="pytest -q test_x.py"))
+    memory = after(memory, "run_tests", a_run(0, command="pytest -q lib/test_x.py"))
+    assert block_lines(memory, "failing_tests") == ["test_x.py::test_one"]
 
 
 def test_a_command_that_failed_is_open_until_it_runs() -> None:
@@ -350,7 +391,7 @@ def test_it_stays_small_whatever_comes(names: list[str], texts: list[str]) -> No
         for result in (read(name, text), a_run(at % 2, *names), ran(at % 3, text)):
             memory = after(memory, "run_command", result, command=name)
         memory = after(memory, "delegate_readonly", found(questions=tuple(names), summary=text), task=name)
-    assert set(memory) <= set(TITLES)
+    assert set(memory) <= {*TITLES, TEST_COMMANDS}
     assert all(
         len(block_lines(memory, block)) <= most
         for block, most in (*MAX_ITEMS.items(), ("patch_summary", MAX_CHANGED_FILES))
