@@ -72,7 +72,9 @@ async def test_a_call_that_ran_when_the_engine_died_and_its_turn_are_shown_as_en
         await driven.until(lambda: "engine ended" in driven.text())
         driven.app.hide_notice()
         await driven.pilot.pause()
-        assert "lost" in next(row for row in driven.rows() if "sleep 300" in row[:60])
+        row = next(row for row in driven.rows() if "sleep 300" in row[:60])
+        assert row[:61].rstrip().endswith("lost")
+        assert "changed files not known" in driven.text()
         assert "running" not in driven.text() and "The program ended in this turn" in driven.text()
 
 

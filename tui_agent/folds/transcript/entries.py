@@ -193,6 +193,8 @@ class TurnEntry(EntryBase):
     edits: int = 0
     folders: tuple[FolderFiles, ...] = ()
     """Generated folders with changed files, which `files` does not count."""
+    has_unknown_changes: bool = False
+    """True if a call that may have changed files was lost in a crash; its changes belong to the next checkpoint."""
 
     @property
     def files_text(self) -> str:

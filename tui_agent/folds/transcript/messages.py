@@ -139,6 +139,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
             edits=0 if is_net else sums.edits,
             cost_usd=sums.cost_usd,
             folders=sums.generated.view(),
+            has_unknown_changes=sums.has_unknown_changes,
         )
     )
     draft.turn_running, draft.crash_time = False, None

@@ -41,6 +41,10 @@ class TurnSums:
         self.files: set[str] = set()
         self.edits = 0
         self.unlisted_count = 0
+        self.writing: set[CallId] = set()
+        """The calls that have started and may change files."""
+        self.has_unknown_changes = False
+        """True if a call that may have changed files was lost in a crash."""
         self.generated = GeneratedFiles()
         self.results = 0
         self.added = 0

@@ -135,6 +135,8 @@ def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecide
 
 @TOOL_HANDLERS.on(ToolStarted)
 def _on_tool_started(draft: Draft, ev: Envelope, payload: ToolStarted) -> None:
+    if payload.writes:
+        draft.sums.writing.add(payload.call_id)
     index = draft.tools.get(payload.call_id)
     entry = draft.tool_entry(index)
     if index is None or entry is None or ev.agent in draft.delegates:
@@ -153,6 +155,8 @@ def _on_tool_progress(draft: Draft, ev: Envelope, payload: ToolProgress) -> None
 
 @TOOL_HANDLERS.on(ToolFinished)
 def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> None:
+    if payload.status == "lost" and payload.call_id in draft.sums.writing:
+        draft.sums.has_unknown_changes = True
     if ev.agent in draft.delegates:
         return
     index = draft.tools.pop(payload.call_id, None)

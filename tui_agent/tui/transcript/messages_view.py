@@ -185,7 +185,8 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
         end_role = _END_ROLES.get(entry.reason, "warning")
         left += [Run(TURN_END_LABELS[entry.reason], look.s(end_role)), Run(dot, tone)]
     folders = format_folders(entry.folders, most=1)
-    files = [Run(entry.files_text if entry.files else folders or "no files changed", tone)]
+    nothing = "changed files not known" if entry.has_unknown_changes else "no files changed"
+    files = [Run(entry.files_text if entry.files else folders or nothing, tone)]
     if entry.files:
         for words, role in format_line_changes(entry.added, entry.removed, look.symbols.minus):
             files += [Run(" ", tone), Run(words, look.s(role))]

@@ -199,7 +199,7 @@ def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
     time = ""
     if entry.state == "running" and entry.started_at is not None:
         time = format_elapsed(now - entry.started_at)
-    elif entry.duration_ms is not None:
+    elif entry.duration_ms is not None and entry.state != "lost":  # It ran on after its last event.
         time = format_duration(entry.duration_ms / 1000)
     runs: list[Run] = []
     room = look.right - TARGET_COLUMN - _TARGET_LEAST - (max(len(time), TIME_CELLS) + 3 if time else 0)
