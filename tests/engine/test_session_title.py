@@ -127,3 +127,16 @@ async def test_the_session_is_named_after_its_first_prompt(tmp_path: Path) -> No
         await bench.until("turn.finished", 2)
         title = bench.recorder.state.title
     assert title.startswith("fix the night shift") and len(title) <= 48
+
+
+async def test_the_next_message_replaces_the_title_from_an_undone_message(tmp_path: Path) -> None:
+    async with running(tmp_path, [say("Hi."), say("Hi."), say("Hi.")]) as bench:
+        bench.submit(SubmitPrompt(text="alpha wrong question"))
+        await bench.until("turn.finished")
+        bench.submit(Undo())
+        await bench.until("session.head_moved")
+        await bench.until("agent.state_changed", 5)  # idle again
+        for number, text in enumerate(("beta right question", "and more of it"), 2):
+            bench.submit(SubmitPrompt(text=text))
+            await bench.until("turn.finished", number)
+    assert titles(bench) == [("alpha wrong question", "auto"), ("beta right question", "auto")]

@@ -36,11 +36,16 @@ _NOT_A_TITLE = re.compile(
 def title_from_message(recorder: Recorder, message: UserMessageReceived) -> None:
     """Use a message as the session's title.
 
-    Does nothing if there is already a title, except one that is only a greeting.
+    Does nothing if there is already a title, except one that is only a greeting or that is from an undone message.
     """
     state = recorder.state
-    is_weak = state.titled_by == "auto" and is_greeting(state.title)
-    if (state.title and not is_weak) or not isinstance(message.text, str) or message.source == INIT_SOURCE:
+    is_undone = state.titled_by in ("auto", "answer") and not state.root_task
+    is_weak = not is_undone and state.titled_by == "auto" and is_greeting(state.title)
+    if (
+        (state.title and not is_weak and not is_undone)
+        or not isinstance(message.text, str)
+        or message.source == INIT_SOURCE
+    ):
         return
     text = " ".join(message.text.split())
     if is_weak:
