@@ -333,7 +333,7 @@ class Run:
         before, app_before, size = cpu(), cpu_of(tui.pid), tui.bytes
         clears, frames = screen.clears, screen.frames
         at = tui.wait(tui.shows(self.args.mark.replace("%s", name.upper())), self.args.timeout)
-        one = {"name": name, "wall_s": at and round(at - start, 2)}
+        one = {"name": name, "sent_at": start, "wall_s": at and round(at - start, 2)}
         self.out.setdefault("do", []).append(one)
         tui.settle()
         self.dump(name)

@@ -200,6 +200,10 @@ class ServerRunner:
         self.version = connection.version
         return (self.tools, self.prompts) != before
 
+    def go_on_without(self, reason: str) -> None:
+        """Say why the session begins without the server, which may still become ready."""
+        self._tell(reason)
+
     def reveal(self, names: Iterable[str]) -> None:
         """Include the tools `names`, which a search found, in all further requests."""
         revealed = self.revealed | frozenset(names)

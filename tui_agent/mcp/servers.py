@@ -3,14 +3,17 @@
 Invariant: `offers` returns one consistent state; whenever the state changes, `on_change` is called.
 """
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
 import anyio
+from anyio import to_thread
 
 from tui_agent.errors import ToolError
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.mcp.late_servers import LateServers
 from tui_agent.mcp.prompts import PromptCommand
 from tui_agent.mcp.remote_tool import RemoteTool
 from tui_agent.mcp.resources import MAX_OFFERED
@@ -25,6 +28,10 @@ from tui_agent.ports.tool_servers import ResourceContent
 from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed, PluginLoaded
 
 CLOSE_LIMIT_S = 3.0
+STARTS_PER_CORE = 2
+"""How many servers start at once for each processor core: more would slow the first request down."""
+START_PAUSE_S = 1.0
+"""Seconds after which a server that is still starting lets the next one start."""
 COMPLETION_LIMIT_S = 1.0
 """Seconds that servers have to complete a mention."""
 READ_RESOURCE = "read_resource"
@@ -44,10 +51,13 @@ class ServerOffers:
 class McpServers:
     """The servers of a session. `run` starts them; the session does not wait until they are ready."""
 
-    def __init__(self, settings: Sequence[ServerSettings], opener: ProcessOpener, root: str) -> None:
+    def __init__(
+        self, settings: Sequence[ServerSettings], opener: ProcessOpener, root: str, late: LateServers
+    ) -> None:
         self.on_change: Callable[[], object] = lambda: None
         """Called when a server is ready, changed, or failed."""
         self._runners = [ServerRunner(each, opener, root, self._tell) for each in settings]
+        self._late = late
         self._told: dict[str, PluginLoaded | PluginFailed] = {}
         self._ended = anyio.Event()
         self._is_running = False
@@ -65,15 +75,26 @@ class McpServers:
         self._is_running = True
         try:
             async with anyio.create_task_group() as group:
+                places = anyio.Semaphore(STARTS_PER_CORE * (os.cpu_count() or 1))
                 for runner in self._runners:
+                    await places.acquire()
                     group.start_soon(runner.run)
+                    group.start_soon(_hold_place, places, runner)
         finally:
             self._ended.set()
 
-    async def wait_until_settled(self) -> None:
-        """Wait until each server is ready or failed to start."""
+    async def wait_until_settled(self, limit_s: float) -> None:
+        """Wait until each server is ready or failed to start, except for those that were late in an earlier run."""
+        known_late = await to_thread.run_sync(self._late.find, [each.settings for each in self._runners])
+        awaited = [runner for runner in self._runners if runner.settings.name not in known_late]
+        with anyio.move_on_after(limit_s):
+            for runner in awaited:
+                await runner.settled.wait()
         for runner in self._runners:
-            await runner.settled.wait()
+            if not runner.settled.is_set():
+                when = f"within {limit_s:g} s" if runner in awaited else "in time in an earlier run"
+                runner.go_on_without(f"it did not answer {when}, so this run does not wait for it")
+                await to_thread.run_sync(self._late.add, runner.settings)
 
     async def wait_for_tools(self, tools: Collection[str]) -> None:
         """Wait until the servers of these tools run or were given up, at most `TOOL_WAIT_S` seconds."""
@@ -143,8 +164,17 @@ class McpServers:
             event = _event(runner, owner, contributions)
             if event is not None and event != self._told.get(name):
                 self._told[name] = event
+                if isinstance(event, PluginLoaded):
+                    self._late.remove(runner.settings)
                 events.append(event)
         return ServerOffers(tools, commands, events)
+
+
+async def _hold_place(places: anyio.Semaphore, runner: ServerRunner) -> None:
+    """Release a place when the server has started, or is too slow."""
+    with anyio.move_on_after(START_PAUSE_S):
+        await runner.settled.wait()
+    places.release()
 
 
 def _tools_of(runner: ServerRunner) -> list[Tool[Any]]:

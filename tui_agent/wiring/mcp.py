@@ -6,6 +6,7 @@ from tui_agent.config.layers import merge_environment
 from tui_agent.config.mcp_logins import LoginFile
 from tui_agent.config.mcp_servers import McpServer, load_mcp_servers
 from tui_agent.config.settings import McpServerTable
+from tui_agent.mcp.late_servers import LateServers
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.servers import McpServers
 from tui_agent.ports.environment import ProcessOpener
@@ -57,4 +58,5 @@ def build_servers(
         for server in known
         if server.fault
     ]
-    return McpServers(settings, opener, root), failed
+    late = LateServers(base.config.cache_dir / "late_mcp_servers")
+    return McpServers(settings, opener, root, late), failed

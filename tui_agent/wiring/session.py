@@ -105,8 +105,7 @@ async def open_session(
         async with anyio.create_task_group() as group:
             group.start_soon(servers.run)
             if not options.is_attended:
-                with anyio.move_on_after(SERVER_WAIT_S):
-                    await servers.wait_until_settled()
+                await servers.wait_until_settled(SERVER_WAIT_S)
                 assembled.use_changed()
             servers.on_change = partial(opened.submit, ReloadPlugins(automatic=True))
             group.start_soon(opened.serve)

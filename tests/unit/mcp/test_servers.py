@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -15,6 +16,7 @@ import pytest
 from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.errors import ConfigError, ToolError
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.mcp.late_servers import LateServers
 from tui_agent.mcp.prompts import PromptCommand
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
@@ -159,13 +161,13 @@ async def test_a_server_that_dies_in_a_call_is_started_again(tmp_path: Path) -> 
 async def test_servers_start_side_by_side_and_tell_what_they_offer(tmp_path: Path) -> None:
     env = LocalEnvironment(tmp_path)
     settings = [server("good"), ServerSettings("gone", "no-such-program"), server("liar"), server("many")]
-    servers = McpServers(settings, env, str(tmp_path))
+    servers = McpServers(settings, env, str(tmp_path), LateServers(tmp_path / "late"))
     async with anyio.create_task_group() as group:
         assert servers.offers().events == []
         assert servers.explain_absence("mcp_good_greet") == "The MCP server good has not started yet."
         group.start_soon(servers.run)
         with anyio.fail_after(60):
-            await servers.wait_until_settled()
+            await servers.wait_until_settled(60)
         offers = servers.offers()
         await servers.wait_for_tools(["mcp_good_greet", "mcp_gone_any", "read_file"])
         assert servers.explain_absence("mcp_gone_any").startswith("The MCP server gone is off: The program")
@@ -184,9 +186,41 @@ async def test_servers_start_side_by_side_and_tell_what_they_offer(tmp_path: Pat
     assert await env.aclose() == 0
 
 
+async def test_a_run_waits_only_once_for_a_server_that_never_answers(tmp_path: Path) -> None:
+    env, silent = LocalEnvironment(tmp_path), server("silent", timeout=60.0)
+    late = LateServers(tmp_path / "late")
+
+    async def wait(settings: ServerSettings, limit_s: float) -> str:
+        """Return why the server is not used when the wait has ended."""
+        servers = McpServers([server("good"), settings], env, str(tmp_path), late)
+        async with anyio.create_task_group() as group:
+            group.start_soon(servers.run)
+            await servers.wait_until_settled(limit_s)
+            events = servers.offers().events
+            await servers.aclose()
+        (failed,) = [event for event in events if isinstance(event, PluginFailed)] or [None]
+        return "" if failed is None else failed.message
+
+    assert await wait(silent, 2.0) == "It did not answer within 2 s, so this run does not wait for it"
+    assert (
+        await wait(silent, 600.0)
+        == "It did not answer in time in an earlier run, so this run does not wait for it"
+    )
+    changed = replace(silent, args=(str(SERVER), "chatty"))
+    assert await wait(changed, 600.0) == ""
+    late.add(changed)
+    servers = McpServers([changed], env, str(tmp_path), late)
+    async with anyio.create_task_group() as group:
+        group.start_soon(servers.run)
+        await servers.wait_for_tools(["mcp_silent_greet"])
+        assert len(servers.offers().tools) == 4 and not late.find([changed])
+        await servers.aclose()
+    await env.aclose()
+
+
 async def test_of_very_many_tools_those_that_a_search_found_are_listed(tmp_path: Path) -> None:
     env = LocalEnvironment(tmp_path)
-    servers, changed = McpServers([server("many")], env, str(tmp_path)), []
+    servers, changed = McpServers([server("many")], env, str(tmp_path), LateServers(tmp_path / "late")), []
 
     def listed() -> list[str]:
         return [tool.spec.name for _, tool in servers.offers().tools if tool.spec.listed]
@@ -194,7 +228,7 @@ async def test_of_very_many_tools_those_that_a_search_found_are_listed(tmp_path:
     async with anyio.create_task_group() as group:
         group.start_soon(servers.run)
         with anyio.fail_after(60):
-            await servers.wait_until_settled()
+            await servers.wait_until_settled(60)
         servers.on_change = lambda: changed.append(listed())
         assert listed() == ["mcp_many_search_tools"] and len(servers.offers().tools) == 1_001
         _, search = servers.offers().tools[0]
