@@ -13,7 +13,7 @@ from tui_agent.cli.output import say, say_json, table, warn
 from tui_agent.config.mcp_logins import LoginFile
 from tui_agent.config.mcp_servers import PROJECT_FILE, McpServer
 from tui_agent.errors import UsageError
-from tui_agent.mcp.server_runner import ServerRunner
+from tui_agent.mcp.server_runner import OFF, ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.tool_names import tool_name
 from tui_agent.wiring.mcp import configured_servers, server_settings
@@ -118,6 +118,7 @@ def check_server(arguments: argparse.Namespace) -> int:
 
     anyio.run(check)
     (runner,) = runners
+    fault = runner.fault.removesuffix(OFF)
     tools = [
         {
             "name": tool_name(settings.name, tool.name),
@@ -127,14 +128,14 @@ def check_server(arguments: argparse.Namespace) -> int:
         for tool in runner.tools
     ]
     if arguments.json:
-        say_json({"name": settings.name, "ok": not runner.fault, "fault": runner.fault, "tools": tools})
+        say_json({"name": settings.name, "ok": not fault, "fault": fault, "tools": tools})
     else:
         words = " ".join(filter(None, (settings.name, runner.version)))
-        say(f"{words}: {runner.fault or 'ok'}")
+        say(f"{words}: {fault or 'ok'}")
         for tool in tools:
             first = str(tool["description"]).partition("\n")[0]
             say(f"  {tool['name']}: {first}")
-    return 1 if runner.fault else 0
+    return 1 if fault else 0
 
 
 def log_in(arguments: argparse.Namespace) -> int:

@@ -359,7 +359,9 @@ class Config(Table):
         description="Folder for notes across sessions, with one folder per project; empty: `notes/` in data_dir.",
     )
     data_dir: UserPath = Field(Path(), description="Folder for sessions.")
-    cache_dir: UserPath = Field(Path(), description="Folder for caches, such as repository maps; can be deleted.")
+    cache_dir: UserPath = Field(
+        Path(), description="Folder for caches, such as repository maps; can be deleted."
+    )
 
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
     _paths: Paths | None = PrivateAttr(None)

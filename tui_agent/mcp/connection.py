@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import anyio
+import httpx2
 import mcp_types as types
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext, IncomingMessage
@@ -24,7 +25,7 @@ from tui_agent import __version__
 from tui_agent.errors import ConfigError, LoginNeeded, ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.elicitation import Elicitation
-from tui_agent.mcp.login import ServerLogin
+from tui_agent.mcp.login import UNAUTHORIZED, ServerLogin
 from tui_agent.mcp.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text
 from tui_agent.mcp.prompts import RemotePrompt
 from tui_agent.mcp.remote_tool import RemoteTool, digest_tool
@@ -43,6 +44,7 @@ MAX_TOOLS = 1_000
 MAX_PROMPTS = 100
 MAX_PROMPT_CHARS = 100_000
 _MAX_PAGES = 100
+HTTP_ERROR = 400
 _CHANGES: Mapping[type[object], str] = {
     types.ToolListChangedNotification: "tools",
     types.PromptListChangedNotification: "prompts",
@@ -227,21 +229,8 @@ async def connect(
     """
     elicitation = Elicitation(settings.name)
     if settings.url:
-        if login is None and settings.login is not None:
-            login = ServerLogin(settings.login)
-        logging.getLogger("mcp").handlers[:] = [logging.NullHandler()]  # its messages may hold tokens
-        try:
-            async with create_mcp_http_client(headers=dict(settings.headers), auth=login) as http:
-                transport = streamable_http_client(settings.url, http_client=http)
-                async with _open_client(elicitation, transport, root, on_change) as client:
-                    ended = login.refused if login is not None else None
-                    yield Connection(client, elicitation, settings, ended, login)
-        except (MCPError, ExceptionGroup) as error:
-            if login is not None and login.refused.is_set():
-                raise LoginNeeded(settings.name) from error
-            raise
-        if login is not None and login.refused.is_set():
-            raise LoginNeeded(settings.name)
+        async with _connect_to_address(settings, elicitation, root, on_change, login) as connection:
+            yield connection
         return
     process = await opener.open_process((settings.command, *settings.args), settings.env, settings.cwd)
     pipes = StdioTransport(process)
@@ -260,6 +249,61 @@ async def connect(
         raise
     if pipes.ended.is_set():
         raise ServerGone(pipes.describe_end(exit_code))
+
+
+@asynccontextmanager
+async def _connect_to_address(
+    settings: ServerSettings,
+    elicitation: Elicitation,
+    root: str,
+    on_change: Callable[[str], None],
+    login: ServerLogin | None,
+) -> AsyncIterator[Connection]:
+    if login is None and settings.login is not None:
+        login = ServerLogin(settings.login)
+    logging.getLogger("mcp").handlers[:] = [logging.NullHandler()]  # its messages may hold tokens
+    status = 0
+
+    async def note_status(response: httpx2.Response) -> None:
+        nonlocal status
+        if response.request.method == "POST" and response.request.url == httpx2.URL(settings.url):
+            status = response.status_code
+
+    try:
+        async with create_mcp_http_client(headers=dict(settings.headers), auth=login) as http:
+            http.event_hooks = {"response": [note_status]}
+            transport = streamable_http_client(settings.url, http_client=http)
+            async with _open_client(elicitation, transport, root, on_change) as client:
+                ended = login.refused if login is not None else None
+                yield Connection(client, elicitation, settings, ended, login)
+    except (MCPError, ExceptionGroup) as error:
+        if login is not None and login.refused.is_set():
+            raise LoginNeeded(settings.name) from error
+        if login is not None and login.is_interactive:
+            raise
+        raise _explain_http_fault(error, status, settings) from error
+    if login is not None and login.refused.is_set():
+        raise LoginNeeded(settings.name)
+
+
+def _explain_http_fault(
+    error: BaseException, status: int, settings: ServerSettings
+) -> ServerGone | ConfigError:
+    """Return why an address does not work, in plain words."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    text = clean_line(str(error))
+    if isinstance(error, ConfigError):
+        return error
+    if status == UNAUTHORIZED and any(name.lower() == "authorization" for name in settings.headers):
+        return ServerGone("it refused the Authorization header (HTTP 401)")
+    if status >= HTTP_ERROR:
+        return ServerGone(f"it answered with HTTP {status}")
+    if isinstance(error, httpx2.HTTPError):
+        return ServerGone(f"it cannot be reached: {text or type(error).__name__}")
+    if text.startswith("Failed to parse"):
+        return ServerGone("its answer is not an MCP message")
+    return ServerGone(f"it does not answer like an MCP server: {text}")
 
 
 @asynccontextmanager

@@ -50,6 +50,7 @@ class ServerLogin(httpx2.Auth):
         self.refused = anyio.Event()
         """Set when the server refuses the saved login, or wants one where none is saved."""
         self.is_saved = False
+        self.is_interactive = ask_user is not None
         self._file = file
         self._ask_user = ask_user
         self._is_loaded = False

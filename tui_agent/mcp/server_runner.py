@@ -35,6 +35,8 @@ LOGIN_CHECK_S = 2.0
 """Seconds between two looks for a login that the server waits for."""
 CHANGE_PAUSE_S = 0.3
 """Seconds to wait after a change of lists, so that a server cannot flood the session with changes."""
+OFF = ". It is off for the rest of this session."
+"""End of the fault of a server that is not started again."""
 SDK_MODULE = "tui_agent.mcp.connection"
 
 
@@ -127,7 +129,7 @@ class ServerRunner:
 
     def _give_up(self, fault: str) -> None:
         self.tools, self.prompts = (), ()
-        self._tell(f"{fault}. It is off for the rest of this session.")
+        self._tell(f"{fault}{OFF}")
 
     def _tell(self, fault: str) -> None:
         if fault != self.fault:
