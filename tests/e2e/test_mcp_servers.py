@@ -166,9 +166,10 @@ def test_a_resource_is_read_unless_a_rule_denies_its_server(program: Program) ->
     configure(program, "stub", str(STUB), "resources")
     (program.workspace / "script.yaml").write_text("answers: [{text: Read.}]\n")
 
-    def mentions() -> list[dict[str, Any]]:
+    def mentions(told: str = "") -> list[dict[str, Any]]:
         words = ("run", "Say @stub:note:hello, please", "--json", "--model", "scripted:script.yaml")
         done = program.run(*words)
+        assert done.stderr.count("@stub:note:hello: not sent: ") == bool(told) and told in done.stderr
         (received,) = of([json.loads(line)["payload"] for line in done.stdout.splitlines()], "user.message")
         found: list[dict[str, Any]] = received["mentions"]
         return found
@@ -178,7 +179,7 @@ def test_a_resource_is_read_unless_a_rule_denies_its_server(program: Program) ->
     (program.home / ".config" / "tui-agent" / "policy.toml").write_text(
         '[[rule]]\ndeny = "tool mcp_stub_*"\n'
     )
-    (refused,) = mentions()
+    (refused,) = mentions("deny tool mcp_stub_*")
     assert refused["kind"] == "refused" and not refused["text"] and "deny tool mcp_stub_*" in refused["note"]
 
 

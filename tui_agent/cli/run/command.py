@@ -26,6 +26,7 @@ from tui_agent.errors import ConfigError, TuiAgentError, UsageError
 from tui_agent.folds.text.labels import (
     MAP_COMES_LATER,
     inferred_window_notice,
+    mention_result,
     missing_map_notice,
     shortened_summary_notice,
     truncation_notice,
@@ -46,6 +47,7 @@ from tui_agent.protocol.events.context import (
 from tui_agent.protocol.events.model import ModelRetried
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import ErrorRaised, SessionEnded
+from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.headless_turn import AfterTurn, Outcome, Show, TurnStart, run_turn
@@ -314,6 +316,10 @@ class WarningPrinter:
         if not isinstance(record, Envelope):
             return
         match record.payload:
+            case UserMessageReceived(mentions=mentions):
+                for mention in mentions:
+                    if mention.kind in ("refused", "missing"):
+                        self._warn(f"@{mention.reference}: {mention_result(mention, '', '').rstrip('.')}.")
             case PluginFailed() as failed:
                 self._warn(_plugin_warning(failed))
             case ErrorRaised(where="agents", message=message, hint=hint):
