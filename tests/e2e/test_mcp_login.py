@@ -108,7 +108,7 @@ def test_a_login_is_saved_privately_refreshed_and_deleted(program: Program) -> N
         change(program, access_token="refused", refresh_token="refused")
         assert check(program) == NEEDED
         saved(program).chmod(0o644)
-        assert "Other users can read" in check(program)
+        assert check(program).startswith("Other users can read")
         assert run(program, "mcp", "logout", "locked").returncode == 0 and not saved(program).exists()
         assert run(program, "mcp", "logout", "locked").returncode == 1
 

@@ -267,5 +267,5 @@ def _describe(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     text = clean_line(str(error))
-    named = "ServerGone", "MCPError"
+    named = "ServerGone", "MCPError", "ConfigError"
     return text if text and type(error).__name__ in named else f"{type(error).__name__}: {text}".rstrip(": ")
