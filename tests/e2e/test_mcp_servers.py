@@ -162,6 +162,14 @@ def test_the_reference_server_answers(program: Program) -> None:
     assert "features.md" in again.stdout and again.returncode == 0
 
 
+def test_the_text_of_a_servers_prompt_reads_no_resource(program: Program) -> None:
+    configure(program, "stub", str(STUB), "resources")
+    (program.workspace / "script.yaml").write_text("answers: [{text: Read.}]\n")
+    done = program.run("run", "/stub:stand-up @stub:note:hello", "--json", "--model", "scripted:script.yaml")
+    (received,) = of([json.loads(line)["payload"] for line in done.stdout.splitlines()], "user.message")
+    assert "@stub:note:hello" in received["text"] and received["mentions"] == []
+
+
 def test_a_resource_is_read_unless_a_rule_denies_its_server(program: Program) -> None:
     configure(program, "stub", str(STUB), "resources")
     (program.workspace / "script.yaml").write_text("answers: [{text: Read.}]\n")

@@ -142,7 +142,7 @@ def handle(message: dict[str, Any]) -> None:
             "protocolVersion": "2025-11-25",
             "capabilities": {
                 "tools": {"listChanged": True},
-                **({"prompts": {}} if MODE == "good" else {}),
+                **({"prompts": {}} if MODE in ("good", "resources") else {}),
                 **({"resources": {}, "completions": {}} if MODE in ("resources", "endless", "odd") else {}),
             },
             "serverInfo": {"name": "stub", "version": "1.0"},

@@ -4,6 +4,7 @@ Invariant: a prompt starts a turn only after the hooks for the session's start a
 contents of mentions are recorded with the message and not read again.
 """
 
+from collections.abc import Collection
 from typing import Final, TypeVar
 
 import anyio
@@ -64,7 +65,7 @@ class PromptHooks:
             keep_image=parts.blobs.put_bytes,
             symbols=parts.knowledge.symbols,
             images=settings is not None and settings.model.images,
-            servers=parts.tool_servers.names if parts.tool_servers is not None else (),
+            servers=self._mentionable_servers(message),
             read_resource=self._read_resource,
             room=min(round(window * MAX_WINDOW_SHARE * CHARS_PER_TOKEN) or MAX_ALL_CHARS, MAX_ALL_CHARS),
         )
@@ -77,6 +78,13 @@ class PromptHooks:
     def _denial_reason(self, path: str, real: str) -> str:
         parts = self._parts
         return denial_reason(parts.policy, parts.recorder.state, parts.env.root, path, real)
+
+    def _mentionable_servers(self, message: UserMessageReceived | UserSteered) -> Collection[str]:
+        """Return the servers whose resources a message can mention: none if a server's prompt is its text."""
+        names = () if self._parts.tool_servers is None else self._parts.tool_servers.names
+        command = message.command if isinstance(message, UserMessageReceived) else ""
+        owner, colon, _ = command.removeprefix("/").partition(" ")[0].partition(":")
+        return () if colon and owner in names else names
 
     async def _read_resource(self, server: str, uri: str) -> ResourceContent:
         parts, servers = self._parts, self._parts.tool_servers

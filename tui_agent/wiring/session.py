@@ -197,6 +197,7 @@ class _Assembled:
     session: LocalSession
     servers: McpServers
     extensions: CurrentExtensions
+    recorder: Recorder
     load_changed: Callable[[], ChangedExtensions | None]
 
     def use_changed(self) -> None:
@@ -204,6 +205,7 @@ class _Assembled:
         changed = self.load_changed() if self.servers.is_any else None
         if changed is not None:
             self.extensions.replace_later(changed)
+            self.extensions.take_over(self.recorder)
 
 
 def _assemble(
@@ -265,7 +267,7 @@ def _assemble(
     release = partial(_release, environments, clients, maps, servers, recorder)
     engine, warm = Engine(parts, on_trouble or _write_stderr), partial(models.preload, settings.model)
     session = LocalSession(log, recorder, engine, base.ids, run.run_id, release, warm)
-    return _Assembled(session, servers, parts.extensions, builder.load_changed)
+    return _Assembled(session, servers, parts.extensions, recorder, builder.load_changed)
 
 
 def _missing_services(base: StartupContext) -> frozenset[Service]:
