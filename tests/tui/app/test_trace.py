@@ -15,6 +15,7 @@ from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.trace import trace_rows
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.screens.trace.span_list import SpanList
@@ -278,7 +279,8 @@ async def test_failures_are_one_number_in_every_pane(log: str) -> None:
         await driven.type("/doctor")
         await driven.press("enter")
         await driven.until(lambda: "This session" in driven.text())
-        assert f"{failed} (calls of tools and models), {trace.denied} denied" in driven.text()
+        calls = format_count(failed, "call")
+        assert f"{calls} of tools and models, {trace.denied} denied" in driven.text()
 
 
 async def test_the_status_says_the_state_in_the_words_of_the_status_line() -> None:
