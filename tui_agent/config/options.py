@@ -24,6 +24,10 @@ class SessionOptions:
     policy: str | None = None
     agent: str | None = None
     environment: str | None = None
+    image: str | None = None
+    """The image of a container, instead of the configured one."""
+    work_dir: str = ""
+    """A second path at which a container has the workspace."""
     session: str | None = None
     """Id of the session to open or create."""
     continue_latest: bool = False

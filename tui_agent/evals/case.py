@@ -70,6 +70,12 @@ class Expected(_Entry):
     tools: tuple[str, ...] = ()
 
 
+class CaseEnvironment(_Entry):
+    """The image in which commands and tests run if the environment is `docker`: a Dockerfile in the case's folder."""
+
+    dockerfile: RelativePath
+
+
 class Case(_Entry):
     """One task: the agent gets `prompt` in a new copy of the fixture; then the tests and the verifier run.
 
@@ -89,6 +95,7 @@ class Case(_Entry):
     test_paths: tuple[str, ...] = ()
     """Values of `{path}` in `test_command`, which runs once for each of them."""
     test_timeout_seconds: float = Field(120.0, gt=0)
+    environment: CaseEnvironment | None = None
     verifier: VerifierSpec | None = None
     allowed_tools: tuple[str, ...] | None = None
     policy: PolicyName = "accept-edits"
@@ -144,6 +151,11 @@ class Case(_Entry):
         return tuple(self.test_command.replace("{path}", shlex.quote(path)) for path in self.test_paths)
 
     @property
+    def dockerfile(self) -> Path | None:
+        """The Dockerfile of the case's image; None if it has none."""
+        return self.folder / self.environment.dockerfile if self.environment is not None else None
+
+    @property
     def fixture_folder(self) -> Path | None:
         """The folder that is copied for each run; None if the case has only `files`."""
         return self.folder / self.fixture if self.fixture else None
@@ -185,6 +197,8 @@ def parse_case(tree: object, path: Path, place: Place = ()) -> Case:
         raise ConfigError(
             f"{path}, at fixture: the folder {case.fixture_folder} was not found.", hint=FORMAT_HINT
         )
+    if case.dockerfile is not None and not case.dockerfile.is_file():
+        raise ConfigError(f"{path}, at environment: {case.dockerfile} was not found.", hint=FORMAT_HINT)
     return case
 
 

@@ -7,7 +7,7 @@ session's log before the session closes.
 import shutil
 import time
 from collections.abc import Awaitable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,10 +18,11 @@ from anyio.abc import TaskGroup
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.trust import current_trust_keys
-from tui_agent.errors import ConfigError, StoreError, TuiAgentError
+from tui_agent.errors import ConfigError, EnvironmentFault, StoreError, TuiAgentError
 from tui_agent.evals.attribution import Conduct, Verdict, judge
 from tui_agent.evals.case import Case
 from tui_agent.evals.case_functions import load_case_functions
+from tui_agent.evals.case_image import CaseImage, build_case_image
 from tui_agent.evals.commit_checks import CheckedCommit, CommitChecks, describe_results
 from tui_agent.evals.oracle import CaseOracle
 from tui_agent.evals.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
@@ -63,10 +64,14 @@ async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellRe
         case = case.model_copy(update={"test_paths": paths})
     create_workspace(case, folder / "repo")
     trial = _Trial(plan, run, case, arm, cell, folder)
-    await trial.require_failing_tests()
+    try:
+        await trial.prepare()
+    except EnvironmentFault as fault:
+        return trial.fail(fault)
     result = await trial.run()
     changes: dict[str, Any] = {"seconds": round(time.monotonic() - started, 2)}
     if plan.static_checks:
+        trial.checker.image = None  # these programs are those of this machine
         findings, notes = await run_static_checks(plan.static_checks, case, trial.checker, folder)
         changes |= {"static_checks": findings, "notes": (*result.notes, *notes)}
     return result.model_copy(update=changes)
@@ -91,6 +96,7 @@ class _Trial:
             exclude_none=True
         )
         self._oracle = CaseOracle(case, folder) if arm.model == ORACLE else None
+        self._image: CaseImage | None = None
         self._base = load_startup_context(self._options())
         require_model(self._base)
         self._functions = load_case_functions(self._base, case)
@@ -119,6 +125,8 @@ class _Trial:
             effort=arm.effort,
             policy=plan.policy or case.policy,
             environment=plan.environment,
+            image=self._image.settings.image if self._image is not None else None,
+            work_dir=self._image.settings.work_dir if self._image is not None else "",
             allowed_tools=case.allowed_tools,
             without=arm.without,
             context_mode=arm.context_mode,
@@ -129,7 +137,23 @@ class _Trial:
             **self._limits,
         )
 
-    async def require_failing_tests(self) -> None:
+    async def prepare(self) -> None:
+        """Build the case's image, if it has one, and check its fixture.
+
+        Raises `EnvironmentFault` if the image cannot be built, and `ConfigError` if the case cannot run.
+        """
+        image = await build_case_image(self._base, self._case, self._workspace)
+        if image is not None:
+            self._image, self.checker.image, self._notes = image, image, []
+            self._base = replace(self._base, options=self._options())
+        await self._require_failing_tests()
+
+    def fail(self, fault: EnvironmentFault) -> CellResult:
+        """Return the result of a case whose environment cannot be prepared."""
+        self._verdict = Verdict(False, "environment", str(fault), end="env_error")
+        return self._result()
+
+    async def _require_failing_tests(self) -> None:
         """Raise `ConfigError` if the tests pass in the unchanged fixture. Only a frozen session's tests may."""
         if not self._case.test_command or self._case.recording:
             return

@@ -6,15 +6,16 @@ Invariant: a command that reaches its time limit is stopped with all its process
 import json
 import math
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 from tui_agent.evals.case import Case
 from tui_agent.evals.container import container_command
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.ports.environment import ExecResult, ExecSpec
+from tui_agent.ports.environment import Environment, ExecResult, ExecSpec
+from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
-from tui_agent.workspace.local.environment import LocalEnvironment
 
 MAX_OUTPUT_BYTES = 200_000
 MAX_FAULT_CHARS = 300
@@ -43,12 +44,12 @@ def count_tests(output: str) -> tuple[int, int]:
     return (int(last[1]) if last[1] else int(last[2]) - failed), failed
 
 
-async def run_tests(case: Case, env: LocalEnvironment) -> tuple[TestFinished, ...]:
+async def run_tests(case: Case, env: Environment) -> tuple[TestFinished, ...]:
     """Run the case's test command in the environment's folder, once for each test path of the case."""
     return tuple([await _run_test(command, case, env) for command in case.test_commands])
 
 
-async def _run_test(command: str, case: Case, env: LocalEnvironment) -> TestFinished:
+async def _run_test(command: str, case: Case, env: Environment) -> TestFinished:
     result = await _run(env, command, case.test_timeout_seconds, {}, unsandboxed=False)
     output = _text(result)
     failures = (
@@ -68,16 +69,16 @@ async def _run_test(command: str, case: Case, env: LocalEnvironment) -> TestFini
     )
 
 
-async def run_harbor_tests(
-    case: Case, env: LocalEnvironment, logs: Path
-) -> tuple[TestFinished, VerifierFinished]:
+async def run_harbor_tests(case: Case, env: Environment, logs: Path) -> tuple[TestFinished, VerifierFinished]:
     """Run `bash /tests/test.sh` of a task folder in its working directory, and read the reward file in `logs`."""
     assert case.harbor is not None
     rewards = logs / "verifier"
     rewards.mkdir(parents=True, exist_ok=True)
     tests = case.folder / case.harbor.tests
-    script = container_command(Path(env.root), tests, logs, case.harbor.work_dir)
-    result = await _run(env, script, case.test_timeout_seconds, {"VERIFIER_LOGS_DIR": str(rewards)})
+    script = f"cd {shlex.quote(case.harbor.work_dir)} && bash /tests/test.sh"
+    if env.name == LOCAL_ENVIRONMENT:
+        script = container_command(Path(env.root), tests, logs, case.harbor.work_dir)
+    result = await _run(env, script, case.test_timeout_seconds, {"VERIFIER_LOGS_DIR": "/logs/verifier"})
     fault = _describe_failure(result, case.test_timeout_seconds)
     reward, reason = read_reward(rewards)
     test = TestFinished(
@@ -94,7 +95,7 @@ async def run_harbor_tests(
     )
 
 
-async def run_verifier(case: Case, checked: Checked, env: LocalEnvironment) -> VerifierFinished:
+async def run_verifier(case: Case, checked: Checked, env: Environment) -> VerifierFinished:
     """Run the command of the case's verifier on a copy of the workspace."""
     spec = case.verifier
     assert spec is not None
@@ -159,7 +160,7 @@ def check_reward(reward: float) -> str:
 
 
 async def _run(
-    env: LocalEnvironment,
+    env: Environment,
     script: str,
     timeout: float,
     variables: Mapping[str, str],

@@ -159,6 +159,7 @@ def _pack_case(case: Case) -> tuple[str, bytes]:
     names += case.expected.files.values() if case.expected is not None else ()
     names += (case.harbor.tests,) if case.harbor is not None else ()
     names += (case.verifier.environment,) if case.verifier is not None else ()
+    names += (os.path.dirname(case.environment.dockerfile) or ".",) if case.environment is not None else ()  # noqa: PTH120
     names += (".",) if case.verifier is not None and "EVAL_CASE" in case.verifier.command else ()
     home = case.folder.resolve()
     paths = [Path(os.path.normpath(home / name)) for name in names if name]

@@ -61,6 +61,7 @@ def load_task_folder(folder: Path) -> Case:
     if tests:
         docker = read_small(folder / "environment" / "Dockerfile") or ""
         tree["harbor"] = _read_dockerfile(docker).model_dump() | {"tests": tests}
+        tree |= _image_of(folder)
     return parse_case(tree, folder / "task")
 
 
@@ -134,8 +135,15 @@ def _load_harbor(folder: Path) -> Case:
         "category": metadata.get("category", "harbor"),
         "source": str(config.get("task", {}).get("name", folder.name)),
         "harbor": task.model_dump(),
+        **_image_of(folder),
     }
     return parse_case(tree, config_file)
+
+
+def _image_of(folder: Path) -> dict[str, Any]:
+    """Return the field of a case for the Dockerfile of a task folder, if it has one."""
+    dockerfile = Path("environment", "Dockerfile")
+    return {"environment": {"dockerfile": str(dockerfile)}} if (folder / dockerfile).is_file() else {}
 
 
 def _read_dockerfile(text: str) -> HarborTask:

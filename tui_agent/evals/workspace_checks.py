@@ -5,17 +5,20 @@ reason.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 from tui_agent.evals.case import Case
 from tui_agent.evals.case_functions import CaseFunctions, run_environment_verifier, run_plugin_verifier
+from tui_agent.evals.case_image import CaseImage
 from tui_agent.evals.checks import Checked, run_harbor_tests, run_tests, run_verifier
 from tui_agent.evals.environment_tests import EnvironmentSession, sandboxed_environments
 from tui_agent.evals.expectations import EXPECTED, check_expected
 from tui_agent.evals.workspace import create_check_copy, create_workspace
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.ports.environment import Environment
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
 from tui_agent.wiring.sandbox import build_confinement
 from tui_agent.wiring.startup_context import StartupContext
@@ -77,6 +80,8 @@ class Checker:
     def __init__(self, base: StartupContext, case: Case, folder: Path, functions: CaseFunctions) -> None:
         self._base, self._case, self._folder = base, case, folder
         self._functions = functions
+        self.image: CaseImage | None = None
+        """The image in whose containers tests and verifier commands run; None: on this machine."""
 
     async def check(
         self, workspace: Path, session: Path, used_tools: Mapping[str, int], name: str = CHECKED
@@ -90,8 +95,10 @@ class Checker:
         verifier: VerifierFinished | None = None
         try:
             if case.harbor is not None:
-                async with self.copy(workspace, name) as env:
-                    logs = self._folder / (LOGS if name == CHECKED else f"{name}/{LOGS}")
+                logs = self._folder / (LOGS if name == CHECKED else f"{name}/{LOGS}")
+                logs.mkdir(parents=True, exist_ok=True)
+                mounts = {case.folder / case.harbor.tests: "/tests,readonly", logs: "/logs"}
+                async with self.copy(workspace, name, mounts) as env:
                     test, verifier = await run_harbor_tests(case, env, logs)
                     tests = (test,)
             elif case.test_command:
@@ -111,9 +118,17 @@ class Checker:
         async with self.copy(workspace, name) as env:
             return await run_tests(self._case, env)
 
-    def copy(self, workspace: Path, name: str) -> "CheckCopy":
-        """Return a context manager that copies a folder and adds the hidden tests."""
-        return CheckCopy(self._base, self._case, workspace, self._folder / name / "repo")
+    def copy(
+        self, workspace: Path, name: str, mounts: Mapping[Path, str] = MappingProxyType({})
+    ) -> "CheckCopy":
+        """Return a context manager that copies a folder and adds the hidden tests. See `CaseImage` for `mounts`."""
+        copy = self._folder / name / "repo"
+        return CheckCopy(self._case, workspace, copy, partial(self._open_env, copy, mounts))
+
+    def _open_env(self, copy: Path, mounts: Mapping[Path, str]) -> Environment:
+        if self.image is not None:
+            return self.image.container(copy, mounts)
+        return LocalEnvironment(copy, confinement=build_confinement(self._base, copy))
 
     async def _verify(self, workspace: Path, session: Path, name: str) -> VerifierFinished:
         case, function, environment = self._case, self._functions.verifier, self._functions.environment
@@ -146,14 +161,19 @@ def _with_fault(results: CheckResults) -> CheckResults:
 class CheckCopy:
     """A context manager that copies a workspace with the hidden tests, and returns an environment for commands there."""
 
-    def __init__(self, base: StartupContext, case: Case, workspace: Path, copy: Path) -> None:
-        self._base, self._case, self._workspace, self._copy = base, case, workspace, copy
-        self._env: LocalEnvironment | None = None
+    def __init__(self, case: Case, workspace: Path, copy: Path, open_env: Callable[[], Environment]) -> None:
+        self._case, self._workspace, self._copy, self._open_env = case, workspace, copy, open_env
+        self._env: Environment | None = None
 
-    async def __aenter__(self) -> LocalEnvironment:
+    async def __aenter__(self) -> Environment:
         self._copy.parent.mkdir(parents=True, exist_ok=True)
         create_check_copy(self._case, self._workspace, self._copy)
-        self._env = LocalEnvironment(self._copy, confinement=build_confinement(self._base, self._copy))
+        self._env = self._open_env()
+        try:
+            await self._env.start()
+        except BaseException:
+            await self._env.aclose()
+            raise
         return self._env
 
     async def __aexit__(

@@ -103,7 +103,8 @@ class Environments:
         from tui_agent.workspace.containers.command_lines import ContainerSettings  # noqa: PLC0415 - only if used
         from tui_agent.workspace.containers.environment import ContainerEnvironment  # noqa: PLC0415
 
-        settings = ContainerSettings(table.command, table.image, table.network, table.arguments, name)
+        image, work_dir = self._base.options.image or table.image, self._base.options.work_dir
+        settings = ContainerSettings(table.command, image, table.network, table.arguments, name, work_dir)
         environ = {name: value for name, value in os.environ.items() if name not in self._hidden}
         return ContainerEnvironment.create(self.local, settings, environ)
 

@@ -40,6 +40,8 @@ class ContainerSettings:
     network: str = "none"
     arguments: tuple[str, ...] = ()
     environment: str = "docker"
+    work_dir: str = ""
+    """A second path at which the workspace is mounted; empty for none."""
 
     @property
     def program(self) -> str:
@@ -86,9 +88,11 @@ class DockerCommandLine:
     def supervise(self, name: str, root: str) -> tuple[str, ...]:
         """Return the command line that starts a container with its supervisor, up to the supervisor's script."""
         settings = self._settings
-        mount = ("-v", f"{root}:{root}")
+        mount: tuple[str, ...] = ("-v", f"{root}:{root}")
         if ":" in root:
             mount = ("--mount", f"type=bind,source={root},target={root}")
+        if settings.work_dir:
+            mount += ("--mount", f"type=bind,source={root},target={settings.work_dir}")
         own: tuple[str, ...] = ()
         if "podman" not in settings.program:
             own = ("--pids-limit", str(MAX_PROCESSES))
@@ -113,6 +117,18 @@ class DockerCommandLine:
     def copy(self, source: str, target: str) -> tuple[str, ...]:
         """Return the command line that copies a file; `NAME:PATH` is in a container."""
         return (*self._command, "cp", source, target)
+
+    def inspect_image(self, tag: str) -> tuple[str, ...]:
+        """Return the command line that fails if there is no image with this tag."""
+        return (*self._command, "image", "inspect", tag)
+
+    def build_image(self, tag: str, dockerfile: str) -> tuple[str, ...]:
+        """Return the command line that builds an image. The Dockerfile's folder is the build context."""
+        return (*self._command, "build", "-t", tag, "-f", dockerfile, os.path.dirname(dockerfile))  # noqa: PTH120
+
+    def create_container(self, name: str, image: str) -> tuple[str, ...]:
+        """Return the command line that creates a container to copy files from; it is never started."""
+        return (*self._command, "create", "--pull=never", "--name", name, image, "sh")
 
 
 class ApptainerCommandLine(DockerCommandLine):

@@ -1,0 +1,60 @@
+"""The image of a case, built from its Dockerfile, and containers of it in which tests run.
+
+Invariant: nothing is built unless commands run in the environment `docker`.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from tui_agent.evals.case import Case
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.wiring.startup_context import StartupContext
+from tui_agent.workspace.containers.command_lines import ContainerSettings
+from tui_agent.workspace.containers.environment import ContainerEnvironment
+from tui_agent.workspace.containers.image_build import ImageBuilder
+from tui_agent.workspace.local.environment import LocalEnvironment
+
+DOCKER = "docker"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseImage:
+    """An image that was built, with the settings of its containers."""
+
+    settings: ContainerSettings
+    environ: Mapping[str, str]
+
+    def container(self, folder: Path, mounts: Mapping[Path, str]) -> ContainerEnvironment:
+        """Return a container that has the folder, and each of `mounts` at its path. Nothing is started yet.
+
+        A path may be followed by options, such as `/tests,readonly`.
+        """
+        words = (
+            word
+            for source, target in mounts.items()
+            for word in ("--mount", f"type=bind,source={source},target={target}")
+        )
+        settings = replace(self.settings, arguments=(*self.settings.arguments, *words))
+        return ContainerEnvironment.create(LocalEnvironment(folder), settings, self.environ)
+
+
+async def build_case_image(base: StartupContext, case: Case, workspace: Path) -> CaseImage | None:
+    """Build the case's image and return it; None if it has no Dockerfile, or if commands run elsewhere.
+
+    The workspace of a Harbor task gets what the image has in its working directory. Raises `EnvironmentFault` if the
+    image cannot be built, and `ConfigError` if the container program was not found.
+    """
+    if case.dockerfile is None or base.config.environment != DOCKER:
+        return None
+    table = base.config.environments.docker
+    hidden = base.keys.collect_secrets(profile.api_key_env for profile in base.config.models.values())
+    environ = {name: value for name, value in os.environ.items() if name not in hidden}
+    work_dir = case.harbor.work_dir if case.harbor is not None else ""
+    settings = ContainerSettings(table.command, "", table.network, table.arguments, work_dir=work_dir)
+    builder = ImageBuilder(settings, environ)
+    image = await builder.build(case.dockerfile)
+    if case.harbor is not None:
+        await builder.copy_out(image, work_dir, workspace)
+    return CaseImage(replace(settings, image=image), environ)
