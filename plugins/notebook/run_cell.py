@@ -53,7 +53,7 @@ class ReadyCell(RunCellArgs):
 
 
 class RunCell(api.BaseTool):
-    """Tool that runs Python cells. Each notebook has its own kernel; code without a notebook has one too."""
+    """Tool that runs Python cells. Each notebook has its own kernel; all code without a notebook shares one more."""
 
     def __init__(self, settings: NotebookSettings) -> None:
         self._python = settings.python or sys.executable

@@ -25,6 +25,7 @@ examples:
   tui-agent mcp list                 the servers, without starting their programs
   tui-agent mcp check time           start one, and list its tools
   tui-agent mcp login tracker        log in to one with an address, in your browser
+  tui-agent mcp logout tracker       delete that login
 """
 ANSWER_LIMIT_S = 5.0
 """Seconds that servers with an address have to answer a list."""

@@ -7,11 +7,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from tui_agent.config.small_files import read_small, write_private
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import JsonMap
+
+Login: TypeAlias = dict[str, Any]
+"""A login as JSON. Not `JsonMap`, whose module loads pydantic, which some commands do not need."""
 
 _SUFFIX = "_credentials.json"
 _SECRET_FIELDS = frozenset(
@@ -32,7 +35,7 @@ class LoginFile:
     def path(self) -> Path:
         return self.folder / f"{self.server}{_SUFFIX}"
 
-    def load(self) -> JsonMap:
+    def load(self) -> Login:
         """Return the login for `url`; empty if there is none.
 
         Blocking. Raises `ConfigError` if the file cannot be used.
@@ -45,7 +48,7 @@ class LoginFile:
         self.learn(dict(_secrets(self.server, login)))
         return login
 
-    def save(self, login: JsonMap) -> None:
+    def save(self, login: Login) -> None:
         """Replace the login. Blocking. Raises `ConfigError` if it cannot be written."""
         self.learn(dict(_secrets(self.server, login)))
         write_private(self.path, json.dumps({**login, "url": self.url}, indent=1))
@@ -80,7 +83,7 @@ def collect_login_secrets(folder: Path) -> dict[str, str]:
     return secrets
 
 
-def _load(path: Path) -> JsonMap:
+def _load(path: Path) -> Login:
     text = read_small(path)
     try:
         login = json.loads(text) if text else {}

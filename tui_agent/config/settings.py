@@ -46,7 +46,7 @@ class HookSettings(Table):
     )
     matcher: str = Field(
         "",
-        description="Regular expression for the whole tool name (write_file|edit_file), source or trigger; empty: all.",
+        description="Regular expression for the whole name of a tool (write_file|edit_file), a session_start's source or a compaction's trigger; empty: all.",
     )
     timeout: float = Field(
         DEFAULT_TIME_LIMIT_S, gt=0, le=MAX_TIMEOUT_S, description="Seconds before the command is stopped."

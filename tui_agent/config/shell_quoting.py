@@ -55,7 +55,7 @@ def fill_template(template: str, words: Sequence[str]) -> str:
 
 
 def words_for(place: re.Match[str], words: Sequence[str]) -> Sequence[str]:
-    """Return the words for a placeholder: all, one or none."""
+    """Return all words for `$ARGUMENTS`, and the N-th word for `$N`, or nothing if there are fewer."""
     return words if place[1] == "ARGUMENTS" else words[int(place[1]) - 1 : int(place[1])]
 
 

@@ -158,7 +158,7 @@ def cost(info: ModelInfo, usage: Usage) -> float | None:
     """Compute a request's cost in USD from the provider's token counts. Return None if a price is unknown.
 
     Tokens read from the provider's cache cost the cached price, or the input price if there is none. Tokens written to
-    the cache cost 1.25 times the input price (Anthropic's published rule; other vendors report none).
+    the cache cost 1.25 times the input price (Anthropic's published price; other vendors report no such tokens).
     """
     if info.input_price is None or info.output_price is None:
         return None

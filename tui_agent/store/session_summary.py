@@ -36,7 +36,7 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 class SessionSummary:
     """A session in a list. `updated` is the time of its last event in seconds since the epoch.
 
-    `stats` is None for a log too long to count. `outcome` is the state of the newest turn. `parent` and `forked_at` are
+    `stats` is None if the log is too long to read whole. `outcome` is the state of the newest turn. `parent` and `forked_at` are
     the session and event from which it was forked, if it is a fork. `is_damaged`: the log's start is unreadable, and
     `workspace` comes from another event (empty if there is none). `is_other_version`: another version of the product
     wrote the log's start or end; the session can be listed and read but not opened.
@@ -111,7 +111,7 @@ def summarise_session(folder: Path, known: SessionStats | None = None) -> Sessio
 
 
 def _count_ends(path: Path, blobs: BlobStore, known: SessionStats | None) -> SessionStats:
-    """Return title, model and workspace of a log too long to count: those at its end, in `known`, or at its start."""
+    """Return title, model and workspace from the end of a long log; what is missing, from `known` or the log's start."""
     end = count_lines(read_tail_bytes(path, _LONG_TAIL_BYTES), known or SessionStats(), blobs)
     if end.title and end.model and end.workspace:
         return end

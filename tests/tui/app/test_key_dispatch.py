@@ -21,6 +21,7 @@ from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.panes.start import Start
 from tui_agent.tui.prompt.editor import Editor
 from tui_agent.tui.screens.compare.screen import CompareScreen
+from tui_agent.tui.screens.evals import BoardScreen
 from tui_agent.tui.screens.history import HistoryScreen
 from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.screens.map.screen import MapScreen
@@ -58,6 +59,7 @@ TAKERS: dict[Scope, tuple[type[KeyActions], ...]] = {
     "tree": (TreeScreen,),
     "checkpoints": (CheckpointsScreen,),
     "jobs": (JobsScreen,),
+    "evals": (BoardScreen,),
     "map": (MapScreen,),
     "map_find": (MapScreen,),
     "history": (HistoryScreen,),
@@ -80,8 +82,17 @@ TAKERS: dict[Scope, tuple[type[KeyActions], ...]] = {
         Confirm,
         PluginPaneScreen,
     ),
-    "page": (TreeScreen, CheckpointsScreen, JobsScreen, MapScreen, SessionsScreen),
-    "rows": (TreeScreen, CheckpointsScreen, JobsScreen, MapScreen, SessionsScreen, TraceScreen, Picker),
+    "page": (TreeScreen, CheckpointsScreen, JobsScreen, BoardScreen, MapScreen, SessionsScreen),
+    "rows": (
+        TreeScreen,
+        CheckpointsScreen,
+        JobsScreen,
+        BoardScreen,
+        MapScreen,
+        SessionsScreen,
+        TraceScreen,
+        Picker,
+    ),
 }
 """Who takes the keys of a scope. Those of `app` and `transcript` are the app's own, and tested in the app."""
 UNUSED = {("page_ends", Picker)}

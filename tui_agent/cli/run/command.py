@@ -212,7 +212,7 @@ async def record_end(session: Session, outcome: Outcome) -> None:
 
 
 def with_advice(outcome: Outcome, settings: SessionSettings | None) -> Outcome:
-    """Return the outcome with what to do about denied calls."""
+    """Return the outcome with advice on how to allow the calls that were denied."""
     advice = f"To decide yourself: tui-agent --session {outcome.session}"
     if settings is not None and settings.policy == "ask":
         advice = f"To allow edits and commands: --policy accept-edits. {advice}"

@@ -45,7 +45,7 @@ class OwnProgram:
                 texts = (text_preview(item.text) for item in content if isinstance(item, TextContent))
                 yield CallResult(call_id, status == "ok", "\n".join(texts))
             case TurnFinished(reason=reason, detail=detail) if reason != "finished":
-                yield ProgramFault(detail or f"its turn ended as {reason}")
+                yield ProgramFault(detail or f"its turn ended with the reason {reason}")
 
 
 def _shortened(part: ModelPart) -> ModelPart:

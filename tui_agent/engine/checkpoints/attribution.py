@@ -1,7 +1,7 @@
 """Attribution of changes that no checkpoint contains yet, after a failed checkpoint or an interrupted run.
 
 Invariant: a change recorded for a call is attributed to the session while the file still matches the record. A change
-that the user may have made afterwards is attributed to both, so that restoring the file asks first.
+that the user may have made afterwards is attributed to session and user, so that restoring the file asks first.
 """
 
 import hashlib

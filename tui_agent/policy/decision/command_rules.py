@@ -1,4 +1,4 @@
-"""The check of ask and deny rules for commands and hosts against every reading of a command.
+"""Checks whether ask and deny rules for commands and hosts match any possible reading of a command.
 
 Invariant: no judgement of this module allows a call. Without rules against commands or hosts there are no judgements,
 except for lines that cannot be read.

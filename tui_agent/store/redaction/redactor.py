@@ -27,7 +27,7 @@ MAX_REMEMBERED_LENGTH = 200
 MAX_REMEMBERED = 4_096
 """Maximum number of cached texts."""
 MIN_SECRET = 8
-"""Minimum characters of a variable's value that is searched for; shorter values are ordinary words."""
+"""Minimum length, in characters, of a variable's value to be searched for. Shorter values are often ordinary words."""
 _BINARY_HEAD = 8_192
 """Content with a NUL in this many first bytes is binary."""
 _LINE_END = r"(?:[ \t]*\\\r?\n|[ \t]+\\{3}(?:r\\)?n)"

@@ -25,7 +25,10 @@ SESSION_ID_PREFIX = "ses_"
 
 
 def list_or_open_session(context: AppContext, argument: str) -> None:
-    """List the sessions, or open the session `argument`; if there is none, rename the open session to `argument`."""
+    """List the sessions if `argument` is empty, otherwise open the session with this id.
+
+    If no session has the id, rename the open session to `argument`.
+    """
     if not argument:
         context.app.push_screen(SessionsScreen(context))
     else:
@@ -33,7 +36,7 @@ def list_or_open_session(context: AppContext, argument: str) -> None:
 
 
 def begin(context: AppContext, argument: str, *, named: bool) -> None:
-    """Open the session with the id `argument`; if there is none and `named` is set, give the open session this name."""
+    """Open the session with the id `argument`. If there is none, and `named` is set, rename the open session to it."""
     if context.sessions.under_way:
         context.app.do("sessions" if named else "pause", argument if named else f"resume {argument}")
     elif context.is_running:

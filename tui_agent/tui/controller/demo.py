@@ -10,7 +10,7 @@ from tui_agent.protocol.commands import Steer
 from tui_agent.tui.context import AppContext
 
 STEER_ITERATION: Final = 2
-"""The iteration of the turn in which the demo sends the agent its instruction."""
+"""Number of the iteration, counted within a turn, in which the demo sends its instruction to the agent."""
 READ_S: Final = 6.0
 """Seconds in which the user can read the last answer before the replay opens."""
 

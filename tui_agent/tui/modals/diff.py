@@ -61,7 +61,7 @@ class DiffSheet(Viewer):
         """The rows of each hunk, by path and width."""
         self._stops: list[Stop] = []
         self._chosen: tuple[str, int] = ("", -1)
-        """Path and hunk of the chosen stop."""
+        """Path, and index of the hunk, of the chosen `Stop`; the index is -1 if it has no hunk."""
         self._reverted: frozenset[RevertedHunk] = frozenset()
         self._message: tuple[str, Role] = "", "t2"
         self._asked_at = -1

@@ -164,7 +164,7 @@ class PolicySheet(ChoiceSheet[None]):
             text = f"{clean_line(state.sandbox)}: {limits}"
             mark = self.part(f"{symbols.done} ", "success", bold=True)
         else:
-            reason = clean_line(state.no_sandbox_reason) or "Commands run without limits."
+            reason = clean_line(state.no_sandbox_reason) or "Commands can write anywhere and use the network."
             text = f"none. {reason} accept-edits asks about commands."
             mark = self.part(f"{symbols.warning} ", "warning", bold=True)
         label = self.part("Sandbox ", "t2", bold=True)

@@ -1,4 +1,4 @@
-"""A sheet of text to read: help, status, JSON, a diff, a program's output. Invariant: read-only; any length."""
+"""A sheet of text to read: help, status, JSON, a diff, a program's output. Invariant: the text cannot be edited."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeAlias

@@ -112,7 +112,7 @@ class PluginPaneScreen(LinesScreen):
         """Open or close the pane in the side panes."""
         self._feed.toggle(self.pane_name)
         opened = self.pane_name in self._feed.unfolded
-        self.say("Open in the side panes." if opened else "Closed in the side panes.")
+        self.say("Opened in the side panes." if opened else "Closed in the side panes.")
 
     def copy(self) -> None:
         """Copy the text of the pane."""

@@ -25,7 +25,7 @@ from tui_agent.workspace.local.subprocesses import TERMINATE_GRACE_S, Command, r
 
 NO_PROMISES = (
     "A container does not hide secret files of the workspace or protect its .git; "
-    "the policy asks about commands as without a sandbox."
+    "the policy asks about commands as if there were no sandbox."
 )
 
 

@@ -36,7 +36,7 @@ from tui_agent.workspace.remote.mirror import Mirror
 
 NO_PROMISES = (
     "The remote machine gets a copy of the whole workspace, secret files included; "
-    "the policy asks about commands as without a sandbox."
+    "the policy asks about commands as if there were no sandbox."
 )
 POLL_S = 0.2
 CLEANUP_LIMIT_S = 30.0

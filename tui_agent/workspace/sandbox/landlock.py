@@ -15,7 +15,7 @@ import struct
 import sys
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
-"""System call numbers, the same on every architecture."""
+"""System call numbers, the same on all architectures but Alpha and MIPS."""
 _VERSION_FLAG, _PATH_BENEATH, _NO_NEW_PRIVILEGES = 1, 1, 38
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 MAKE_OR_REMOVE = 0x1FF0
