@@ -25,7 +25,6 @@ from tui_agent.errors import ConfigError
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action
 from tui_agent.tui.layout import Shape, shape
-from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.notice import Level, Notice
 from tui_agent.tui.panes.side_strip import PaneStrip
@@ -37,6 +36,7 @@ from tui_agent.tui.terminal.terminal import Terminal, edit_text
 from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.startup import FirstLook, find_plugin_themes, first_look, named_theme
 from tui_agent.tui.theme.theme import DEFAULT_THEME, LIGHT_THEME, textual_theme
+from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyMap, KeyScreen
 from tui_agent.tui.widgets.line_pane import Intent
 

@@ -12,7 +12,7 @@ from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.actions import BY_NAME, KeyHint
 from tui_agent.tui.modals.confirm import open_link
-from tui_agent.tui.panes.footer import Footer
+from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyScreen
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -108,6 +108,20 @@ async def test_the_footer_shows_the_keys_of_the_prompt_again_when_the_sheet_is_c
         await driven.until(lambda: driven.rows()[-1].strip() == "Up/Down scroll   Esc close")
         await driven.press("escape")
         await driven.until(lambda: driven.rows()[-1] == before)
+
+
+async def test_the_keys_of_a_sheet_are_not_dimmed_with_the_screen_below() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        for sheet in ("f1", "f2", "f4"):
+            await driven.press(sheet)
+            await driven.until(lambda: len(driven.app.screen_stack) == 2, sheet)
+            keys = [
+                segment
+                for segment in driven.app.screen._compositor.render_strips()[-1]
+                if segment.text.strip() == "Esc"
+            ]
+            assert [segment.style for segment in keys] == [driven.app.looks.palette.rich("t2", "s0", bold=True)]
+            await driven.press("escape")
 
 
 async def test_the_footer_is_there_at_once_when_a_page_is_closed() -> None:

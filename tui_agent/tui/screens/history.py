@@ -17,7 +17,6 @@ from tui_agent.protocol.display import DisplayBlock, MarkdownBlock, TerminalBloc
 from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.notice import Notice
 from tui_agent.tui.screens.page import LinesScreen, PageHead
 from tui_agent.tui.screens.single_screen import SingleScreenApp
@@ -26,6 +25,7 @@ from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.block_rows import draw_blocks
 from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.lists import Lines
 from tui_agent.tui.widgets.rows import part
 

@@ -19,12 +19,12 @@ from textual.worker import WorkType
 from tui_agent.tui.actions import Action, Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer, show_full_notice
-from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.notice import Level, Notice
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyScreen
 from tui_agent.tui.widgets.line_pane import Intent, LinePane, post_intent
 from tui_agent.tui.widgets.lists import ChoiceList, ItemT, Lines

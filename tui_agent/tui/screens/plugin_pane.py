@@ -9,7 +9,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.notice import Notice
 from tui_agent.tui.panes.plugin_feed import PaneFeed
@@ -17,6 +16,7 @@ from tui_agent.tui.panes.plugin_sections import pane_rows, pane_title
 from tui_agent.tui.screens.page import LinesScreen, PageHead
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.transcript.block_rows import draw_blocks
+from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.lists import Lines
 from tui_agent.tui.widgets.rows import part
 

@@ -160,7 +160,7 @@ class KeyScreen(KeyActions):
             self.type_key(event.key, event.character)
 
     def key_hints(self) -> Sequence[KeyHint]:
-        """Return the keys that work now, for the footer of the screen below; empty if the screen has its own footer."""
+        """Return the keys that work now, for a sheet's footer; empty if the screen sets its footer's keys itself."""
         return ()
 
     def expect_text(self, give: Callable[[Key], object]) -> None:

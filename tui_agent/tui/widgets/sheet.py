@@ -9,7 +9,7 @@ import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, TypeVar, cast
+from typing import ClassVar, Generic, TypeVar
 
 from rich.style import Style
 from textual import events, on
@@ -23,6 +23,7 @@ from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyScreen, claims_key
 from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.lists import Lines
@@ -53,7 +54,9 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     SheetFrame {
         align: center middle;
         background: $backdrop;
+        layers: default keys;
     }
+    SheetFrame > #sheet-keys { layer: keys; dock: bottom; height: 1; }
     SheetFrame > #sheet {
         width: 96;
         height: auto;
@@ -66,6 +69,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     SheetFrame.-ascii > #sheet { border-left: ascii $accent; }
     SheetFrame.-tight > #sheet { padding: 0 3 0 2; }
     SheetFrame.-full > #sheet { padding: 0 1; }
+    SheetFrame.-full > #sheet-keys { display: none; }
     SheetFrame #sheet-head, SheetFrame #sheet-foot { height: 0; }
     SheetFrame #sheet-body { height: 0; overflow-x: hidden; background: $s3; scrollbar-size: 1 1; scrollbar-background: $s3; }
     """
@@ -94,12 +98,16 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self.cursor_row: int | None = None
         """The row of the body to which `redraw` scrolls; None if it does not scroll."""
         self._sheet = Vertical(id="sheet")
+        # It covers the footer of the screen below, which is dimmed.
+        self._footer = Footer(looks, id="sheet-keys")
+        self._footer.has_help_key = False
 
     def compose(self) -> ComposeResult:
         with self._sheet:
             yield self._head
             yield self._body
             yield self._foot
+        yield self._footer
 
     @property
     def looks(self) -> Looks:
@@ -225,16 +233,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self.mark_seen(self._in_sight + (self._body.scroll_offset.y if keep else 0))
         if self.cursor_row is not None:
             self.call_after_refresh(self._body.reveal, self.cursor_row)
-        self._show_footers()
-
-    def on_unmount(self) -> None:
-        self._show_footers()
-
-    def _show_footers(self) -> None:
-        """Update the footers below the sheet, which show the sheet's keys while it is open."""
-        for screen in self.app.screen_stack:
-            for footer in screen.query("Footer"):
-                cast("LinePane", footer).show()
+        self._footer.set_keys(self.key_hints())
 
 
 class Sheet(SheetFrame[ResultT]):
@@ -286,7 +285,7 @@ class Sheet(SheetFrame[ResultT]):
 
     @abstractmethod
     def key_hints(self) -> Sequence[KeyHint]:
-        """Return the keys that work now, for the footer below the sheet or, if it is covered, the sheet's last row."""
+        """Return the keys that work now, for the footer or, if the sheet covers it, the sheet's last row."""
 
     def keys_rows(self, width: int) -> list[Strip]:
         """Return the last row of a sheet that covers the footer, with the sheet's keys; otherwise no row."""

@@ -17,13 +17,13 @@ from tui_agent.tui.actions import Scope
 from tui_agent.tui.cli_client import beside_json, read_rows
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.export_form import export_to_chosen_place
-from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.marks import DENIED, MARKS, mark_symbol
 from tui_agent.tui.panes.notice import Notice
 from tui_agent.tui.screens.compare.ends import Ends
 from tui_agent.tui.screens.compare.head import CompareHead, CompareHeader, Moment, columns_for
 from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead, PlayheadScreen
 from tui_agent.tui.text import clean_line
+from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.line_pane import Intent
 from tui_agent.tui.widgets.lists import Lines
 from tui_agent.tui.widgets.rows import Part

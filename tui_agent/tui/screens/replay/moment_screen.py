@@ -18,7 +18,6 @@ from tui_agent.folds.trace.timeline import build_timeline
 from tui_agent.folds.views import Views, describe_error
 from tui_agent.protocol.base import BlobText
 from tui_agent.tui.main_screen import Frame
-from tui_agent.tui.panes.footer import Footer
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.meter import meter_style
 from tui_agent.tui.panes.notice import Level
@@ -39,6 +38,7 @@ from tui_agent.tui.transcript.messages import BlobWanted
 from tui_agent.tui.transcript.tools import QUICK_S
 from tui_agent.tui.transcript.widget import TranscriptWidget
 from tui_agent.tui.widgets.field import Field
+from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.rows import Part, with_intent
 from tui_agent.tui.worker_errors import WorkerErrorReporter
 from tui_agent.units import format_cost, format_percent

@@ -1,7 +1,6 @@
 """The footer: the keys that work now, the most useful key first, the help key last.
 
-Invariant: every key that is shown does something, also while a sheet covers the footer's screen; keys that close
-something are the last to be left out.
+Invariant: every key that is shown does something; keys that close something are the last to be left out.
 """
 
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from collections.abc import Sequence
 from textual.strip import Strip
 
 from tui_agent.tui.actions import KeyHint
-from tui_agent.tui.widgets.keymap import KeyScreen, key_map_of
+from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import cells, hints_width
 
@@ -18,9 +17,10 @@ class Footer(LinePane):
     """The footer of a screen: one row of keys, each with a word for its action."""
 
     keys: Sequence[KeyHint] = ()
+    has_help_key = True
 
     def set_keys(self, keys: Sequence[KeyHint]) -> None:
-        """Show these keys, each with the word for its action, unless a sheet covers the screen."""
+        """Show these keys, each with the word for its action."""
         if tuple(keys) != self.keys:
             self.keys = tuple(keys)
             self.show()
@@ -32,7 +32,7 @@ class Footer(LinePane):
             help_pen.part(key_map_of(self.app).key_of("help"), "t2", bold=True),
             help_pen.part(" help", "t3"),
         ]
-        if self._sheet is not None:
+        if not self.has_help_key:
             help_parts = []
         left = [pen.part(" " * self.shape.indent)]
         for key, word, _ in self._visible_hints(width - 4 - cells(help_parts) - cells(left)):
@@ -41,17 +41,9 @@ class Footer(LinePane):
         return [pen.line(width, left, help_parts)]
 
     @property
-    def _sheet(self) -> KeyScreen | None:
-        """The sheet over the footer's screen that gets the keys; None if there is no sheet or it has its own footer."""
-        top = self.app.screen
-        is_sheet = top is not self.screen and top.is_modal
-        return top if is_sheet and isinstance(top, KeyScreen) else None
-
-    @property
     def hints(self) -> list[KeyHint]:
         """The keys that work now, without the help key, which has its own place."""
-        keys = self.keys if self._sheet is None else self._sheet.key_hints()
-        return [hint for hint in keys if hint.action != "help"]
+        return [hint for hint in self.keys if hint.action != "help"]
 
     def _visible_hints(self, room: int) -> list[KeyHint]:
         """Return the hints that fit; hints for keys that close something are the last to be left out."""
