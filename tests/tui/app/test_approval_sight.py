@@ -327,3 +327,23 @@ async def test_esc_goes_back_from_the_whole_change_before_it_refuses() -> None:
         await driven.press("escape")
         [decided] = driven.session.submitted
         assert isinstance(decided, DecidePermission) and decided.decision == "deny"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_whole_change_gets_all_rows_but_six_of_a_low_screen(size: tuple[int, int]) -> None:
+    lines = "\n".join(f"+line {number}" for number in range(440))
+    change = DiffBlock(path="src/entry.py", added=440, removed=0, diff=f"@@ -0,0 +1,440 @@\n{lines}")
+    async with open_app(golden("night_shift"), size=size) as driven:
+        modal = await ask(driven, request(preview=(change,)))
+        modal.end_grace_period()
+        await driven.press("d")
+        shown = sum(" + line " in row for row in driven.rows())
+        assert shown == (18 if size[1] == 24 else 29)
+        assert "› Y once    S session    A always    N no" in driven.text()
+        assert f"{440 - shown} rows not seen yet" in driven.text() and "D less" in driven.rows()[-1]
+        await driven.press("down")
+        assert "› S session" in driven.text()
+        await driven.press("n", "n", "o")
+        assert "No, and say why" in driven.text() and "Yes, this session" in driven.text()
+        await driven.press("escape", "d")
+        assert "nothing runs until you answer" in driven.text()

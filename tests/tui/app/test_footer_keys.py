@@ -120,7 +120,9 @@ async def test_the_keys_of_a_sheet_are_not_dimmed_with_the_screen_below() -> Non
                 for segment in driven.app.screen._compositor.render_strips()[-1]
                 if segment.text.strip() == "Esc"
             ]
-            assert [segment.style for segment in keys] == [driven.app.looks.palette.rich("t2", "s0", bold=True)]
+            assert [segment.style for segment in keys] == [
+                driven.app.looks.palette.rich("t2", "s0", bold=True)
+            ]
             await driven.press("escape")
 
 

@@ -17,6 +17,7 @@ from tui_agent.protocol.events.instructions import (
     SkillRecord,
     SkillsLoaded,
 )
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.tui.commands.knowledge import GUIDE
@@ -41,6 +42,24 @@ async def _until(driven: Driven, holds: Callable[[], bool]) -> None:
             return
         await driven.pilot.pause(0.02)
     raise AssertionError(driven.text())
+
+
+async def test_plugins_are_listed_with_their_state_and_what_they_offer_by_kind() -> None:
+    offered = ("tool:read_file", "tool:glob", "policy_table:make", "pane:tests")
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(
+            PluginLoaded(plugin="files", version="0.1.0", source="bundled", contributions=offered),
+            PluginLoaded(plugin="mine", version="2.1", source="user", contributions=("command:deploy",)),
+            PluginFailed(plugin="tickets", message="No module named jira.", where="tickets.py:3"),
+        )
+        await driven.settle()
+        await _command(driven, "/plugins")
+        await _until(driven, lambda: "Plugins" in driven.text())
+        text = " ".join(driven.text().split())
+        assert text.index("tickets failed No module named jira. tickets.py:3") < text.index("files on tools ")
+        assert "files on tools read_file, glob; policy table make; pane tests" in text
+        assert "mine on user 2.1: command deploy" in text
+        assert "plugins enable turns one on" in driven.text()
 
 
 async def test_skills_are_listed_with_their_origin_and_faults_and_one_goes_into_the_message() -> None:

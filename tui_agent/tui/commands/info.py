@@ -101,15 +101,33 @@ def show_plugins(context: AppContext, argument: str) -> None:
     """Show the loaded plugins, and the reasons why others failed to load."""
 
     def draw(facts: Facts) -> None:
-        for name, plugin in sorted(context.views.plugins.items()):
+        plugins = context.views.plugins
+        for name in sorted(plugins, key=lambda name: (not isinstance(plugins[name], PluginFailed), name)):
+            plugin = plugins[name]
             if isinstance(plugin, PluginFailed):
-                facts.pair(name, f"failed: {plugin.message} {plugin.where}", "error", names=16)
+                facts.pair(f"{name:<12}failed", f"{plugin.message} {plugin.where}", "error", names=20)
             else:
-                names = ", ".join(plugin.contributions) or "nothing"
-                origin = ", ".join(filter(None, (plugin.version, plugin.source)))
-                facts.pair(name, f"{origin}: {names}", names=16)
+                origin = (
+                    "" if plugin.source == "bundled" else f"{plugin.source} {plugin.version}".rstrip() + ": "
+                )
+                facts.pair(f"{name:<12}on", origin + _offers_text(plugin.contributions), names=20)
+        if plugins:
+            facts.gap()
+            facts.text(
+                "tui-agent plugins list shows those that are off too; plugins enable turns one on.", "t3"
+            )
 
     show(context, "Plugins", draw, empty="No plugins loaded.")
+
+
+def _offers_text(offers: Sequence[str]) -> str:
+    """Return what a plugin offers by kind: `tools read_file, glob; pane tests`."""
+    names: dict[str, list[str]] = {}
+    for kind, _, name in (offer.partition(":") for offer in offers):
+        names.setdefault(kind.replace("_", " "), []).append(name)
+    return "; ".join(
+        f"{kind}{'s' if len(of_kind) > 1 else ''} {', '.join(of_kind)}" for kind, of_kind in names.items()
+    )
 
 
 def show_servers(context: AppContext, argument: str) -> None:

@@ -27,6 +27,7 @@ _MAX_TYPED_ROWS: Final = 4
 _MAX_RISK_ROWS: Final = 3
 _NARROW_REACH: Final = 38
 _WIDE_TYPED_ROW: Final = 34
+_WIDE_ANSWERS: Final = 60
 _LOW: Final = 22
 """Height of the screen, in rows, below which the risk of a request gets one row less."""
 
@@ -213,11 +214,14 @@ class ApprovalRows(ApprovalState):
             rows += [*self.loose_gap(width), *self.content.rule_error(width, max_rows)]
         if self.is_gated:
             rows += self.text_rows(width, "Scroll to the end before you can allow this.", "warning")
-        note = "" if self.typing else "nothing runs until you answer"
+        # The whole change or command gets the rows of the single answers; they had theirs before it was opened.
+        is_compact = self.is_expanded and not self.typing
+        note = "" if self.typing or is_compact else "nothing runs until you answer"
         if self.typing and self.chosen == "a":
             note = "saved as typed"
         last = self.keys_line(width, note) if self.is_full else self.line(width, [self.part(note, "t3")])
-        rows += [self.line(width, []), *self._answer_rows(width)]
+        answers = [self._answers_in_one(width)] if is_compact else self._answer_rows(width)
+        rows += [self.line(width, []), *answers]
         return [*rows, *self.loose_gap(width), last] if note or self.is_full else rows
 
     def key_hints(self) -> list[KeyHint]:
@@ -321,10 +325,11 @@ class ApprovalRows(ApprovalState):
         return [*pieces[: _MAX_REACH_ROWS - 1], cut + hint]
 
     def _answers_in_one(self, width: int) -> Strip:
-        """Draw all answers in one row, for the smallest screens.
+        """Draw all answers in one row, for the smallest screens and for a whole change or command.
 
         Until everything was visible, draw the key that scrolls instead.
         """
+        is_wide = width >= _WIDE_ANSWERS
         left: list[Part] = []
         answers = ANSWERS
         if self.is_gated:
@@ -334,9 +339,11 @@ class ApprovalRows(ApprovalState):
             answers = ("n",)
         for answer in answers:
             pen = self._answer_pen(answer)
+            left += [pen.mark] if is_wide else []
             left.append(self._key_part(answer, pen))
             if width >= 34 or (self.is_gated and width >= 20):
                 role: Role = "t1" if self.choice(answer).offered else "t3"
                 left.append(pen.part(f" {WORDS[answer].short}", role))
             left.append(self.part("  "))
-        return self.line(width, left)
+        unseen = format_count(self.unseen_rows, "row") + " not seen yet" if self.unseen_rows else ""
+        return self.line(width, left, [self.part(unseen, "t2")] if is_wide else [])

@@ -202,6 +202,8 @@ class Picker(ChoiceSheet[str | None]):
         return matches[self.chosen] if self.chosen < len(matches) else None
 
     def head(self, width: int) -> list[Strip]:
+        if self.open_field is None:
+            return self.title_rows(width, self.title_text)
         count = len(self.items)
         entries = format_count(count, "entry", "entries") if count else ""
         total = entries if self.total is None else self.total
@@ -321,9 +323,9 @@ class Picker(ChoiceSheet[str | None]):
         return self.keys_rows(width)
 
     def key_hints(self) -> Sequence[KeyHint]:
-        has_choice = len(self.matches) > 1
         words = {"list_close": "clear"} if self.field.text else {}
-        names = [name for name in KEYS if has_choice or name != "list_choose"]
+        least = {"list_open": 1, "list_choose": 2}
+        names = [name for name in KEYS if self.count >= least.get(name, 0)]
         return [self.key_map.hint(name, words.get(name, "")) for name in names]
 
     def key_scopes(self) -> Sequence[Scope]:
@@ -331,8 +333,8 @@ class Picker(ChoiceSheet[str | None]):
         return self.scope, "rows"
 
     @property
-    def open_field(self) -> Field:
-        return self.field
+    def open_field(self) -> Field | None:
+        return self.field if self.items or self.free else None
 
     def on_edit(self) -> None:
         self.chosen = 0
