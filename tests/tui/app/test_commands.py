@@ -6,6 +6,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.stubs.story import called, delta, finished, responded, started, tool_call
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.sessions_story import Programs, told
+from tests.tui.app.test_start import empty_session
 from tui_agent.errors import SessionLocked
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import (
@@ -145,6 +146,14 @@ not json
 async def outside(*words: str) -> tuple[int, str]:
     """The command line's answers."""
     return 0, {"models": MODELS}.get(words[0], "nothing to say")
+
+
+async def test_without_any_model_the_picker_offers_to_set_one_up() -> None:
+    async with open_app(empty_session(), size=(80, 24)) as driven:
+        await driven.type("/model")
+        await driven.press("escape", "enter")
+        await driven.until(lambda: "Set up a model…" in driven.text())
+        assert "Set up another model…" not in driven.text() and "Demos" in driven.text()
 
 
 async def test_the_model_picker_lists_what_was_found_and_takes_any_name() -> None:

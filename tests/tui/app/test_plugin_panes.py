@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from tests.tui.app.driving import NOWHERE, Driven, golden, open_app
 from tests.tui.app.replaying import open_replay
+from tests.tui.app.test_start import empty_session
 from tui_agent.plugin_host.pane_messages import PaneAnswer, PaneBlocks, PaneFault, PaneRequest
 from tui_agent.plugin_host.places import PanePlace
 from tui_agent.protocol.display import TextBlock
@@ -75,6 +76,17 @@ async def test_a_section_starts_nothing_until_it_is_opened_and_then_follows_the_
         driven.session.feed(UserMessageReceived(text="Nobody looks."))
         await driven.settle()
         assert len(source.asked) == 2
+
+
+async def test_a_folded_section_follows_the_trace_and_names_the_command_that_opens_it() -> None:
+    async with open_app(empty_session("m")) as driven:
+        source = await offer(driven, "hot_spots", "other")
+        y = row_of(driven, "▸ Hot spots")
+        assert "Nothing has run." in driven.rows()[y - 2] and driven.rows()[y].endswith("/pane hot_spots")
+        assert driven.rows()[y + 1].endswith("▸ Other                /pane other")
+        await driven.pilot.click(offset=(driven.rows()[y].index("▸"), y))
+        await driven.until(lambda: source.asked)
+        assert "/pane hot_spots" not in driven.text() and driven.rows()[-1].strip()
 
 
 async def test_an_open_section_has_rows_on_a_low_screen_too() -> None:

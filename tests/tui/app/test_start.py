@@ -10,6 +10,7 @@ from textual import events
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.quick_pilot import piloted
 from tests.tui.app.driving import ENVIRON, NOWHERE, Driven, golden, open_app
+from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, SessionVersionError
 from tui_agent.protocol.commands import SetModel, SetPolicy
@@ -328,6 +329,19 @@ async def test_a_configuration_that_cannot_be_read_is_corrected_without_leaving(
         await driven.press("escape", "enter")
         await shown(driven, "This folder")
         assert driven.app.controller is not None and driven.app.controller.config is not None
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_why_a_configuration_cannot_be_read_stands_once(tmp_path: Path, size: tuple[int, int]) -> None:
+    path = tmp_path / "tui-agent" / "config.toml"
+    path.parent.mkdir()
+    path.write_text('modle = "x"\n')
+    environ = {"XDG_CONFIG_HOME": str(tmp_path)}
+    with pytest.raises(ConfigError) as fault:
+        load_config(SessionOptions(cwd=NOWHERE), environ)
+    async with open_app(session=FakeSession(failure=fault.value), environ=environ, size=size) as driven:
+        await shown(driven, "No session is open")
+        assert driven.text().count("Did you mean 'model'?") == 1 and not driven.app.notice.display
 
 
 async def test_why_a_session_cannot_be_opened_stands_once() -> None:

@@ -115,12 +115,16 @@ def _draw_bar(facts: Facts, view: ContextMeterView) -> None:
     looks, width = facts.looks, facts.width
     labels = [" "] * width
     limits = ticks(view, width)
-    names = dict(zip(limits, (" warn", " soft limit", " compaction"), strict=False)) if width >= 70 else {}
+    # The first name is before its number, because the second limit is near.
+    words = (("warn ", ""), ("", " soft limit"), ("", " compaction"))
+    names = dict(zip(limits, words, strict=False)) if width >= 70 else {}
     for column, share in limits.items():
-        label = share + names.get(column, "")
+        before, after = names.get(column, ("", ""))
         next_column = min((other for other in limits if other > column), default=width)
-        label = label if column + len(label) < next_column or next_column == width else share
-        start = max(0, min(width - len(label), column))
+        if column + len(share + after) >= next_column != width:
+            after = ""
+        label = before + share + after
+        start = max(0, min(width - len(label), column - len(before)))
         if any(cell != " " for cell in labels[max(0, start - 1) : start + len(label)]):
             continue
         labels[start : start + len(label)] = label

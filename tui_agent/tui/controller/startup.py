@@ -137,6 +137,8 @@ class StartPage:
         header.show()
         if chat.is_transcript_shown:
             return False  # The transcript stays visible; the status line shows the error.
+        if self._host.app.notice.text == fault:
+            self._host.app.hide_notice()  # The page shows it from now on.
         was_shown = chat.start.display and chat.start.content.fault == fault
         chat.start.display = True
         self._shown_for = None

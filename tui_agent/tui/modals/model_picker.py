@@ -60,14 +60,18 @@ def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
         ]
     facts = {item.value: item.right for item in loaded}
     values = {item.value for item in known}
-    return [
+    models = [
         *(replace(item, right=item.right or facts.get(item.value, "")) for item in known),
         *(
             item
             for item in loaded
             if item.value not in values and not item.value.startswith(("demo", "scripted"))
         ),
-        Item(f"{ACT}provider", "Set up another model…", "enter a key, or a server's address", group="More"),
+    ]
+    label, group = ("Set up another model…", "More") if models else ("Set up a model…", "")
+    return [
+        *models,
+        Item(f"{ACT}provider", label, "enter a key, or a server's address", group=group),
         *(
             Item(f"{ACT}play {name}", f"demo {name}", "scripted, in a throw-away workspace", group="Demos")
             for name in DEMOS

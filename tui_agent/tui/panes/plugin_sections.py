@@ -80,7 +80,12 @@ class PluginSections:
                 pen.part(" "),
                 pen.part(pane_title(name), "t1" if is_open else "t2", bold=True, intent=f"pane {name}"),
             ]
-            rows.append(pen.line(width, left, [pen.part("stopped", "error")] if state.is_stopped else []))
+            right = (
+                pen.part("stopped", "error")
+                if state.is_stopped
+                else pen.part("" if is_open else f"/pane {name}", "t3")
+            )
+            rows.append(pen.line(width, left, [right]))
             if is_open and spare > 0:
                 content = pane_rows(state, self.draw, looks, width, "s1")
                 if len(content) > spare:

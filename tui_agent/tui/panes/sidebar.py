@@ -1,4 +1,4 @@
-"""The side panes as one widget: todo at the top, trace in the growing middle, panes of plugins and context at the bottom.
+"""The side panes as one widget: todo at the top, then trace and the panes of plugins, context at the bottom.
 
 Invariant: one widget that draws its own rows, so that no event of a session causes a layout. In the context pane, the
 rounded figures of the sections add up to the figure in the pane's title row.
@@ -62,14 +62,14 @@ class Sidebar(LinePane):
         context = context_rows(self.meter, looks, width, max(3, min(12, height - least_trace - 4 - wanted)))
         panes: list[Strip] = []
         if self.sections is not None and wanted:
-            panes = [*self.sections.rows(looks, width, height - len(context) - least_trace - 5), fill]
+            panes = [fill, *self.sections.rows(looks, width, height - len(context) - least_trace - 5)]
             height -= len(panes)
         items = min(MAX_ITEMS, max(1, height - len(context) - least_trace - 3))
         todo = todo_rows(self.todo, looks, width, items)
         room = height - len(todo) - len(context) - 2
         trace = trace_rows(self.trace, self.folds, looks, width, room, self.now) if room > 1 else []
         gap = max(1, height - len(todo) - 1 - len(trace) - len(context))
-        return [*top, *todo, fill, *trace, *([fill] * gap), *panes, *context, fill]
+        return [*top, *todo, fill, *trace, *panes, *([fill] * gap), *context, fill]
 
     def on_click(self, event: events.Click) -> None:
         intent = intent_of(event.style)
