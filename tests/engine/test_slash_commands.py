@@ -179,6 +179,8 @@ async def test_during_a_turn_its_message_is_queued(tmp_path: Path) -> None:
         await bench.until("turn.finished", 2)
     (rejected,) = bench.of(CommandRejected)
     assert isinstance(rejected, CommandRejected) and rejected.hint == "Run /standup x when it has ended."
+    sent = bench.of(UserMessageReceived)[-1]
+    assert isinstance(sent, UserMessageReceived) and (sent.source, sent.command) == ("queue", "/standup")
 
 
 def test_a_file_that_is_no_command_is_told_and_the_others_are_loaded(tmp_path: Path) -> None:

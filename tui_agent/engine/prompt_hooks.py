@@ -17,7 +17,7 @@ from tui_agent.errors import ToolError
 from tui_agent.ports.tool_servers import ResourceContent
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.session import CommandRejected
-from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
+from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered
 
 MessageT = TypeVar("MessageT", UserMessageReceived, UserSteered)
 CHARS_PER_TOKEN = 4
@@ -82,8 +82,7 @@ class PromptHooks:
     def _mentionable_servers(self, message: UserMessageReceived | UserSteered) -> Collection[str]:
         """Return the servers whose resources a message can mention: none if a server's prompt is its text."""
         names = () if self._parts.tool_servers is None else self._parts.tool_servers.names
-        command = message.command if isinstance(message, UserMessageReceived) else ""
-        owner, colon, _ = command.removeprefix("/").partition(" ")[0].partition(":")
+        owner, colon, _ = message.command.removeprefix("/").partition(" ")[0].partition(":")
         return () if colon and owner in names else names
 
     async def _read_resource(self, server: str, uri: str) -> ResourceContent:
@@ -136,3 +135,24 @@ class PromptHooks:
             )
         why = f": {hook_verdict.reason.rstrip('.')}." if hook_verdict.reason else "."
         return CommandRejected(command=command, reason=f"A hook refused this message{why}", hint=hint)
+
+
+def prompt_from_queue(queued: UserQueued) -> UserMessageReceived:
+    """Return the message that sends a queued one."""
+    return UserMessageReceived(
+        text=queued.text,
+        attachments=queued.attachments,
+        source="queue",
+        queue_id=queued.queue_id,
+        command=queued.command,
+    )
+
+
+def prompt_from_steering(message: UserSteered) -> UserMessageReceived:
+    """Return a message for the running turn as the start of a turn, if the turn has ended meanwhile."""
+    return UserMessageReceived(
+        text=message.text,
+        attachments=message.attachments,
+        mentions=message.mentions,
+        command=message.command,
+    )

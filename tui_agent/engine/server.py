@@ -25,7 +25,7 @@ from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
 from tui_agent.engine.mailbox import Mailbox, PendingAnswers
 from tui_agent.engine.model.delta_merge import FlushTimer
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls
-from tui_agent.engine.prompt_hooks import PromptHooks
+from tui_agent.engine.prompt_hooks import PromptHooks, prompt_from_queue, prompt_from_steering
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.session_title import title_from_message
 from tui_agent.engine.settings import SettingCommand, apply_setting, revoke_rule
@@ -247,10 +247,14 @@ class Engine:
         recorder = self._parts.recorder
         queued = next(message for message in recorder.state.queue if message.queue_id == queue_id)
         if not self._turns.is_running:
-            self._begin_turn(_queued_prompt(queued), group, command)
+            self._begin_turn(prompt_from_queue(queued), group, command)
             return
         recorder.append(UserUnqueued(queue_id=queue_id), cause=command.id)
-        self._steer(UserSteered(text=queued.text, attachments=queued.attachments), group, command)
+        self._steer(
+            UserSteered(text=queued.text, attachments=queued.attachments, command=queued.command),
+            group,
+            command,
+        )
 
     def _steer(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
         if self._prompt_hooks.can_record_at_once(message.text):
@@ -269,7 +273,9 @@ class Engine:
             self._on_trouble(error)
             return
         except anyio.get_cancelled_exc_class():
-            queued = UserQueued(queue_id=self._parts.ids.request(), text=text, attachments=images)
+            queued = UserQueued(
+                queue_id=self._parts.ids.request(), text=text, attachments=images, command=message.command
+            )
             self._guard(partial(recorder.append, queued, cause=command.id))
             raise
         if hook_verdict.decision == "deny":
@@ -279,7 +285,7 @@ class Engine:
             self._guard(partial(self._prompt_hooks.record, hook_verdict))
         else:
             self._guard(
-                partial(self._start_turn, _prompt_from_steering(message), group, command, hook_verdict)
+                partial(self._start_turn, prompt_from_steering(message), group, command, hook_verdict)
             )
 
     def _begin_turn(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
@@ -363,7 +369,7 @@ class Engine:
             return
         if not awaited and state.last_turn_end not in (None, "finished"):
             return
-        self._guard(partial(self._begin_turn, _queued_prompt(state.queue[0]), group, None))
+        self._guard(partial(self._begin_turn, prompt_from_queue(state.queue[0]), group, None))
 
     async def _serve_user_shell(self, command: commands.RunUserShell, group: TaskGroup) -> None:
         before = _queued_ids(self._parts.recorder)
@@ -455,16 +461,6 @@ def _recorded_event(command: commands.Rename | commands.RecordResult) -> Payload
 def _is_steerable(state: SessionStateView) -> bool:
     """Return True if the running work is a turn, not a command of the user or a compaction."""
     return state.shell is None and not state.is_compacting
-
-
-def _queued_prompt(queued: UserQueued) -> UserMessageReceived:
-    return UserMessageReceived(
-        text=queued.text, attachments=queued.attachments, source="queue", queue_id=queued.queue_id
-    )
-
-
-def _prompt_from_steering(message: UserSteered) -> UserMessageReceived:
-    return UserMessageReceived(text=message.text, attachments=message.attachments, mentions=message.mentions)
 
 
 def load_attachments(blobs: Blobs, wanted: Sequence[Attachment]) -> tuple[ImageContent, ...]:

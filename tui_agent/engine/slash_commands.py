@@ -113,7 +113,8 @@ class SlashCommands:
         elif message.shell:
             self._refuse(command, "A turn is running.", f"Run {message.command} when it has ended.")
         else:
-            queued = UserQueued(queue_id=self._parts.ids.request(), text=message.text)
+            queue_id = self._parts.ids.request()
+            queued = UserQueued(queue_id=queue_id, text=message.text, command=message.command)
             self._parts.recorder.append(queued, cause=command.id)
 
     def _refuse(self, command: RunCommand, reason: str, hint: str = "") -> None:

@@ -46,12 +46,13 @@ class UserMessageReceived(Payload):
 
 
 class UserQueued(Payload):
-    """The user queued a message to be sent when the running turn ends."""
+    """The user queued a message to be sent when the running turn ends. `command` is the slash command that gave it."""
 
     kind: Literal["user.queued"] = "user.queued"
     queue_id: RequestId
     text: LongText
     attachments: tuple[ImageContent, ...] = ()
+    command: str = ""
 
 
 class UserUnqueued(Payload):
@@ -65,12 +66,16 @@ class UserUnqueued(Payload):
 
 
 class UserSteered(Payload):
-    """The user added a message to the running turn. The next request contains it, after the results of open calls."""
+    """The user added a message to the running turn. The next request contains it, after the results of open calls.
+
+    `command` is the slash command that gave the text.
+    """
 
     kind: Literal["user.steered"] = "user.steered"
     text: LongText
     attachments: tuple[ImageContent, ...] = ()
     mentions: tuple[Mention, ...] = ()
+    command: str = ""
 
 
 class UserShellStarted(Payload):
