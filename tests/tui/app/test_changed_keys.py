@@ -233,3 +233,11 @@ async def test_a_wrong_entry_is_told_at_the_start_and_the_default_works(
         assert note.startswith("[keys] in config.toml:") and told in note
         await driven.press("ctrl+p")
         assert isinstance(driven.app.screen, Picker)
+
+
+async def test_a_wrong_theme_and_a_wrong_key_are_both_told(tmp_path: Path) -> None:
+    path = tmp_path / "tui-agent" / "config.toml"
+    path.parent.mkdir()
+    path.write_text('theme = "nosuch"\n[keys]\npalette = "nonsense"\n')
+    async with open_app(golden("night_shift"), environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
+        assert "No theme 'nosuch'." in driven.text() and "there is no key nonsense." in driven.text()

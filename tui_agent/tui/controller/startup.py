@@ -35,19 +35,21 @@ def configure(host: SessionHost) -> None:
         app.say(str(fault), "error")
         return
     config = host.config
-    if app.options.client == "app" and (damage := load_choices(config.data_dir)[1]):
-        app.say(damage, "warning", stays=True)
+    damage = load_choices(config.data_dir)[1] if app.options.client == "app" else ""
+    faults = [damage] if damage else []
     names = {path.stem for folder in theme_folders(app.environ) for path in folder.glob("*.toml")}
     names |= {path.stem for _, path in app.plugin_themes()}
     if config.theme and app.first.theme.name != config.theme and not app.options.theme:
         if config.theme in names:
             app.use_theme(config.theme)  # Set by a trusted project, which the first frame did not know.
         else:
-            app.say(f"No theme '{config.theme}'. Choose from {', '.join(sorted(names))}.", "warning")
+            faults.append(f"No theme '{config.theme}'. Choose from {', '.join(sorted(names))}.")
     keys = key_settings.apply_key_settings(config.keys)
     app.use_keys(keys.actions)
     if keys.faults:
-        app.say(f"[keys] in config.toml: {' '.join(keys.faults)}", "warning")
+        faults.append(f"[keys] in config.toml: {' '.join(keys.faults)}")
+    if faults:
+        app.say("\n".join(faults), "warning", stays=bool(damage))
     app.editor.use_vim(on=config.vim)
     app.terminal.notifications = config.notifications
     if not app.options.policy:
@@ -142,10 +144,15 @@ class StartPage:
         was_shown = chat.start.display and chat.start.content.fault == fault
         chat.start.display = True
         self._shown_for = None
-        folder = str(self._host.app.options.cwd)
         chat.start.set_content(
             StartContent(
-                UNOPENED, needs_model=True, fault=fault, unopened=True, folder=folder, facts=self._facts
+                UNOPENED,
+                needs_model=True,
+                fault=fault,
+                unopened=True,
+                folder=str(self._host.app.options.cwd),
+                facts=self._facts,
+                policy=header.policy_hint,
             )
         )
         self._host.app.reshape()
