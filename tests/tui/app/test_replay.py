@@ -222,6 +222,16 @@ async def test_small_screens_show_the_other_panes_in_place_of_the_chat() -> None
         assert "Files at event 150" in shown.text() and "src/timesheet/entry.py" in shown.text()
 
 
+async def test_esc_closes_the_panes_of_a_small_screen_before_the_replay() -> None:
+    async with open_replay(NIGHT, size=(80, 24), to_seq=150) as shown:
+        chat, replay = shown.text(), shown.app.screen
+        await shown.press("f3")
+        assert "…" not in shown.text().split("Todo")[0].partition("\n")[2]
+        assert "Esc close panes" in shown.rows()[-1]
+        await shown.press("escape")
+        assert shown.text() == chat and shown.app.screen is replay and "Esc back" in shown.rows()[-1]
+
+
 async def test_f2_shows_every_task_as_it_was_then_on_a_small_screen_too() -> None:
     async with open_replay(NIGHT, size=(80, 24), to_seq=150) as shown:
         await shown.press("f2")

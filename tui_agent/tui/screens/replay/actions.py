@@ -46,6 +46,8 @@ class ReplayActions(MomentScreen):
         """Return the actions that are available in this replay, each with the word that the footer shows now."""
         optional = {"replay_revert": self.host.revert, "replay_what_if": self.host.what_if}
         words = {"replay_play": "pause"} if self.playhead.playing else {}
+        if self.panes_replace_chat:
+            words["replay_leave"] = "close panes"
         if self.app.size.width < MIN_WIDTH_FOR_LONG_WORDS:
             words |= {"replay_fork": "fork here", "replay_revert": "revert here"}
         return [
@@ -61,8 +63,10 @@ class ReplayActions(MomentScreen):
         self.show_keys_of("Replay", self.offered_actions())
 
     def leave(self) -> None:
-        """Close the replay."""
-        if self.host.leave is not None:
+        """Close the side panes if they replace the chat, else the replay."""
+        if self.panes_replace_chat:
+            self.toggle_panes()
+        elif self.host.leave is not None:
             self.host.leave()
         else:
             super().leave()

@@ -220,7 +220,7 @@ class MomentScreen(PlayheadScreen):
         shape = cast(Frame, self.app).shape
         self.sidebar.display = shape.sidebar > 0 or self._panes_opened
         self.sidebar.styles.width = shape.sidebar or "100%"
-        self.chat.display = shape.sidebar > 0 or not self._panes_opened
+        self.query_one("#replay-left").display = not self.panes_replace_chat
         self.pane_strip.display = shape.strip
         self.pane.styles.height = rows_for(width, height)
         self.footer.display = not shape.tiny
@@ -230,6 +230,12 @@ class MomentScreen(PlayheadScreen):
         """Switch between the chat and the side panes if there is no room for both."""
         self._panes_opened = not self._panes_opened and not cast(Frame, self.app).shape.sidebar
         self._fit()
+        self.show_head()
+
+    @property
+    def panes_replace_chat(self) -> bool:
+        """True if the side panes are shown in place of the chat."""
+        return self._panes_opened and not cast(Frame, self.app).shape.sidebar
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
