@@ -8,7 +8,7 @@ import anyio
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import Parser, Verbs
 from tui_agent.cli.output import say, say_json, say_json_lines, say_result, table
-from tui_agent.errors import ModelError
+from tui_agent.errors import ConfigError, ModelError
 from tui_agent.models.faults import is_unknown_model
 from tui_agent.ports.model import FinishChunk, ModelClient, ModelFault, ModelRequest, TextChunk, UsageChunk
 from tui_agent.protocol.events.model import FaultKind
@@ -49,6 +49,11 @@ def list_models(arguments: argparse.Namespace) -> int:
     factory = build_model_factory(base)
     models, unready = factory.usable_models(), factory.unusable_profiles()
     chosen = base.config.model
+    if chosen and chosen not in {info.profile for info in models} | {name for name, _, _ in unready}:
+        try:
+            models.insert(0, factory.resolve(chosen, base.config.base_url))
+        except ConfigError as error:
+            unready.insert(0, (chosen, chosen, str(error)))
     if arguments.json:
         say_json_lines(info.model_dump(mode="json") | {"default": info.profile == chosen} for info in models)
         say_json_lines(

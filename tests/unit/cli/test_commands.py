@@ -181,6 +181,20 @@ def test_models_list_offers_the_demos_without_a_key(call: Call) -> None:
     assert {"demo:bugfix", "demo:todo-api"} <= {line["profile"] for line in json_lines(out)}
 
 
+def test_models_list_has_the_model_in_use_even_if_it_is_no_profile(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_MODEL", "hand")
+    monkeypatch.setenv("TUI_AGENT_BASE_URL", "http://127.0.0.1:8765/v1")
+    _, out, _ = call("models", "list", "--json")
+    assert [line["profile"] for line in json_lines(out) if line["default"]] == ["hand"]
+    _, out, _ = call("models", "list")
+    assert any(row.startswith("hand *") for row in out.splitlines()) and "* the default model" in out
+    monkeypatch.delenv("TUI_AGENT_BASE_URL")
+    _, out, _ = call("models", "list")
+    assert "hand *  " in out.partition("Not usable yet:")[2]
+
+
 def test_agents_and_themes_are_listed(call: Call) -> None:
     _, out, _ = call("agents", "list", "--json")
     assert json_lines(out)[0] == {
