@@ -23,3 +23,17 @@ def test_an_effect_with_a_long_verb_is_wrapped_and_not_cut(room: int) -> None:
     assert "…" not in "".join(texts)
     for effect in EFFECTS:
         assert all(word in words for word in f"{effect.verb} {effect.target}".split())
+
+
+def test_text_after_a_long_verb_continues_below_the_verb() -> None:
+    commands = [
+        NumberedCommand(1, "python -m unittest -v tests/test_more.py", EFFECTS[:1]),
+        NumberedCommand(
+            2, "cat notes", (CommandEffect(verb="reads", target="the long notes of the whole team"),)
+        ),
+    ]
+    texts = [strip.text.rstrip() for strip in command_table(commands, Pen(LOOKS, "s3"), 60)]
+    column = texts[0].index("runs or changes")
+    assert texts[0].endswith("runs or changes code in this")
+    assert texts[1][column:] == "workspace"
+    assert texts[-1][column:].startswith("         ") and texts[-1].endswith("team")

@@ -217,8 +217,11 @@ def _effect_lines(effects: Sequence[CommandEffect], pen: Pen, room: int, column:
             lines[-1] += [pen.part(" " * gap), verb_part, pen.part(effect.target)]
             used += gap + _width(effect)
             continue
-        pieces = wrap(effect.target, max(8, room - cells(verb))) or [""]
-        lines.append([verb_part, pen.part(pieces[0])])
-        lines += [[pen.part(" " * cells(verb) + piece)] for piece in pieces[1:]]
-        used = _width(effect) if len(pieces) == 1 else room
+        # Text after a long verb, such as "runs or changes", continues below the verb, not in a narrow column.
+        prefix = verb if cells(verb) > VERB_WIDTH else ""
+        indent = 0 if prefix else cells(verb)
+        first, *others = wrap(prefix + effect.target, max(8, room - indent)) or [""]
+        lines.append([verb_part, pen.part(first[len(prefix) :])])
+        lines += [[pen.part(" " * indent + piece)] for piece in others]
+        used = room if others else _width(effect)
     return lines
