@@ -238,7 +238,7 @@ async def test_the_reader_reads_and_neither_writes_nor_runs_whatever_the_model_w
 
 
 async def test_an_agent_that_is_not_there_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"There is no agent 'nobody'.*default, reader"):
+    with pytest.raises(ConfigError, match=r"There is no agent 'nobody'.*default, opencode, reader"):
         async with open_session(_options(tmp_path, agent="nobody", model="demo")):
             pass
     assert not (tmp_path / "data" / "sessions").exists()
