@@ -37,7 +37,7 @@ async def test_wide_screen_has_the_three_side_panes_with_columns() -> None:
         text = driven.text()
         assert "Todo" in text and "5/5 done" in text
         assert "▾ turn 2" in text and "$0.076" in text
-        assert "42.2k of 200k" in text and "below soft limit" in text
+        assert "42.6k of 200k" in text and "below soft limit" in text
         assert "[message] -> [model] -> [policy] -> [tools] -> [trace]" in text
 
 
