@@ -12,6 +12,7 @@ from tui_agent.protocol.events.context import (
     Section,
     SectionName,
 )
+from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import Usage
@@ -67,6 +68,19 @@ def test_the_newest_answer_counts_before_the_next_request() -> None:
         call_ids=(), artifacts=(), removed_seqs=(), before_tokens=30_000, after_tokens=29_900
     )
     assert told(fold, reduced).used == 20_500
+
+
+def test_an_answer_that_was_stopped_counts_before_the_next_request() -> None:
+    stopped = ModelFailed(request_id=RequestId("r1"), fault="cancelled", message="", partial="word " * 80)
+    view = told(ContextMeter(), packed("r1", 100, 0, 0), requested("r1"), stopped)
+    assert (view.used, view.estimated, view.message_tokens) == (200, True, 100)
+    view = told(
+        ContextMeter(),
+        packed("r1", 100, 0, 0),
+        requested("r1"),
+        stopped.model_copy(update={"fault": "server"}),
+    )
+    assert view.used == 100
 
 
 def test_the_sections_that_do_not_change_keep_their_tokens_when_the_provider_counts_otherwise() -> None:

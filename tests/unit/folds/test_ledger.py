@@ -15,7 +15,7 @@ from tui_agent.protocol.events.context import (
     Section,
     SectionName,
 )
-from tui_agent.protocol.events.model import ModelRequested, ModelResponded
+from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import CallId, RequestId
@@ -91,6 +91,17 @@ def test_each_message_has_its_tool_and_its_file() -> None:
 def test_the_newest_answer_is_a_message_before_the_next_request() -> None:
     view = told(ASKED, packed("r1", {0: 10}, ratio=2.0, messages=10), responded("r1", "Done"))
     assert [(one.sender, one.tokens) for one in view.messages] == [("you", 20), ("answer", 10)]
+
+
+def test_an_answer_that_was_stopped_is_a_message() -> None:
+    stopped = ModelFailed(
+        request_id=RequestId("r1"), fault="cancelled", message="", partial="Once upon a time " * 10
+    )
+    view = told(ASKED, packed("r1", {0: 10}, messages=10), stopped)
+    assert [(one.sender, one.tokens) for one in view.messages] == [("answer", 42), ("you", 10)]
+    assert view.messages[0].subject.startswith("Once upon a time Once")
+    refused = stopped.model_copy(update={"fault": "server"})
+    assert len(told(ASKED, packed("r1", {0: 10}, messages=10), refused).messages) == 1
 
 
 def test_the_messages_add_up_to_the_meters_conversation_when_the_provider_counts_otherwise() -> None:

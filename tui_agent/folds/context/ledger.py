@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.context.meter import scale_to_total
+from tui_agent.folds.context.meter import estimate_partial_answer, scale_to_total
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
@@ -20,7 +20,7 @@ from tui_agent.protocol.events.context import (
     SectionName,
 )
 from tui_agent.protocol.events.instructions import InstructionsLoaded
-from tui_agent.protocol.events.model import ModelRequested, ModelResponded
+from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId
@@ -37,6 +37,7 @@ TAKES = (
     ContextReduced,
     ContextRestored,
     InstructionsLoaded,
+    ModelFailed,
     ModelRequested,
     ModelResponded,
     RepomapUsed,
@@ -175,9 +176,12 @@ class Ledger:
             case ModelRequested(request_id=request, model=model):
                 self._set_model(request, (model.provider, model.model))
             case ModelResponded() as answer:
-                source = self._new_sources[ev.seq] = _Source("answer", _answer_subject(answer))
-                self._present[ev.seq] = source, round(answer.usage.output_tokens / self._ratio)
+                is_requested = answer.request_id in self._requests  # else an agent wrote it without a model
+                tokens = answer.usage.output_tokens if is_requested else 0
+                self._add_answer(ev.seq, _answer_subject(answer), tokens)
                 self._add_usage(answer)
+            case ModelFailed(partial=partial) as failure if tokens := estimate_partial_answer(failure):
+                self._add_answer(ev.seq, text_preview(partial), tokens)
             case ToolCalled(call_id=call, name=name, target=target, arguments=arguments):
                 path = arguments.get(FILE_ARGUMENT)
                 self._calls[call] = _Source(
@@ -264,6 +268,10 @@ class Ledger:
             if request in self._requests:
                 self._requests[request] = replace(self._requests[request], cache_miss_reason="another model")
 
+    def _add_answer(self, seq: int, text: str, tokens: int) -> None:
+        source = self._new_sources[seq] = _Source("answer", " ".join(text[:_MAX_SUBJECT_CHARS].split()))
+        self._present[seq] = source, round(tokens / self._ratio)
+
     def _add_usage(self, answer: ModelResponded) -> None:
         record = self._requests.get(answer.request_id)
         if record is None:
@@ -331,7 +339,7 @@ def _prefix_changes(previous: ContextPacked, packed: ContextPacked) -> list[str]
 def _answer_subject(answer: ModelResponded) -> str:
     texts = [text_preview(part.text) for part in answer.parts if isinstance(part, TextPart)]
     calls = [part.name for part in answer.parts if isinstance(part, ToolCallPart)]
-    return " ".join((" ".join(texts).strip() or ", ".join(calls))[:_MAX_SUBJECT_CHARS].split())
+    return " ".join(texts).strip() or ", ".join(calls)
 
 
 def _sums(pairs: Iterable[tuple[str, int]]) -> tuple[LedgerSum, ...]:

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 from pydantic import JsonValue, ValidationError
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.protocol.base import text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -20,7 +21,7 @@ from tui_agent.protocol.events.context import (
     Section,
     SectionName,
 )
-from tui_agent.protocol.events.model import ModelRequested, ModelResponded
+from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SessionStarted, SettingsChanged
 from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 from tui_agent.protocol.parts import Usage
@@ -139,10 +140,19 @@ def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTI
     return min(share * window, max(window - answer, window / 2))
 
 
+def estimate_partial_answer(failure: ModelFailed) -> int:
+    """Return the tokens of an answer that the user stopped, at four characters each; 0 for any other failure.
+
+    Only a stopped answer stays in the conversation.
+    """
+    return text_size(failure.partial) // 4 if failure.fault == "cancelled" else 0
+
+
 TAKES = (
     ContextPacked,
     ModelRequested,
     ModelResponded,
+    ModelFailed,
     ContextCompacted,
     ContextReduced,
     ContextRestored,
@@ -221,6 +231,8 @@ class ContextMeter:
                     state.estimated = False
                     self._set_total(usage.input_tokens)
                     self._keep_stable_sections()
+            case ModelFailed(request_id=request) as failure if request == state.request:
+                state.usage = Usage(output_tokens=estimate_partial_answer(failure), estimated=True)
             case ContextCompacted() as compaction:
                 self._compute_sections()
                 sections = _meter_sections(compaction.sections) or state.sections
