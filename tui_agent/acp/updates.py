@@ -32,6 +32,7 @@ from acp.schema import (
 )
 
 from tui_agent.acp.session_commands import SESSION_COMMANDS
+from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.hunks import hunk_sides, split_hunks
@@ -115,6 +116,7 @@ class UpdateTranslator:
         self._streamed: dict[tuple[RequestId, str], int] = {}
         """Number of characters already sent of each streaming answer, by request id and kind of part."""
         self._output: dict[CallId, str] = {}
+        self._meter = ContextMeter()
         self._running: dict[AgentId, CallId] = {}
         self._names: dict[AgentId, str] = {}
 
@@ -127,6 +129,14 @@ class UpdateTranslator:
 
         The user's messages are sent only if `replayed` is True, because the editor itself shows new messages.
         """
+        updates = await self._content_updates(event, state, replayed=replayed)
+        if self._meter.apply(event) and isinstance(event.payload, ContextPacked | ModelResponded):
+            meter = self._meter.view()
+            if meter.window and not meter.assumed:
+                updates.append(_usage_update(meter.used, meter.window, state.view().totals.cost_usd))
+        return updates
+
+    async def _content_updates(self, event: Envelope, state: SessionState, *, replayed: bool) -> list[Update]:
         match event.payload:
             case AgentSpawned(name=name):
                 self._names[event.agent] = name
@@ -147,8 +157,6 @@ class UpdateTranslator:
                 return [SessionInfoUpdate(session_update="session_info_update", title=title)]
             case SettingsChanged(key="policy", value=str(policy)):
                 return [CurrentModeUpdate(session_update="current_mode_update", current_mode_id=policy)]
-            case ContextPacked(total_tokens=used, window=size) if event.agent == MAIN_AGENT and size:
-                return [_usage_update(used, size, state.view().totals.cost_usd)]
             case UserMessageReceived(text=text) | UserSteered(text=text) if replayed:
                 return [acp.update_user_message_text(await self._read_text(text))]
             case ModelDelta() | ModelResponded() if event.agent == MAIN_AGENT:

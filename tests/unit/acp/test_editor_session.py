@@ -11,6 +11,7 @@ import pytest
 from acp.schema import AllowedOutcome, DeniedOutcome, PromptResponse, RequestPermissionResponse
 
 from tests.stubs.fake_session import FakeSession
+from tests.stubs.story import requested, responded
 from tui_agent.acp.editor_session import EditorSession
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.commands import (
@@ -24,6 +25,7 @@ from tui_agent.protocol.commands import (
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.command import CommandRan, CommandsOffered, OfferedCommand
+from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
 from tui_agent.protocol.events.session import (
@@ -154,6 +156,17 @@ async def test_a_streamed_answer_is_sent_once_and_a_complete_one_too() -> None:
             said("agent_message_chunk", "lo"),
             said("agent_message_chunk", "Again"),
         ]
+
+
+async def test_the_context_of_the_session_has_the_newest_answer_too() -> None:
+    editor, request = Editor(), RequestId("req_a")
+    packed = ContextPacked(request_id=request, window=9_000, total_tokens=600, total_chars=0, sections=())
+    answer = responded(request, "Done", tokens=610)
+    async with opened(editor) as (fake, _):
+        fake.feed(packed, requested(request), answer)
+        await settle()
+        used = [update["used"] for update in editor.take() if update["sessionUpdate"] == "usage_update"]
+        assert used == [600, 620]
 
 
 async def test_a_call_is_followed_to_its_diff_and_the_tasks_are_a_plan() -> None:
