@@ -355,20 +355,6 @@ async def test_why_a_session_cannot_be_opened_stands_once() -> None:
             await driven.pilot.pause(0.01)
 
 
-async def test_a_configuration_that_cannot_be_read_stands_once(tmp_path: Path) -> None:
-    path = tmp_path / "tui-agent" / "config.toml"
-    path.parent.mkdir()
-    path.write_text('modle = "x"\n')
-    refused = FakeSession(failure=SessionVersionError("A newer version wrote it."))
-    async with open_app(session=refused, environ={"XDG_CONFIG_HOME": str(tmp_path)}, size=(80, 24)) as driven:
-        await shown(driven, "No session is open")
-        driven.app.spawn = lambda _: FakeSession(failure=ConfigError(driven.app.notice.text))
-        driven.app.do("new")
-        await shown(driven, "'modle'")
-        await driven.pilot.pause()
-        assert driven.text().count("'modle'") == 1
-
-
 async def test_the_policy_is_the_folders_when_no_session_can_be_opened(tmp_path: Path) -> None:
     path = tmp_path / "tui-agent" / "config.toml"
     path.parent.mkdir()

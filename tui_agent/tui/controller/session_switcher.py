@@ -266,9 +266,7 @@ class SessionSwitcher:
             self._host.app.set_status(StatusView("failed", "no session", what, note=hint))
             text = f"{fault.message} Close it there first." if is_locked else str(fault)
             is_on_page = self._host.start_page.show_fault(text)
-        if is_on_page and self._host.app.notice.text == str(fault):
-            self._host.app.hide_notice()  # It is the configuration's fault, shown before there was a page.
-        elif not is_on_page and not is_locked:
+        if not is_on_page and not is_locked:
             self._host.app.say(str(fault), "error")
 
     async def _offer_read_only(self, options: SessionOptions, fault: SessionLocked) -> None:
