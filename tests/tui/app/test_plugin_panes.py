@@ -9,8 +9,9 @@ from tests.tui.app.test_start import empty_session
 from tui_agent.plugin_host.pane_messages import PaneAnswer, PaneBlocks, PaneFault, PaneRequest
 from tui_agent.plugin_host.places import PanePlace
 from tui_agent.protocol.display import TextBlock
+from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.plugin import PluginLoaded, PluginUnloaded
-from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.tui.controller.session_controller import SessionController
 from tui_agent.tui.modals.viewer import Viewer
 
@@ -87,6 +88,21 @@ async def test_a_folded_section_follows_the_trace_and_names_the_command_that_ope
         await driven.pilot.click(offset=(driven.rows()[y].index("▸"), y))
         await driven.until(lambda: source.asked)
         assert "/pane hot_spots" not in driven.text() and driven.rows()[-1].strip()
+
+
+async def test_the_folded_section_of_the_tests_counts_the_newest_run_without_the_plugin() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        source = await offer(driven, "tests", "other")
+        assert driven.rows()[row_of(driven, "▸ Tests")].endswith(" 32 passed")
+        assert driven.rows()[row_of(driven, "▸ Other")].endswith(" /pane other")
+        for passed, failed, note in ((31, 2, "2 failed"), (-1, -1, "/pane tests")):
+            run = TestFinished(
+                framework="pytest", command="pytest", passed=passed, failed=failed, skipped=0, exit_code=1
+            )
+            driven.session.feed(run, TurnStarted(turn=3))
+            await driven.settle()
+            assert driven.rows()[row_of(driven, "▸ Tests")].endswith(f" {note}")
+        assert source.asked == []
 
 
 async def test_an_open_section_has_rows_on_a_low_screen_too() -> None:

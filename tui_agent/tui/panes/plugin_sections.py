@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from textual.strip import Strip
 
+from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.plugin_feed import PaneFeed, PaneState
@@ -18,6 +19,8 @@ from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Pen, wrap
 
+TESTS_PANE: Final = "tests"
+"""The bundled pane of the last test runs."""
 OPEN_ROWS: Final = 6
 """Number of rows that the other side panes leave for the content of open sections."""
 DrawBlocks: TypeAlias = Callable[[Sequence[DisplayBlock], Looks, int, Role], list[Strip]]
@@ -51,10 +54,11 @@ def pane_rows(state: PaneState, draw: DrawBlocks, looks: Looks, width: int, grou
 
 @dataclass(frozen=True)
 class PluginSections:
-    """The sections of the sidebar for the panes of `feed`."""
+    """The sections of the sidebar for the panes of `feed`; `metrics` returns the figures of the shown event."""
 
     feed: PaneFeed
     draw: DrawBlocks
+    metrics: Callable[[], MetricsView | None]
 
     @property
     def count(self) -> int:
@@ -80,11 +84,8 @@ class PluginSections:
                 pen.part(" "),
                 pen.part(pane_title(name), "t1" if is_open else "t2", bold=True, intent=f"pane {name}"),
             ]
-            right = (
-                pen.part("stopped", "error")
-                if state.is_stopped
-                else pen.part("" if is_open else f"/pane {name}", "t3")
-            )
+            note: tuple[str, Role] = ("", "t3") if is_open else self._folded_note(name)
+            right = pen.part("stopped", "error") if state.is_stopped else pen.part(*note)
             rows.append(pen.line(width, left, [right]))
             if is_open and spare > 0:
                 content = pane_rows(state, self.draw, looks, width, "s1")
@@ -97,3 +98,12 @@ class PluginSections:
                 rows += content
                 spare -= len(content)
         return rows[:room]
+
+    def _folded_note(self, name: str) -> tuple[str, Role]:
+        """Return the newest test figures, which need no plugin, or else the command that opens the pane."""
+        metrics = self.metrics() if name == TESTS_PANE else None
+        if metrics is not None and metrics.tests_failed:
+            return f"{metrics.tests_failed} failed", "error"
+        if metrics is not None and metrics.tests_passed is not None:
+            return f"{metrics.tests_passed} passed", "t3"
+        return f"/pane {name}", "t3"

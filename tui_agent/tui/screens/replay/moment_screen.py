@@ -185,7 +185,11 @@ class MomentScreen(PlayheadScreen):
         self.chat = ReplayChat(looks(), source.read_text, id="replay-chat")
         self.plugin_panes = PaneFeed(lambda: source.folder, self._find_panes, self._start, is_live=False)
         self.plugin_panes.changed.append(self.sidebar.show)
-        self.sidebar.sections = PluginSections(self.plugin_panes, draw_blocks)
+        self.sidebar.sections = PluginSections(
+            self.plugin_panes,
+            draw_blocks,
+            lambda: self.views.metrics.sums if self.views is not None else None,
+        )
         self.moments = ReplayCursor()
         self.playhead = Playhead(build_timeline(()), 0, speed)
         self.views: Views | None = None
