@@ -3,14 +3,17 @@
 Invariant: only ancestors of the current commit are used; merges and commits with very many files are ignored.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.config.git_query import locate_repository, query_git
 from tui_agent.context.repomap.index_db import IndexFile
 from tui_agent.folds.text.word_forms import split_text
 
-MAX_COMMITS = 4_000
-GIT_S = 20.0
+MAX_COMMITS, SEARCHED_COMMITS = 4_000, 1_000
+"""Numbers of newest commits that the index stores, and that the first answer reads without it."""
+GIT_S, SEARCH_S = 20.0, 3.0
+"""Time limits in seconds for git: in the worker process, and while a user waits for the first answer."""
 MAX_TOUCHED = 30
 MAX_MESSAGE = 4_000
 BEST = 60
@@ -36,7 +39,7 @@ def refresh(index_file: IndexFile, root: Path) -> None:
     wanted = listed.decode("ascii", "replace").split()
     known = index_file.commits.known()
     new = [sha for sha in wanted if sha not in known]
-    commits = _read_commits(root, new) if new else []
+    commits = read_commits(root, new) if new else []
     with index_file.transaction():
         index_file.commits.forget(known[sha] for sha in known.keys() - set(wanted))
         for sha, message, files in commits:
@@ -44,7 +47,19 @@ def refresh(index_file: IndexFile, root: Path) -> None:
         index_file.set_meta("history", current)
 
 
-def _read_commits(root: Path, shas: list[str]) -> list[tuple[str, str, list[str]]]:
+def read_messages(root: Path) -> dict[str, bytes]:
+    """Return the messages of the newest commits by hash, in lower case. Empty without git."""
+    options = ("--no-merges", f"--max-count={SEARCHED_COMMITS}", f"--format={_MARK}%H{_FIELD}%B")
+    output = query_git(root, "log", *options, timeout_s=SEARCH_S)
+    records = (output or b"").lower().split(_MARK.encode())[1:]
+    parts = (record.partition(_FIELD.encode()) for record in records)
+    return {sha.decode("ascii"): message[:MAX_MESSAGE] for sha, _, message in parts}
+
+
+def read_commits(
+    root: Path, shas: Sequence[str], timeout_s: float = GIT_S
+) -> list[tuple[str, str, list[str]]]:
+    """Return (hash, words of the message, changed files) of each commit. Wide commits have no words and files."""
     options = (
         "--no-walk=unsorted",
         "--no-renames",
@@ -54,7 +69,9 @@ def _read_commits(root: Path, shas: list[str]) -> list[tuple[str, str, list[str]
         "--relative",
         "-z",
     )
-    output = query_git(root, "log", *options, f"--format={_MARK}%H{_FIELD}%B{_FIELD}", *shas, timeout_s=GIT_S)
+    output = query_git(
+        root, "log", *options, f"--format={_MARK}%H{_FIELD}%B{_FIELD}", *shas, timeout_s=timeout_s
+    )
     commits = []
     for record in (output or b"").decode("utf-8", "surrogateescape").split(_MARK)[1:]:
         sha, _, rest = record.partition(_FIELD)

@@ -35,6 +35,9 @@ CREATE TABLE commits(id INTEGER PRIMARY KEY, sha TEXT UNIQUE NOT NULL, files TEX
 CREATE VIRTUAL TABLE messages USING fts5(text, tokenize='ascii');
 """
 
+SimilarCommit = tuple[float, list[str]]
+"""A past commit whose message is similar to a question: its BM25 score, and the files that it changed."""
+
 
 class Commits:
     """The commits stored in an open index."""
@@ -57,14 +60,14 @@ class Commits:
         self._db.executemany("DELETE FROM messages WHERE rowid=?", rows)
         self._db.executemany("DELETE FROM commits WHERE id=?", rows)
 
-    def search(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
-        """Return commits whose messages match, best first, each as (BM25 score, words, files)."""
+    def search(self, expression: str, most: int) -> list[SimilarCommit]:
+        """Return commits whose messages match, best first."""
         rows = self._db.execute(
-            "SELECT -score, text, files FROM (SELECT rowid AS at, text, bm25(messages) AS score FROM messages"
+            "SELECT -score, files FROM (SELECT rowid AS at, bm25(messages) AS score FROM messages"
             " WHERE messages MATCH ? ORDER BY score, rowid LIMIT ?) JOIN commits ON commits.id = at",
             (expression, most),
         )
-        return [(score, text, json.loads(files)) for score, text, files in rows]
+        return [(score, json.loads(files)) for score, files in rows]
 
 
 class IndexedFile(NamedTuple):

@@ -1,32 +1,33 @@
 """The repository map for one question: ranks files and symbols with the index, or by reading all files.
 
-Invariant: the same files, question and settings give the same bytes.
+Invariant: the same files, commits, question and settings give the same bytes.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from tui_agent.context.repomap import ranking
 from tui_agent.context.repomap.evidence import WordLines, choose_symbols, default_scores, prefer_line
-from tui_agent.context.repomap.file_list import Entry, FileList
+from tui_agent.context.repomap.file_list import FileList
 from tui_agent.context.repomap.file_text import read
+from tui_agent.context.repomap.full_scan import FullScan, search_commits
+from tui_agent.context.repomap.history import BEST
 from tui_agent.context.repomap.index_db import KnownFile
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.named_files import Alike, find_named_files
-from tui_agent.context.repomap.path_kinds import by_first_name, is_entry, is_packaging, kind_of, weight_of
+from tui_agent.context.repomap.path_kinds import by_first_name, is_entry, is_packaging, kind_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.redacted_text import Cleaner
-from tui_agent.context.repomap.related_files import add_related
+from tui_agent.context.repomap.related_files import add_related, find_related
 from tui_agent.context.repomap.rendering import detailed_files, render_map, room_of, symbols_at, tokens_of
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.symbols import symbols_of
 from tui_agent.context.repomap.texts import Text, TextCache
 from tui_agent.context.repomap.views import MapView, RankedFile, Symbol
 from tui_agent.errors import EnvironmentFault
-from tui_agent.folds.text.word_forms import split_text
 
 T = TypeVar("T")
 ENOUGH = 300
@@ -34,9 +35,6 @@ ENOUGH = 300
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
 """The reason shown for a file without any word of the question."""
-BYTES_A_WORD = 7
-K1, B = 1.2, 0.75
-PATH_TIMES = 4
 
 
 class ClosedFlag:
@@ -94,12 +92,13 @@ def from_index(index: Snapshot, listing: FileList, texts: TextCache, ask: Ask) -
     if query:
         values = ranking.values_of(query, index.counts(list(query.weights)), len(text))
         words = ranking.by_index(index, values, ask.hidden, query)
-        past = ranking.by_history(index, query, text.keys())
+        commits = index.similar_commits(ranking.expression(query), BEST)
+        past = ranking.by_history(commits, query, text.keys())
         order = ranking.rank_files(words, past, query, values, texts.get)
         order = _mentioned_first(
             order, ask, index.files_with_first_name, lambda path: WordLines(texts.get(path), values)
         )
-        order = add_related(order, index, past, ask.hidden, query)
+        order = add_related(order, find_related(order, index, ask.hidden), past, query)
         if len(order) < ENOUGH:
             order += _list_unmatched(order, {path: known.rank for path, known in text.items()})
     else:
@@ -149,11 +148,12 @@ def from_scan(
         return Basis(_mentioned_first(ordered, ask, alike), [], skipped, _symbol_parser(root, known, cleaner))
     scan = FullScan(root, closed.until(listing.entries), ask.query, ask.hidden)
     skipped.update(scan.skipped)
-    values = ranking.values_of(ask.query, scan.counts, scan.total)
-    read_text = _text_reader(root)
-    order = ranking.rank_files(scan.words, {}, ask.query, values, read_text)
+    values, read_text = scan.values, _text_reader(root)
+    past = ranking.by_history(search_commits(Path(root), ask.query), ask.query, scan.texts)
+    order = ranking.rank_files(scan.words, past, ask.query, values, read_text)
     parse_symbols = _symbol_parser(root, known, cleaner)
     order = _mentioned_first(order, ask, alike, lambda path: WordLines(read_text(path), values))
+    order = add_related(order, {}, past, ask.query)
     listed = {file.path for file in order} | scan.no_text
     if len(order) < ENOUGH:
         order += [
@@ -162,68 +162,6 @@ def from_scan(
         listed |= {file.path for file in order}
     rest = [entry.path for entry in listing.entries if entry.path not in listed]
     return Basis(order, _visible(rest, ask), skipped, parse_symbols)
-
-
-def count_word(small: bytes, sought: bytes) -> int:
-    """Count the occurrences of a word as a whole: `sha1` does not occur in `sha128`."""
-    if sought[-1:].isdigit():
-        return sum(1 for _ in re.finditer(re.escape(sought) + rb"(?![0-9])", small))
-    return small.count(sought)
-
-
-class FullScan:
-    """The result of reading all files of a repository.
-
-    `words` is each file's score by path; `skipped` the number of files that are not text, by reason; `no_text` their
-    paths.
-    """
-
-    def __init__(self, root: str, entries: Iterable[Entry], query: Query, hidden: Collection[str]) -> None:
-        self.skipped: Counter[str] = Counter()
-        self.no_text: set[str] = set()
-        self.total = 0
-        self.counts: dict[str, int] = {}
-        self._terms = list(query.weights)
-        self._sought = [term.encode("utf-8", "replace") for term in self._terms]
-        times: dict[str, tuple[list[int], int]] = {}
-        for entry in entries:
-            if entry.path in hidden:
-                continue
-            source = read(f"{root}/{entry.path}")
-            if source.reason:
-                self.no_text.add(entry.path)
-                self.skipped[source.reason] += 1
-                continue
-            self.total += 1
-            counts = self._count_words(entry.path, source.data)
-            if any(counts):
-                times[entry.path] = (counts, len(source.data) // BYTES_A_WORD + 1)
-        self.words = self._scores(times, query)
-
-    def _count_words(self, path: str, data: bytes) -> list[int]:
-        lowered = data.lower()
-        path_words = set(split_text(path.encode("utf-8", "replace").decode()))
-        counts = []
-        for term, sought in zip(self._terms, self._sought, strict=True):
-            count = count_word(lowered, sought) + (PATH_TIMES if term in path_words else 0)
-            if count:
-                self.counts[term] = self.counts.get(term, 0) + 1
-            counts.append(count)
-        return counts
-
-    def _scores(self, times: dict[str, tuple[list[int], int]], query: Query) -> dict[str, float]:
-        values = ranking.values_of(query, self.counts, self.total)
-        mean = sum(size for _, size in times.values()) / max(1, len(times))
-        scores = {}
-        for path, (counts, size) in times.items():
-            room = K1 * (1 - B + B * size / mean)
-            score = sum(
-                values[term] * count * (K1 + 1) / (count + room)
-                for term, count in zip(self._terms, counts, strict=True)
-                if count
-            )
-            scores[path] = score * weight_of(path, query)
-        return scores
 
 
 def _skip_binary(order: list[Ranked], root: str, room: int, skipped: Counter[str]) -> list[Ranked]:

@@ -10,7 +10,7 @@ from math import log, sqrt
 from typing import NamedTuple
 
 from tui_agent.context.repomap.evidence import Values, WordLines
-from tui_agent.context.repomap.history import BEST
+from tui_agent.context.repomap.index_db import SimilarCommit
 from tui_agent.context.repomap.named_files import NamedFile
 from tui_agent.context.repomap.path_kinds import is_entry, kind_of, weight_of
 from tui_agent.context.repomap.question_words import Query
@@ -59,16 +59,15 @@ def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Qu
     return {path: score * weight_of(path, query) for path, score in scores.items() if path not in hidden}
 
 
-def by_history(index: Snapshot, query: Query, present: Collection[str]) -> dict[str, float]:
-    """Return the score of each file from past commits whose messages are similar to the question.
+def by_history(commits: Sequence[SimilarCommit], query: Query, present: Collection[str]) -> dict[str, float]:
+    """Return the score of each file from past commits whose messages are similar to the question, best first.
 
     The best match counts most.
     """
-    commits = index.similar_commits(expression(query), BEST)
     if not commits or commits[0][0] <= 0:
         return {}
     scores: dict[str, float] = {}
-    for score, _, files in commits:
+    for score, files in commits:
         share = (score / commits[0][0]) ** 2 / sqrt(len(files))
         for path in files:
             if path in present:

@@ -28,13 +28,12 @@ _SCORE = attrgetter("score")
 
 
 def add_related(
-    order: Sequence[Ranked], index: Snapshot, past: Mapping[str, float], hidden: Collection[str], query: Query
+    order: Sequence[Ranked], relatives: Mapping[str, float], past: Mapping[str, float], query: Query
 ) -> list[Ranked]:
-    """Return the files in a new order, with files added that are related to the best matches.
+    """Return the files in a new order, with the `relatives` of the best matches added.
 
     `past` are scores from commits with similar messages.
     """
-    relatives = _find_relatives(order[:SEEDS], index, hidden)
     fixed = list(order[:FIRM])
     listed = {file.path for file in order}
     rest = [*order[FIRM:], *(Ranked(path, 0.0, ()) for path in sorted(relatives) if path not in listed)]
@@ -52,9 +51,10 @@ def add_related(
     return _non_increasing(fixed + rescored[:near_count] + lowered)
 
 
-def _find_relatives(seeds: Sequence[Ranked], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
+def find_related(order: Sequence[Ranked], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
+    """Return the files that are related to the best matches, with scores."""
     scores: dict[str, float] = {}
-    for seed in seeds:
+    for seed in order[:SEEDS]:
         for path, share in (*_linked_files(seed.path, index), *_same_named_files(seed.path, index)):
             if path != seed.path and path not in hidden:
                 factor = UNEQUAL if kind_of(path) else 1.0

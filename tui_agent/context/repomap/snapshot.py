@@ -11,7 +11,7 @@ from math import log
 
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.graph import unpack_edges
-from tui_agent.context.repomap.index_db import IndexFile, KnownFile
+from tui_agent.context.repomap.index_db import IndexFile, KnownFile, SimilarCommit
 from tui_agent.context.repomap.path_kinds import by_first_name, first_name
 from tui_agent.context.repomap.views import Symbol
 
@@ -112,8 +112,8 @@ class Snapshot:
             paths[row_id]: score for row_id, score in total.items() if score >= min_score and row_id in paths
         }
 
-    def similar_commits(self, expression: str, most: int) -> list[tuple[float, str, list[str]]]:
-        """Return commits whose messages match, best first, each as (BM25 score, words, files)."""
+    def similar_commits(self, expression: str, most: int) -> list[SimilarCommit]:
+        """Return commits whose messages match, best first."""
         return self._index_file.commits.search(expression, most)
 
     def _word_shares(self, term: str) -> Scores:

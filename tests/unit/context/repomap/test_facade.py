@@ -276,9 +276,12 @@ def test_past_commits_speak_for_the_files_that_they_touched(root: Path, repo_map
     git("commit", "-m", "first")
     (root / "shop/mail.py").write_text("def send_receipt(address): return 1\n")
     git("commit", "-am", "Stop the flaky teardown of the zeppelin")
-    view = repo_map(root).map("zeppelin teardown is flaky", refresh=True)
-    assert paths(view)[0] == "shop/mail.py"
-    assert "history" in view.files[0].reasons
+    first = repo_map(root, patience=0.0).map("zeppelin teardown is flaky")
+    settled = repo_map(root, "other").map("zeppelin teardown is flaky", refresh=True)
+    assert (first.partial, settled.partial) == (True, False)
+    for view in (first, settled):
+        assert paths(view)[0] == "shop/mail.py"
+        assert "history" in view.files[0].reasons
 
 
 @pytest.mark.slow

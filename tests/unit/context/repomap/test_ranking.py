@@ -178,7 +178,9 @@ def test_a_file_that_several_wider_commits_touched_counts_more_than_one_that_a_n
             repository.kept.commits.add(
                 f"wide{n}", said, ["lib/f1.py", "lib/f2.py", "lib/f3.py", f"lib/g{n}.py"]
             )
-    past = by_history(repository.index, Query("round discount"), repository.index.text.keys())
+    query = Query("round discount")
+    commits = repository.index.similar_commits(expression(query), 10)
+    past = by_history(commits, query, repository.index.text.keys())
     assert past["lib/f1.py"] > past["lib/f0.py"] > 0
     assert "lib/g0.py" not in past
 

@@ -1,0 +1,109 @@
+"""Search for a question's words without an index: in all files, and in the messages of past commits.
+
+Invariant: nothing is stored; the same files, commits and question give the same scores.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from tui_agent.context.repomap import history, ranking
+from tui_agent.context.repomap.file_list import Entry
+from tui_agent.context.repomap.file_text import read
+from tui_agent.context.repomap.index_db import SimilarCommit
+from tui_agent.context.repomap.indexer import pieces_of
+from tui_agent.context.repomap.path_kinds import weight_of
+from tui_agent.context.repomap.question_words import Query
+
+BYTES_A_WORD = 7
+K1, B = 1.2, 0.75
+PATH_TIMES = 4
+
+
+def count_word(small: bytes, sought: bytes) -> int:
+    """Count the occurrences of a word as a whole: `sha1` does not occur in `sha128`."""
+    if sought[-1:].isdigit():
+        return sum(1 for _ in re.finditer(re.escape(sought) + rb"(?![0-9])", small))
+    return small.count(sought)
+
+
+class WordCounts:
+    """Counts of a question's words in texts, each with a name, for the BM25 scores of the texts."""
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._sought = [term.encode("utf-8", "replace") for term in query.weights]
+        self._indexes = {term: index for index, term in enumerate(query.weights)}
+        self._times: dict[str, tuple[list[int], int]] = {}
+
+    def add(self, name: str, lowered: bytes, path_words: Collection[str] = ()) -> None:
+        """Count the words in a text in lower case. A word of its path counts `PATH_TIMES` times."""
+        counts = [count_word(lowered, sought) for sought in self._sought]
+        for index in [self._indexes[word] for word in path_words if word in self._indexes]:
+            counts[index] += PATH_TIMES
+        if any(counts):
+            self._times[name] = (counts, len(lowered) // BYTES_A_WORD + 1)
+
+    def values(self, total: int) -> dict[str, float]:
+        """Return the value of each word of the question, for `total` texts."""
+        columns = zip(*[counts for counts, _ in self._times.values()], strict=True)
+        found = {
+            term: len(column) - column.count(0)
+            for term, column in zip(self._query.weights, columns, strict=False)
+        }
+        return ranking.values_of(self._query, found, total)
+
+    def scores(self, total: int) -> dict[str, float]:
+        """Return the BM25 score of each text that has a word of the question, for `total` texts."""
+        values = list(self.values(total).values())
+        mean = sum(size for _, size in self._times.values()) / max(1, len(self._times))
+        scores = {}
+        for name, (counts, size) in self._times.items():
+            room = K1 * (1 - B + B * size / mean)
+            scores[name] = sum(
+                value * count * (K1 + 1) / (count + room)
+                for value, count in zip(values, counts, strict=True)
+                if count
+            )
+        return scores
+
+
+class FullScan:
+    """The result of reading all files of a repository.
+
+    `texts` are the paths of text files, `no_text` those of others, which `skipped` counts by reason; `words` is each
+    file's score by path; `values` is the value of each word of the question.
+    """
+
+    def __init__(self, root: str, entries: Iterable[Entry], query: Query, hidden: Collection[str]) -> None:
+        self.skipped: Counter[str] = Counter()
+        self.texts: set[str] = set()
+        self.no_text: set[str] = set()
+        counts = WordCounts(query)
+        for entry in entries:
+            if entry.path in hidden:
+                continue
+            source = read(f"{root}/{entry.path}")
+            if source.reason:
+                self.no_text.add(entry.path)
+                self.skipped[source.reason] += 1
+                continue
+            self.texts.add(entry.path)
+            path_words = set(pieces_of(entry.path.encode("utf-8", "replace").decode()).split())
+            counts.add(entry.path, source.data.lower(), path_words)
+        self.values = counts.values(len(self.texts))
+        scores = counts.scores(len(self.texts))
+        self.words = {path: score * weight_of(path, query) for path, score in scores.items()}
+
+
+def search_commits(root: Path, query: Query) -> list[SimilarCommit]:
+    """Return the recent commits whose messages match the question, best first. Empty without git."""
+    messages = history.read_messages(root)
+    counts = WordCounts(query)
+    for sha, message in messages.items():
+        counts.add(sha, message)
+    scores = counts.scores(len(messages))
+    best = sorted(scores, key=scores.__getitem__, reverse=True)[: history.BEST]
+    commits = history.read_commits(root, best, history.SEARCH_S) if best else []
+    return [(scores[sha], files) for sha, _, files in commits if files]
