@@ -137,6 +137,10 @@ async def test_a_failed_setup_fails_each_test_and_what_hangs_is_stopped(folder: 
             "two tests are named 'a/f'.",
         ),
         ("async def f(w): pass\nt = test(f)\na, b = setup(f), setup(f)", "has 2 setups."),
+        ("@test\nasync def f(w): pass\n" * 2, "two tests are named 'f'."),
+        ("@test\nasync def f(w): pass\n" + "@setup\nasync def g(w): pass\n" * 2, "has 2 setups."),
+        ("raise SystemExit(0)", "failed: SystemExit: 0."),
+        ("exit()", "failed: SystemExit: None."),
     ],
 )
 def test_a_broken_environment_is_named_with_its_reason(text: str, message: str, folder: Path) -> None:
@@ -146,10 +150,30 @@ def test_a_broken_environment_is_named_with_its_reason(text: str, message: str, 
     assert caught.value.message.startswith(str(folder / "bad.py")) and message in caught.value.message
 
 
-def archive_of(name: str) -> bytes:
+async def test_an_uploaded_workspace_keeps_links_that_lead_outside(folder: Path) -> None:
+    (folder / "my-calculator" / "python").symlink_to(sys.executable)
+    (folder / "my-calculator" / "sibling").symlink_to("../elsewhere")
+    (folder / "links.py").write_text(
+        "from tui_agent.evalenv import test\n\n\n@test\nasync def reads(workspace):\n"
+        "    assert False, [str((workspace.path / name).readlink()) for name in ('python', 'sibling')]\n"
+    )
+    async with (
+        deployed(folder / "links.py") as address,
+        connect(address, folder / "my-calculator") as session,
+    ):
+        (result,) = (await session.test()).tests
+    assert result.message == f"the test reads failed: AssertionError: {[sys.executable, '../elsewhere']}"
+
+
+def archive_of(*names: str, link_to: Path | None = None) -> bytes:
+    """Return an archive of empty files; the first one is a link if `link_to` is given."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w:gz") as archive:
-        archive.addfile(tarfile.TarInfo(name))
+        for name in names:
+            member = tarfile.TarInfo(name)
+            if link_to and name == names[0]:
+                member.type, member.linkname = tarfile.SYMTYPE, str(link_to)
+            archive.addfile(member)
     return data.getvalue()
 
 
@@ -177,7 +201,8 @@ async def test_the_server_refuses_strangers_bad_archives_and_too_many_sessions(
         ):
             assert (await send(method, path, {}))[0] == 401
             assert (await send(method, path, foreign))[0] == 403
-        for data in (b"no archive", archive_of("../outside"), archive_of("cut")[:40]):
+        through_link = archive_of("link", "link/outside", link_to=folder)
+        for data in (b"no archive", archive_of("../outside"), archive_of("cut")[:40], through_link):
             status, text = await send("POST", "/sessions", bearer, data)
             assert status == 400 and "The workspace is not a usable tar.gz archive" in text
         assert not list((folder / "sessions").iterdir()) and not (folder / "outside").exists()

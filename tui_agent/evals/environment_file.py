@@ -8,7 +8,7 @@ import re
 import runpy
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from tui_agent.errors import ConfigError
 from tui_agent.evals.environment_workspace import Workspace
@@ -18,6 +18,8 @@ ENVIRONMENT_FILE = "environment.py"
 """The file of an environment that is a folder."""
 TIMEOUT_S = 600.0
 """Time limit of the setup, and of each test whose suite has none of its own."""
+_COLLECTED = "__tui_agent_collected__"
+"""The global variable of an author's file that lists what `test` and `setup` decorated."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
 
 EnvFunction: TypeAlias = Callable[[Workspace], Awaitable[object]]
@@ -39,6 +41,9 @@ class Setup:
     """The function that prepares a workspace before its tests."""
 
     function: EnvFunction
+
+
+_Item = TypeVar("_Item", EnvTest, Setup)
 
 
 class EnvSuite:
@@ -63,12 +68,12 @@ def suite(name: str, *, timeout_seconds: float = TIMEOUT_S) -> EnvSuite:
 
 def test(function: EnvFunction) -> EnvTest:
     """Make a function a test that belongs to no suite."""
-    return _make_test(function, _own_name(function), TIMEOUT_S)
+    return _collect(function, _make_test(function, _own_name(function), TIMEOUT_S))
 
 
 def setup(function: EnvFunction) -> Setup:
     """Make a function the environment's setup, which runs once before the tests of a workspace."""
-    return Setup(_checked_function(function, "the setup"))
+    return _collect(function, Setup(_checked_function(function, "the setup")))
 
 
 class EvalEnvironment:
@@ -99,7 +104,8 @@ def load_environment(path: Path) -> EvalEnvironment:
     file = (path / ENVIRONMENT_FILE if path.is_dir() else path).resolve()
     if not file.is_file():
         raise ConfigError(f"{file} was not found.", hint="Give the Python file of an environment.")
-    values = list({id(value): value for value in run_python_file(file).values()}.values())
+    names = run_python_file(file)
+    values = list({id(value): value for value in (*names.values(), *names.get(_COLLECTED, ()))}.values())
     tests: dict[str, EnvTest] = {}
     found = (item for value in values for item in (value.tests if isinstance(value, EnvSuite) else [value]))
     for item in {id(item): item for item in found if isinstance(item, EnvTest)}.values():
@@ -121,8 +127,14 @@ def run_python_file(path: Path) -> Mapping[str, Any]:
     """Run a user's Python file, and return its global variables. Raises `ConfigError` if it fails."""
     try:
         return runpy.run_path(str(path))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"{path} failed: {type(error).__name__}: {error}.") from error
+
+
+def _collect(function: EnvFunction, item: _Item) -> _Item:
+    """Note a test or setup in its own file, so that it is known even if another one takes its name."""
+    function.__globals__.setdefault(_COLLECTED, []).append(item)
+    return item
 
 
 def _make_test(function: EnvFunction, path: str, timeout_s: float) -> EnvTest:

@@ -78,7 +78,7 @@ def _load_prompt(folder: Path) -> tuple[str, Mapping[str, Any]]:
             )
         try:
             prompt, params = generate()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ConfigError(f"{program}: generate() failed: {type(error).__name__}: {error}.") from error
         return _require_prompt(str(prompt), program), dict(params)
     path = _prompt_file(folder)
