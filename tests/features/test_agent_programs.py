@@ -212,6 +212,10 @@ def test_calls_of_other_kinds_are_recorded_too() -> None:
             "echo why >&2; exit 7",
             "codex: codex ended with status 7: why",
         ),
+        ("codex", [], "", "codex: codex ended without an answer"),
+        ("codex", ['{"type":"turn.completed","usage":{}}'], "", "codex: codex ended without an answer"),
+        ("opencode", ["warning", '{"a": 1}'], "", "opencode: opencode ended without an answer: warning"),
+        ("codex", ['{"type":"turn.started"}'], "kill -9 $$", "codex: codex was ended by SIGKILL"),
     ],
 )
 def test_a_program_that_fails_ends_the_turn_with_its_reason(

@@ -105,7 +105,9 @@ class ProgramAgent:
             self._save_memory()
         if ended is None:
             return CallTools(())  # the loop then ends the turn, because the limit is reached
-        if fault := self._fault or _describe_failure(self._program.program, ended):
+        if fault := self._fault or _describe_failure(
+            self._program.program, ended, has_answer=self._has_answer
+        ):
             raise ModelError(f"{self.name}: {fault}")
         return Finish()
 
@@ -234,22 +236,28 @@ class ProgramAgent:
 
 async def _lines(receive: ObjectReceiveStream[bytes]) -> AsyncIterator[bytes]:
     """Yield the complete lines of the output, and the rest at its end."""
-    buffer = b""
+    buffer = bytearray()
     async for piece in receive:
-        *lines, buffer = (buffer + piece).split(b"\n")
-        for line in lines:
-            yield line
-    yield buffer
+        end, *starts = piece.split(b"\n")
+        buffer += end
+        for start in starts:
+            yield bytes(buffer)
+            buffer = bytearray(start)
+    yield bytes(buffer)
 
 
-def _describe_failure(program: str, ended: ExecResult | EnvironmentFault) -> str:
-    """Return why a program that reported nothing failed; empty if it ended with status 0."""
+def _describe_failure(program: str, ended: ExecResult | EnvironmentFault, *, has_answer: bool) -> str:
+    """Return why a program that reported no error failed; empty if it answered and ended with status 0."""
     if isinstance(ended, EnvironmentFault):
         return str(ended)
     if ended.outcome != "exited":
         return ended.message or f"{program} was stopped"
-    if ended.exit_code == 0:
+    if ended.exit_code == 0 and has_answer:
         return ""
-    errors = (ended.stderr or ended.output).decode("utf-8", "replace").strip().splitlines()
-    last = f": {errors[-1][:500]}" if errors else ""
-    return f"{program} ended with status {ended.exit_code}{last}"
+    lines = (ended.stderr or ended.output).decode("utf-8", "replace").splitlines()
+    messages = [line.strip() for line in lines if line.strip() and not line.startswith("{")]
+    last = f": {messages[-1][:500]}" if messages else ""
+    if ended.exit_code == 0:
+        return f"{program} ended without an answer{last}"
+    end = f"was {ended.message}" if ended.message else f"ended with status {ended.exit_code}"
+    return f"{program} {end}{last}"
