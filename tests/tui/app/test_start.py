@@ -122,6 +122,20 @@ async def test_ctrl_d_quits_before_the_session_is_open() -> None:
         await driven.until(lambda: not driven.app.is_running)
 
 
+async def test_an_agent_with_a_model_of_its_own_asks_for_none_before_the_session_is_open() -> None:
+    session = FakeSession(empty_session("its own model"))
+    session.gate = asyncio.Event()
+    options = SessionOptions(cwd=NOWHERE, agent="codex")
+    async with open_app(session=session, outside=outside, options=options) as driven:
+        await driven.until(
+            lambda: driven.app.controller is not None and driven.app.controller.config is not None
+        )
+        await driven.pilot.pause()
+        assert "No model is set up" not in driven.text()
+        session.gate.set()
+        await shown(driven, "Ready. Write below")
+
+
 async def test_keys_of_the_first_frame_go_to_the_list_letters_and_pastes_to_the_prompt() -> None:
     app = AgentApp(SessionOptions(cwd=NOWHERE), spawn=lambda _: FakeSession(), environ=ENVIRON)
     # Nothing follows the first frame.
@@ -139,8 +153,10 @@ async def test_keys_of_the_first_frame_go_to_the_list_letters_and_pastes_to_the_
 async def test_the_page_stands_in_the_first_frame_where_nothing_names_a_model() -> None:
     app = AgentApp(SessionOptions(cwd=NOWHERE), spawn=lambda _: FakeSession(), environ=ENVIRON)
     assert app.first.bare
-    named = replace(app.options, model="m")
-    assert not AgentApp(named, spawn=lambda _: FakeSession(), environ=ENVIRON).first.bare
+    for options in (replace(app.options, model="m"), replace(app.options, agent="codex")):
+        assert not AgentApp(options, spawn=lambda _: FakeSession(), environ=ENVIRON).first.bare
+    chosen = {**ENVIRON, "TUI_AGENT_AGENT": "codex"}
+    assert not AgentApp(app.options, spawn=lambda _: FakeSession(), environ=chosen).first.bare
     async with open_app(empty_session(), environ={"OPENAI_API_KEY": "k"}, outside=outside) as driven:
         start = driven.app.start
         assert (

@@ -100,7 +100,9 @@ class StartPage:
         """Show the start page before the session is open if it is already certain that no model is set."""
         host, options = self._host, self._host.app.options
         config = host.config
-        if config is None or config.model or config.base_url or options.session or options.continue_latest:
+        is_session = options.session or options.continue_latest
+        is_agent = config is not None and config.agent != "default"  # it may have a model of its own
+        if config is None or config.model or config.base_url or is_agent or is_session:
             host.chat.start.display = False
             host.app.reshape()
             return

@@ -49,21 +49,27 @@ class FirstLook(NamedTuple):
     """False if the user hid the side panes."""
 
 
-_NAMING = ("TUI_AGENT_MODEL", "TUI_AGENT_OPENAI_MODEL", "TUI_AGENT_BASE_URL", "OPENAI_MODEL")
+_NAMING = (
+    "TUI_AGENT_MODEL",
+    "TUI_AGENT_OPENAI_MODEL",
+    "TUI_AGENT_BASE_URL",
+    "OPENAI_MODEL",
+    "TUI_AGENT_AGENT",
+)
+"""Variables that name a model, or an agent, which may have a model of its own."""
 
 
 def has_no_model_or_session(
     options: SessionOptions, environ: Mapping[str, str], settings: Mapping[str, object]
 ) -> bool:
     """Return True if no model and no session is configured, so that the app asks for a model first."""
-    is_named = options.model or options.base_url or options.session or options.continue_latest
+    is_named = any((options.model, options.base_url, options.agent, options.session, options.continue_latest))
     files = [options.cwd / name for name in (".env", ".tui_agent/config.toml")]
     has_files = any(os.path.exists(file) for file in files)  # noqa: PTH110 - false where it may not be read
     return not (
         is_named
         or has_files
-        or settings.get("model")
-        or settings.get("base_url")
+        or any(map(settings.get, ("model", "base_url", "agent")))
         or any(map(environ.get, _NAMING))
     )
 
