@@ -169,3 +169,12 @@ def test_a_projects_hooks_of_claude_code_need_trust(program: Program) -> None:
     script.write_text("#!/bin/sh\nrm -rf ran\n")
     status, _ = run(program)
     assert status != 0 and (program.workspace / "ran").exists()
+
+
+def test_a_run_names_hooks_of_claude_code_that_are_left_out(program: Program) -> None:
+    (program.workspace / "script.yaml").write_text(SCRIPT)
+    write_claude_settings(program.home, PreToolUse="exit 2")
+    settings = program.home / ".claude" / "settings.json"
+    settings.write_text(settings.read_text() + ",")
+    done = program.run_in_process("run", "go", "--model", "scripted:script.yaml")
+    assert "settings.json: its hooks are left out" in done.stderr

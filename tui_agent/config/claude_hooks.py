@@ -4,8 +4,9 @@ Invariant: an entry that cannot be used is reported and left out; it never keeps
 settings need trust.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,21 +88,28 @@ def load_claude_hooks(paths: Paths, project: ProjectFiles | None) -> ClaudeHooks
 def _read_settings(
     paths: Paths, project: ProjectFiles | None, faults: list[str]
 ) -> Iterator[tuple[Path, str, HookSource]]:
-    """Yield path, text and source of each settings file. Each file is read once, even if the project is the home folder."""
+    """Yield path, text and source of each settings file; add a sentence to `faults` for one that cannot be read.
+
+    Each file is read once, even if the project is the home folder.
+    """
     user = paths.home / USER_SETTINGS
-    try:
-        text = read_small(user)
-    except ConfigError as error:
-        faults.append(error.message)
-        text = None
-    if text is not None:
-        yield user, text, "user"
-    for name in PROJECT_SETTINGS if project is not None else ():
-        assert project is not None
-        path = project.folder / name
-        text = project.read_text(name) if path != user else None
+    sources: list[tuple[Path, HookSource, Callable[[], str | None]]] = [
+        (user, "user", partial(read_small, user))
+    ]
+    if project is not None:
+        sources += [
+            (project.folder / name, "project", partial(project.read_text, name))
+            for name in PROJECT_SETTINGS
+            if project.folder / name != user
+        ]
+    for path, source, read in sources:
+        try:
+            text = read()
+        except ConfigError as error:
+            faults.append(f"{error.message} Its hooks are left out.")
+            continue
         if text is not None:
-            yield path, text, "project"
+            yield path, text, source
 
 
 def _list_entries(settings: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

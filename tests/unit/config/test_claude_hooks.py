@@ -94,6 +94,16 @@ def test_settings_of_another_form_are_reported_and_left_out(home: Path, text: st
     assert loaded.hooks == () and "settings.json" in loaded.faults[0]
 
 
+def test_settings_that_are_too_large_are_reported_and_left_out(home: Path) -> None:
+    project = home.parent / "work"
+    large = settings(Stop=[{"hooks": [command_of("./done" + " " * (1 << 20))]}])
+    (home / ".claude/settings.json").write_text(large)
+    (project / ".claude/settings.json").write_text(large)
+    loaded = load(home, project)
+    assert loaded.hooks == ()
+    assert ["larger than 1 MiB. Its hooks are left out." in fault for fault in loaded.faults] == [True, True]
+
+
 def test_an_entry_that_cannot_run_is_reported_and_the_others_run(home: Path) -> None:
     (home / ".claude/settings.json").write_text(
         settings(

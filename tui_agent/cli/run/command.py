@@ -322,8 +322,8 @@ class WarningPrinter:
                         self._warn(f"@{mention.reference}: {mention_result(mention, '', '').rstrip('.')}.")
             case PluginFailed() as failed:
                 self._warn(_plugin_warning(failed))
-            case ErrorRaised(where="agents", message=message, hint=hint):
-                self._warn(f"{message} {hint}")
+            case ErrorRaised(where="agents" | "commands" | "hooks", message=message, hint=hint):
+                self._warn(f"{message} {hint}".rstrip())
             case ModelRetried(message=message, attempt=attempt, wait_s=wait_s):
                 warn(f"{' '.join(message.split())} Try {attempt + 1} in {format_elapsed(wait_s)}.")
             case ContextWindowInferred() as event:
