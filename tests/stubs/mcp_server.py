@@ -73,7 +73,7 @@ def answer(name: str, arguments: dict[str, Any], number: object, meta: dict[str,
         }
         wanted = {
             "message": "Who are you?" + ESCAPES,
-            "requestedSchema": {"type": "object", "properties": fields},
+            "requestedSchema": {"type": "object", "properties": fields, "required": ["sure"]},
         }
         send({"id": "q1", "method": "elicitation/create", "params": wanted})
         return {"content": [{"type": "text", "text": json.dumps(json.loads(sys.stdin.readline())["result"])}]}

@@ -18,6 +18,7 @@ from tui_agent.ports.tool import AskUser
 MAX_FIELDS = 20
 MAX_MESSAGE_CHARS = 1_000
 DECLINE = "Decline"
+LEAVE_OUT = "Leave it out"
 Value = str | int | float | bool | list[str] | None
 
 
@@ -76,33 +77,40 @@ class Elicitation:
             answer = await ask(said, options, "choice")
             return types.ElicitResult(action="accept" if answer.choice == 0 else "decline")
         values: dict[str, Value] = {}
-        fields = params.requested_schema.get("properties")
-        for name, schema in list(fields.items() if isinstance(fields, Mapping) else ())[:MAX_FIELDS]:
-            found = await _ask_field(ask, said, str(name), schema if isinstance(schema, Mapping) else {})
-            if found is None:
+        schema = params.requested_schema
+        fields, required = schema.get("properties"), schema.get("required")
+        for name, field_schema in list(fields.items() if isinstance(fields, Mapping) else ())[:MAX_FIELDS]:
+            is_required = isinstance(required, list) and name in required
+            answered = await _ask_field(
+                ask, said, str(name), field_schema if isinstance(field_schema, Mapping) else {}, is_required
+            )
+            if answered is None:
                 return types.ElicitResult(action="decline")
-            values[str(name)] = found
+            values |= answered
         return types.ElicitResult(action="accept", content=values)
 
 
-async def _ask_field(ask: AskUser, said: str, name: str, schema: Mapping[str, object]) -> Value:
-    """Ask for the value of one field. Return None if the user declines."""
+async def _ask_field(
+    ask: AskUser, said: str, name: str, schema: Mapping[str, object], is_required: bool
+) -> dict[str, Value] | None:
+    """Ask for the value of one field. Return it by name, nothing if the user leaves it out, None if they decline."""
     about = clean_line(str(schema.get("description") or schema.get("title") or ""))
     question = f"{said}\n{clean_line(name, 80)}{': ' + about if about else ''}"
     choices = _choices(schema)
-    if choices:
-        answer = await ask(question, (*map(clean_line, choices), DECLINE), "choice")
-        if answer.choice is None or answer.choice >= len(choices):
-            return None
-        return answer.choice == 0 if schema.get("type") == "boolean" else choices[answer.choice]
-    text = (await ask(question, (), "text")).text.strip()
-    if not text:
+    others = (DECLINE,) if is_required else (LEAVE_OUT, DECLINE)
+    answer = await ask(question, (*map(clean_line, choices), *others), "choice" if choices else "text")
+    if answer.choice is not None and answer.choice < len(choices):
+        return {name: answer.choice == 0 if schema.get("type") == "boolean" else choices[answer.choice]}
+    text = answer.text.strip()
+    if text.casefold() == LEAVE_OUT.casefold() and not is_required:
+        return {}
+    if choices or not text or text.casefold() == DECLINE.casefold():
         return None
     try:
         kind = schema.get("type")
-        return int(text) if kind == "integer" else float(text) if kind == "number" else text
+        return {name: int(text) if kind == "integer" else float(text) if kind == "number" else text}
     except ValueError:
-        return text  # the server will report what is wrong with the text
+        return {name: text}  # the server will report what is wrong with the text
 
 
 def _choices(schema: Mapping[str, object]) -> Sequence[str]:

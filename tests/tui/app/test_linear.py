@@ -175,6 +175,18 @@ def test_questions_messages_steering_and_stopping() -> None:
     assert linear.take("/what") is None and "/quit quits" in said[-1]
 
 
+def test_a_number_answers_a_question_for_a_text_and_its_options_are_typed() -> None:
+    linear, said, session = told("night_shift")
+    question = QuestionAsked(question_id=RequestId("q"), text="Age?", form="text", options=("Decline",))
+    session.feed(TurnStarted(turn=3), question)
+    for record in session.records[-2:]:
+        assert isinstance(record, Envelope)
+        linear.write_event(record)
+    assert said[-2:] == ["question, Age?", "Type your answer, or: Decline."]
+    answer = linear.take("1")
+    assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == ("1", None)
+
+
 async def test_an_answer_is_told_line_by_line_as_it_comes_and_once() -> None:
     session, said = FakeSession(golden("night_shift")), list[str]()
     linear = Linear(session, said.append)

@@ -55,6 +55,18 @@ async def test_own_words_answer_a_question() -> None:
         )
 
 
+async def test_a_question_for_a_text_begins_in_the_field_and_its_options_are_above() -> None:
+    options = ("Leave it out", "Decline")
+    question = QuestionAsked(question_id=RequestId("q_1"), text="How old?", form="text", options=options)
+    for keys, answered in ((("2", "enter"), ("2", None)), (("up", "enter"), ("Decline", 1))):
+        async with open_app(golden("night_shift")) as driven:
+            await ask_question(driven, question)
+            assert "Leave it out" in driven.text() and "In your own words" not in driven.text()
+            await driven.press(*keys)
+            [answer] = driven.session.submitted
+            assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == answered
+
+
 async def test_a_plan_is_approved_or_refused_with_a_reason() -> None:
     plan = QuestionAsked(
         question_id=RequestId("q_1"),

@@ -258,11 +258,11 @@ async def test_a_prompt_is_a_slash_command(tmp_path: Path) -> None:
 async def test_a_question_of_a_server_is_asked_in_its_call_and_declined_without_a_user(
     tmp_path: Path,
 ) -> None:
-    asked: list[tuple[str, tuple[str, ...]]] = []
+    asked: list[tuple[str, tuple[str, ...], str]] = []
     answers = iter([Answer(None, "36"), Answer(1, "warm"), Answer(1, "No")])
 
     async def ask(question: str, options: Sequence[str], form: str) -> Answer:
-        asked.append((question, tuple(options)))
+        asked.append((question, tuple(options), form))
         return next(answers)
 
     async with running(tmp_path, server("good")) as (runner, _):
@@ -271,9 +271,9 @@ async def test_a_question_of_a_server_is_asked_in_its_call_and_declined_without_
         (declined,) = (await call(runner, "ask")).content
     said = "The MCP server good asks: Who are you?Red text\n"
     assert asked == [
-        (f"{said}age", ()),
-        (f"{said}tone", ("dry", "warm", "Decline")),
-        (f"{said}sure", ("Yes", "No", "Decline")),
+        (f"{said}age", ("Leave it out", "Decline"), "text"),
+        (f"{said}tone", ("dry", "warm", "Leave it out", "Decline"), "choice"),
+        (f"{said}sure", ("Yes", "No", "Decline"), "choice"),
     ]
     assert isinstance(answered, TextContent) and isinstance(declined, TextContent)
     assert json.loads(str(answered.text)) == {
@@ -281,6 +281,34 @@ async def test_a_question_of_a_server_is_asked_in_its_call_and_declined_without_
         "content": {"age": 36, "tone": "warm", "sure": False},
     }
     assert json.loads(str(declined.text)) == {"action": "decline"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "result"),
+    [
+        (
+            [Answer(0, "Leave it out"), Answer(None, "leave it out"), Answer(0, "Yes")],
+            {"action": "accept", "content": {"sure": True}},
+        ),
+        ([Answer(None, "decline")], {"action": "decline"}),
+        ([Answer(1, "Decline")], {"action": "decline"}),
+        ([Answer(None, "36"), Answer(3, "Decline")], {"action": "decline"}),
+    ],
+)
+async def test_a_field_is_left_out_or_the_question_declined_by_choice_or_by_name(
+    tmp_path: Path, answers: list[Answer], result: dict[str, object]
+) -> None:
+    left = iter(answers)
+
+    async def ask(question: str, options: Sequence[str], form: str) -> Answer:
+        return next(left)
+
+    async with running(tmp_path, server("good")) as (runner, _):
+        (answered,) = (
+            await runner.call("ask", {}, CallServices(lambda text: None, MemoryBlobs(), ask))
+        ).content
+    assert isinstance(answered, TextContent) and json.loads(str(answered.text)) == result
+    assert not list(left)
 
 
 async def test_a_call_without_an_answer_ends_at_the_time_limit(tmp_path: Path) -> None:

@@ -176,9 +176,7 @@ class Linear:
             case PermissionDecided() as decided:
                 return list(filter(None, [describe_saved_rule(decided)]))
             case QuestionAsked() as question:
-                options = [f"{number}. {option}" for number, option in enumerate(question.options, 1)]
-                text = f"question, {text_preview(question.text)}"
-                return [text, *options, "Type a number, or your own words."]
+                return _question_lines(question)
             case _:
                 return []
 
@@ -237,8 +235,9 @@ class Linear:
         if number in numbers:
             return self._decide(view.permissions[0], int(number), words.strip())
         if view.questions and line:
-            question_id, options = view.questions[0].question_id, view.questions[0].options
-            index = int(line) - 1 if line.isdigit() else -1
+            question = view.questions[0]
+            question_id, options = question.question_id, question.options
+            index = int(line) - 1 if line.isdigit() and question.form != "text" else -1
             if 0 <= index < len(options):
                 return AnswerQuestion(question_id=question_id, answer=options[index], choice=index)
             return AnswerQuestion(question_id=question_id, answer=line)
@@ -399,6 +398,15 @@ def _everywhere_choice(request: PermissionRequested) -> PermissionChoice | None:
     """
     choice = _find_choice(request, "everywhere")
     return None if choice is None or choice.rule.startswith(OPENS_FILES) else choice
+
+
+def _question_lines(question: QuestionAsked) -> list[str]:
+    text, options = f"question, {text_preview(question.text)}", question.options
+    if question.form == "text":
+        alternatives = f", or: {', '.join(options)}" if options else ""
+        return [text, f"Type your answer{alternatives}."]
+    numbered = [f"{number}. {option}" for number, option in enumerate(options, 1)]
+    return [text, *numbered, "Type a number, or your own words."]
 
 
 def _answer_numbers(request: PermissionRequested) -> list[str]:

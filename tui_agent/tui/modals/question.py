@@ -59,6 +59,8 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         self._text = ""
         self._read = read
         self.options = question.options
+        if question.form == "text":  # digits are text from the start
+            self.chosen = len(self.options)
 
     @property
     def request_id(self) -> RequestId:
@@ -115,7 +117,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
 
     def _words_row(self, width: int) -> Strip:
         pen = self.choice_pen(len(self.options))
-        label = "In your own words  " if self.options else ""
+        label = "In your own words  " if self.options and self.question.form != "text" else ""
         room = max(4, width - 4 - len(label))
         typed = self.field.parts(room, pen, "type your answer", is_open=pen.chosen)
         return pen.line(width, [pen.mark, pen.part(label, bold=pen.chosen), *typed])
