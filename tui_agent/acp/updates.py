@@ -133,7 +133,7 @@ class UpdateTranslator:
         if self._meter.apply(event) and isinstance(event.payload, ContextPacked | ModelResponded):
             meter = self._meter.view()
             if meter.window and not meter.assumed:
-                updates.append(_usage_update(meter.used, meter.window, state.view().totals.cost_usd))
+                updates.append(_usage_update(meter.used, meter.window, state.view().cost_usd))
         return updates
 
     async def _content_updates(self, event: Envelope, state: SessionState, *, replayed: bool) -> list[Update]:

@@ -62,7 +62,7 @@ class ReplayCursor:
     @property
     def total_cost(self) -> float | None:
         """The cost in USD up to the newest record that keyframes cover; None if no price is known."""
-        return self._builder.metrics.view().cost_usd
+        return self._builder.state.view().cost_usd
 
     def build_keyframes(self, count: int = KEYFRAME_INTERVAL) -> bool:
         """Apply up to `count` more records to build keyframes. Return True while there are more records."""

@@ -19,11 +19,12 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserQueued
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import TextPart, Usage
+from tui_agent.protocol.settings import BudgetUse
 from tui_agent.tui.controller.rewind import KeptFilesPicker
 from tui_agent.tui.transcript.messages import EntryAction
 
 
-def turn(driven: Driven, number: int, text: str, answer: str) -> int:
+def turn(driven: Driven, number: int, text: str, answer: str, cost: float | None = None) -> int:
     """One turn; the seq of its message."""
     seq = len(driven.session.records)
     driven.session.feed(
@@ -34,8 +35,8 @@ def turn(driven: Driven, number: int, text: str, answer: str) -> int:
             first_part=number,
             parts=(TextPart(text=answer),),
             finish="stop",
-            usage=Usage(),
-            cost_usd=None,
+            usage=Usage() if cost is None else Usage(input_tokens=1000, output_tokens=10),
+            cost_usd=cost,
             duration_ms=1.0,
         ),
         TurnFinished(turn=number, reason="finished", duration_ms=5.0),
@@ -88,6 +89,33 @@ async def test_after_going_back_it_is_ready_and_what_is_queued_is_held() -> None
         driven.session.feed(TurnFinished(turn=2, reason="interrupted", duration_ms=5.0))
         await driven.settle()
         assert driven.app.status.view.word == "stopped"
+
+
+async def test_the_cost_of_undone_turns_is_still_counted() -> None:
+    async with open_app(session=begun(), size=(120, 40)) as driven:
+        turn(driven, 1, "the first thing", "one", cost=1.05)
+        second = turn(driven, 2, "the second thing", "two", cost=1.05)
+        end = len(driven.session.records) - 1
+        used = BudgetUse(turns=2, cost_usd=2.1)
+        driven.session.feed(SessionHeadMoved(to_seq=second - 1, from_seq=end, reason="undo", used=used))
+        await driven.settle()
+        assert "$2.10" in driven.rows()[0]
+        turn(driven, 3, "the third thing", "three", cost=1.05)
+        last = len(driven.session.records)
+        driven.session.feed(TurnStarted(turn=4), TurnFinished(turn=4, reason="cost_limit", duration_ms=5.0))
+        await driven.settle()
+        assert "$3.15" in driven.rows()[0]
+        await driven.type("/cost")
+        await driven.press("escape", "enter")
+        shown = [" ".join(row.split()) for row in driven.rows()]
+        for row in ("session $3.15", "last turn $0.000", "turn 4 $0.000 0 0 0", "undone $1.05"):
+            assert any(row in text for text in shown), row
+        assert any("session $3.15 2.0k 20" in text for text in shown)
+        await driven.press("escape")
+        used = BudgetUse(turns=3, cost_usd=3.15)
+        driven.session.feed(SessionHeadMoved(to_seq=end, from_seq=last, reason="redo", used=used))
+        await driven.settle()
+        assert "$3.15" in driven.rows()[0]
 
 
 async def test_undo_gives_the_message_back_to_the_prompt() -> None:

@@ -67,6 +67,7 @@ class Draft:
     own_iteration_limit: int | None = None
     parts: int = 0
     used: BudgetUse = field(default_factory=BudgetUse)
+    undone_cost_usd: float = 0.0
     repeated_call: str = ""
     repeat_count: int = 0
     last_error: str = ""

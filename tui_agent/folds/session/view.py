@@ -28,7 +28,7 @@ from tui_agent.protocol.events.turn import (
     UserShellStarted,
 )
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, RunId
-from tui_agent.protocol.parts import Content, ImageContent
+from tui_agent.protocol.parts import Content, ImageContent, add_cost
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
 
 COMPACTING_REASON = "summarising"
@@ -174,6 +174,8 @@ class SessionStateView:
     """The number of message parts so far, which is also the index of the next part."""
     used: BudgetUse = field(default_factory=BudgetUse)
     """The part of the budgets that is used up."""
+    undone_cost_usd: float = 0.0
+    """The known cost of all turns that are not on the current branch, because an undo or redo left them out."""
     repeated_call: str = ""
     """The digest of the newest finished call's name, arguments and result content (`call_digest`)."""
     repeat_count: int = 0
@@ -252,6 +254,11 @@ class SessionStateView:
     """The slash commands of each owner that run in the engine."""
     extra: JsonMap = field(default_factory=dict)
     """The values that each plugin stored with a `plugin.event` named `state`, by plugin."""
+
+    @property
+    def cost_usd(self) -> float | None:
+        """The session's cost, including that of undone turns; None if no price is known."""
+        return add_cost(self.totals.cost_usd, self.undone_cost_usd or None)
 
     @property
     def turn_cost_usd(self) -> float | None:

@@ -5,6 +5,7 @@ Invariant: every number equals the one in the panes.
 
 from collections.abc import Sequence
 
+from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.tui.context import AppContext
@@ -26,17 +27,18 @@ def show_cost(context: AppContext, argument: str) -> None:
     def draw(facts: Facts) -> None:
         metrics, state = context.views.metrics.view(), context.state
         warn_newest_only(context, facts)
-        is_priced = metrics.cost_usd is not None
+        is_priced = state.cost_usd is not None
         if is_priced:
             turn = "this turn" if state.turn_running else "last turn"
-            facts.pair("session", format_cost(metrics.cost_usd), names=16)
-            facts.pair(turn, format_cost(state.turn_cost_usd) or "not known", names=16)
+            facts.pair("session", format_cost(state.cost_usd), names=16)
+            newest = state.turn_cost_usd if state.turn_totals.model_calls else 0.0
+            facts.pair(turn, format_cost(newest) or "not known", names=16)
         facts.pair("limits", describe_limits(context), names=16)
         facts.gap()
         if not metrics.turns:
             facts.text("Nothing spent yet. The cost of the first answer will appear here.", "t3")
         else:
-            _draw_turns(facts, context.views.trace.view(), metrics, is_priced=is_priced)
+            _draw_turns(facts, context.views.trace.view(), metrics, state, is_priced=is_priced)
         facts.gap()
         if is_priced or not metrics.turns:
             facts.text("/cost 2.50 stops the session at $2.50.", "t3")
@@ -67,8 +69,12 @@ def describe_limits(context: AppContext) -> str:
     return ", ".join(texts) or "none"
 
 
-def _draw_turns(facts: Facts, trace: TraceView, metrics: MetricsView, *, is_priced: bool) -> None:
+def _draw_turns(
+    facts: Facts, trace: TraceView, metrics: MetricsView, state: SessionStateView, *, is_priced: bool
+) -> None:
     """Add a row for each turn: cost, tokens sent and received, and the largest request. The last row has the totals.
+
+    The tokens of undone turns are not counted, only their cost.
 
     Without a price, there is no column for the cost.
     """
@@ -101,6 +107,8 @@ def _draw_turns(facts: Facts, trace: TraceView, metrics: MetricsView, *, is_pric
         cost = format_cost(sum(prices)) if prices else "not known" if sent else ""
         largest = [span.tokens_in for span in spans if span.tokens_in is not None]
         counts = (sent, received, max(largest, default=0))
+        if not any(_has_model_calls(trace, span) for span in spans):
+            cost, largest = format_cost(0.0), [0]
         add_row((name, cost, *(format_tokens(count) if largest else "unknown" for count in counts)))
 
     for span in turns[-MAX_TURNS:]:
@@ -108,5 +116,12 @@ def _draw_turns(facts: Facts, trace: TraceView, metrics: MetricsView, *, is_pric
     summaries = [trace.spans[index] for index in trace.roots if trace.spans[index].kind == "model"]
     if summaries:
         add_sums("summaries", summaries)
+    if state.undone_cost_usd:
+        add_row(("undone", format_cost(state.undone_cost_usd), "", "", ""))
     total = (format_tokens(metrics.input_tokens), format_tokens(metrics.output_tokens))
-    add_row(("session", format_cost(metrics.cost_usd), *total, ""), bold=True)
+    add_row(("session", format_cost(state.cost_usd), *total, ""), bold=True)
+
+
+def _has_model_calls(trace: TraceView, span: Span) -> bool:
+    """Return True if the span is a model call, or a turn with one in an iteration."""
+    return span.kind == "model" or any(trace.spans[child].children for child in span.children)

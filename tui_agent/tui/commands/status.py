@@ -102,7 +102,7 @@ def _describe_cost(context: AppContext) -> str:
     metrics, settings = context.views.metrics.view(), context.state.settings
     limit = settings.budgets.max_cost_usd if settings is not None else None
     of_limit = "" if limit is None else f" of {format_cost(limit, digits=2)}"
-    cost = format_cost(metrics.cost_usd) or ("not known" if metrics.turns else "none yet")
+    cost = format_cost(context.state.cost_usd) or ("not known" if metrics.turns else "none yet")
     return f"{cost}{of_limit}, {format_count(metrics.turns, 'turn')}"
 
 

@@ -58,7 +58,7 @@ class StatusCommand:
             "state": status.word,
             "turn": state.turn,
             "context": {"tokens": meter.used, "window": meter.window, "share": round(meter.fraction, 3)},
-            "cost_usd": self._host.views.metrics.view().cost_usd,
+            "cost_usd": state.cost_usd,
         }
 
     async def _follow(self) -> None:

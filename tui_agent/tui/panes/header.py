@@ -131,7 +131,7 @@ class Header(LinePane):
             groups.append([pen.part(subtasks, "accent", intent="trace")])
         policy = state.settings.policy if state and state.settings else self.policy_hint
         groups.append([pen.part(policy, policy_role(policy), intent="policy"), *self._sandbox(width)])
-        cost = "" if state is None else format_cost(state.totals.cost_usd)
+        cost = "" if state is None else format_cost(state.cost_usd)
         if cost and has_room:
             groups.append([pen.part(cost, intent="cost")])
         if self.meter is not None and self.meter.window:

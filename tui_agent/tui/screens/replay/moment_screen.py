@@ -68,7 +68,7 @@ class ReplayHeader(Header):
         elif width >= 80:
             note = "read only: runs no model and no tools" if width >= 140 else "read only"
             parts += [gap, (note, self.style("t2"))]
-        cost = "" if self.state is None else format_cost(self.state.totals.cost_usd)
+        cost = "" if self.state is None else format_cost(self.state.cost_usd)
         if cost and width >= 50:
             parts += [gap, (cost, with_intent(self.style(), "cost"))]
             if self.total_cost is not None and width >= 80:
