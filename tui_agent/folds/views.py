@@ -131,6 +131,8 @@ class Views:
         """
         self.restore_seq = self.restore_target_seq = -1
         self._restore_target = -1
+        self.is_redo = False
+        """True if the newest move of the head was a redo."""
         self.restore_plan: CheckpointPlanned | None = None
         """The newest preview of which files a revert would change."""
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
@@ -271,6 +273,8 @@ class Views:
             return True
 
     def _store_event(self, seq: int, payload: Payload) -> None:
+        if isinstance(payload, SessionHeadMoved):
+            self.is_redo = payload.reason == "redo"
         match payload:
             case PluginUnloaded():
                 self.plugins.pop(payload.plugin, None)

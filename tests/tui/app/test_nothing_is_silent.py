@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.tui.actions import ACTIONS, TYPED
 
 ARGUMENTS = {
@@ -66,6 +67,15 @@ async def test_in_help_no_command_touches_its_words_and_no_bar_runs_across(size:
         text = driven.text()
         assert "▏" not in text
         assert "Enterse" not in text and "queue the message" in text
+
+
+async def test_f2_shows_the_whole_text_of_a_task() -> None:
+    content = "Check that each of the reports of last week " * 4 + "has a total at its very end"
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        driven.session.feed(TodoUpdated(items=(TodoItem(id="1", content=content, status="in_progress"),)))
+        await driven.settle()
+        await driven.press("f2")
+        assert "at its very end" in " ".join(driven.text().replace("▌", " ").split())
 
 
 async def test_a_second_overlay_takes_the_place_of_the_first_and_its_own_key_closes_it() -> None:

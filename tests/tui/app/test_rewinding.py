@@ -196,6 +196,19 @@ async def test_files_left_alone_are_asked_about_one_by_one() -> None:
         assert (revert.to_seq, revert.conversation) == (first - 1, False)
 
 
+async def test_files_that_a_redo_kept_are_redone_anyway() -> None:
+    async with open_app(session=begun()) as driven:
+        first = turn(driven, 1, "the first thing", "one")
+        end = len(driven.session.records) - 1
+        driven.session.feed(SessionHeadMoved(to_seq=first - 1, from_seq=end, reason="undo"))
+        driven.session.feed(SessionHeadMoved(to_seq=end, from_seq=end + 1, reason="redo"))
+        driven.session.feed(
+            CheckpointRestored(source="c" * 40, commit="d" * 40, paths=(), skipped_paths=("a.py", "b.py"))
+        )
+        await driven.settle()
+        assert "redo all 2 anyway" in driven.text() and "Redo one of them anyway" in driven.text()
+
+
 async def test_what_is_typed_ahead_goes_to_the_prompt_and_never_answers_of_files_left_alone() -> None:
     async with open_app(session=begun()) as driven:
         turn(driven, 1, "the first thing", "one")

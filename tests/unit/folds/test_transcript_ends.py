@@ -270,6 +270,16 @@ def test_undoing_a_kept_file_too_is_told_from_a_revert_of_files() -> None:
     assert chat.only(NoticeEntry)[-1].lines == ("Undid helpers.py too. /redo brings your version back.",)
 
 
+def test_redoing_a_kept_file_too_and_taking_it_back_says_whose_version_is_there() -> None:
+    chat = Chat()
+    chat.tell(SessionHeadMoved(from_seq=9, to_seq=2, files=True, reason="redo", redone="revert"))
+    chat.tell(RESTORED.model_copy(update={"paths": (), "skipped_paths": ("helpers.py",)}))
+    chat.tell(SessionHeadMoved(from_seq=11, to_seq=12, files=True, reason="files"), RESTORED)
+    assert chat.only(NoticeEntry)[-1].lines == ("Redid helpers.py too. /redo brings your version back.",)
+    chat.tell(SessionHeadMoved(from_seq=13, to_seq=14, files=True, reason="redo", redone="files"), RESTORED)
+    assert chat.only(NoticeEntry)[-1].lines == ("Put back your version of helpers.py.",)
+
+
 @pytest.mark.parametrize(
     ("reach", "rule", "said"),
     [

@@ -76,10 +76,12 @@ _FILE_MOVES = {
     "hunk": "Reverted one change in {files}. /redo restores it.",
     "files": "Restored {files}; the conversation stays. /redo undoes this.",
     "kept": "Undid {files} too. /redo brings your version back.",
+    "kept in a redo": "Redid {files} too. /redo brings your version back.",
 }
 _FILE_REDOS = {
     "hunk": "Put back the change in {files} that you had reverted.",
     "files": "Put back the newer version of {files}.",
+    "kept": "Put back your version of {files}.",
 }
 MAX_FILES_NAMED: Final = 3
 
@@ -318,8 +320,9 @@ def _describe_redo(draft: Draft, move: SessionHeadMoved) -> str:
 @NOTICE_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
     reason = payload.redone or payload.reason
+    draft.is_redo = payload.reason == "redo"
     if payload.files and (reason == "hunk" or reason == "files"):
-        draft.file_move = reason, payload.reason == "redo"
+        draft.file_move = reason
         return  # `checkpoint.restored` follows and names the files
     if payload.reason == "redo":
         headline = _describe_redo(draft, payload)
@@ -333,7 +336,7 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
 def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointRestored) -> None:
     kept, names = "", (*payload.skipped_paths, *(path for path, _ in payload.kept_folders))
     move, draft.file_move = draft.file_move, None
-    earlier_kept, draft.kept_names = draft.kept_names, frozenset(names)
+    earlier, draft.kept = draft.kept, (frozenset(names), draft.is_redo)
     if payload.kept_count:
         listed = _list_names(names, is_complete=payload.kept_count <= len(names))
         pronoun = "it" if payload.kept_count == 1 else "them"
@@ -341,10 +344,14 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
     folders = tuple(folder.path for folder in payload.folders if folder.files)
     is_complete, headline = not payload.unlisted_count, describe_restored(payload)
     if move is not None and (restored := (*payload.paths, *folders)):
-        reason, is_redo = move
-        if not is_redo and reason == "files" and earlier_kept.issuperset(restored):
-            reason = "kept"
-        headline = (_FILE_REDOS if is_redo else _FILE_MOVES)[reason]
+        key: str = move
+        if move == "files" and draft.is_redo and draft.overwritten.issuperset(restored):
+            key = "kept"
+        elif move == "files" and not draft.is_redo:
+            draft.overwritten = frozenset(restored) if earlier[0].issuperset(restored) else frozenset()
+            if draft.overwritten:
+                key = "kept in a redo" if earlier[1] else "kept"
+        headline = (_FILE_REDOS if draft.is_redo else _FILE_MOVES)[key]
         headline = headline.format(files=_list_names(restored, is_complete=is_complete))
     elif payload.paths:
         listed = _list_names(payload.paths, is_complete=is_complete)

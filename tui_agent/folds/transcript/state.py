@@ -88,10 +88,14 @@ class Draft:
         """The commands of running background jobs, each with the index of the entry for the call that started it."""
         self.shell: int | None = None
         """The index of the notice on the user's own running command."""
-        self.file_move: tuple[str, bool] | None = None
-        """The reason of a move of files only, until the event that names them; True if the move was redone."""
-        self.kept_names: frozenset[str] = frozenset()
-        """The files and generated folders that the newest restore kept."""
+        self.is_redo = False
+        """True if the newest move of the head was a redo."""
+        self.file_move: str | None = None
+        """The reason of a move of files only, until the event that names them."""
+        self.kept: tuple[frozenset[str], bool] = frozenset(), False
+        """The files and generated folders that the newest restore kept; True if the restore was that of a redo."""
+        self.overwritten: frozenset[str] = frozenset()
+        """The kept files and folders that the newest move of files only restored anyway."""
         self.price: tuple[str, float | None] = ("", None)
         """The model's name, and its input price if known."""
         self.cost_limit: float | None = None

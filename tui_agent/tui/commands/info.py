@@ -11,7 +11,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.layout import LOW, SIDE, shape
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import show, show_full_notice
-from tui_agent.tui.panes.todo import EMPTY, item_row, progress
+from tui_agent.tui.panes.todo import EMPTY, item_rows, progress
 from tui_agent.tui.widgets.facts import Facts
 
 FIRST_GROUPS: Final = "Prompt", "Commands", "App", "Transcript", "Menu"
@@ -67,8 +67,8 @@ def show_todo(context: AppContext, argument: str) -> None:
     """Show the whole todo list."""
 
     def draw(facts: Facts) -> None:
-        items = context.views.todo.view().items
-        facts.rows += [item_row(item, 0, facts.looks, facts.width, "s3") for item in items]
+        for item in context.views.todo.view().items:
+            facts.rows += item_rows(item, 0, facts.looks, facts.width, "s3")
 
     show(context, "Todo", draw, right=progress(context.views.todo.view()), empty=EMPTY)
 

@@ -194,17 +194,19 @@ class RewindActions:
     def _ask_about_kept(self, restored: CheckpointRestored, to_seq: int) -> None:
         """Ask which of the kept files to restore. A file is kept if someone else has changed it too."""
         host, count = self._host, restored.kept_count
-        group, pronoun = ("Undo it anyway", "it") if count == 1 else ("Undo one of them anyway", "them")
+        verb = "redo" if host.views.is_redo else "undo"
+        object_, pronoun = ("it", "it") if count == 1 else ("one of them", "them")
+        group = f"{verb.capitalize()} {object_} anyway"
         items = [Item("", "keep your versions", about="none of your changes is lost")]
         if count > 1:
-            items.append(Item(ALL, f"undo all {count:,} anyway", about="/redo restores your versions"))
+            items.append(Item(ALL, f"{verb} all {count:,} anyway", about="/redo restores your versions"))
         items += [Item(path, path, group=group, is_path=True) for path in restored.skipped_paths]
         items += [
             Item(path, path, right=format_count(files, "file"), group=group, is_path=True)
             for path, files in restored.kept_folders
         ]
         if rest := restored.unlisted_skipped_count:
-            about = "only “undo all” restores these"
+            about = f"only “{verb} all” restores these"
             items.append(Item("", f"and {format_count(rest, 'more file')}", about, offered=False))
 
         def choose(value: str | None) -> None:

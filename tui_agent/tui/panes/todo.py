@@ -34,14 +34,17 @@ def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int) -> list[St
     if not view.items:
         return [*rows, *pen.hanging_rows(width, [indent], wrap(EMPTY, width - 4), pen.style("t3"))]
     shown, hidden = _choose_items(view.items, limit)
-    rows += [item_row(item, _depth(item, view.items), looks, width, "s1") for item in shown]
+    for item in shown:
+        rows += item_rows(item, _depth(item, view.items), looks, width, "s1", in_one_row=True)
     if hidden:
         rows.append(pen.line(width, [indent, pen.part(f"+{hidden} more", "t3", intent="todo")]))
     return rows
 
 
-def item_row(item: "TodoItem", depth: int, looks: Looks, width: int, ground: Role) -> Strip:
-    """Draw an item of the todo list as a row, indented by its depth."""
+def item_rows(
+    item: "TodoItem", depth: int, looks: Looks, width: int, ground: Role, *, in_one_row: bool = False
+) -> list[Strip]:
+    """Draw an item of the todo list, indented by its depth."""
     pen, symbols = Pen(looks, ground), looks.symbols
     styles: dict[str, tuple[str, Role, Role]] = {
         "completed": (symbols.todo_done, "success", "t3"),
@@ -53,11 +56,10 @@ def item_row(item: "TodoItem", depth: int, looks: Looks, width: int, ground: Rol
     mark, mark_role, role = styles[item.status]
     bold = item.status == "in_progress"
     text = clean_line(item.content) + (", dropped" if item.status == "abandoned" else "")
-    text = fit(text, width - 8 - 2 * depth, symbols.ellipsis)
-    indent = pen.part("  " * (depth + 1))
-    return pen.line(
-        width, [indent, pen.part(f"{mark} ", mark_role, bold=bold), pen.part(text, role, bold=bold)]
-    )
+    room = width - 8 - 2 * depth
+    pieces = [fit(text, room, symbols.ellipsis)] if in_one_row else wrap(text, room)
+    first = [pen.part("  " * (depth + 1)), pen.part(f"{mark} ", mark_role, bold=bold)]
+    return pen.hanging_rows(width, first, pieces, pen.style(role, bold=bold))
 
 
 def _depth(item: "TodoItem", items: "tuple[TodoItem, ...]") -> int:

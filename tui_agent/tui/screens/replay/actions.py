@@ -18,7 +18,7 @@ from tui_agent.tui.modals.fork_request import ForkPoint, fork_point_at, make_for
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.modals.viewer import DrawBody, Viewer
 from tui_agent.tui.panes.plugin_sections import pane_title
-from tui_agent.tui.panes.todo import item_row, progress
+from tui_agent.tui.panes.todo import item_rows, progress
 from tui_agent.tui.screens.compacted_items import (
     EMPTY,
     TITLE,
@@ -179,7 +179,8 @@ class ReplayActions(MomentScreen):
         todo = views.todo.view()
 
         def draw(facts: Facts) -> None:
-            facts.rows += [item_row(item, 0, facts.looks, facts.width, "s3") for item in todo.items]
+            for item in todo.items:
+                facts.rows += item_rows(item, 0, facts.looks, facts.width, "s3")
 
         self._open_sheet("Todo", draw, "No tasks yet.", progress(todo))
 
