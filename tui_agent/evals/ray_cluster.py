@@ -31,6 +31,7 @@ ADDRESS_HINT = (
     "Give --address HOST:PORT as `ray start --head` names it. If it asks for a token: RAY_AUTH_MODE=token."
 )
 CONNECT_TIMEOUT_S = 5.0
+MAX_PORT = 65_535
 LOST_STATUS = -1
 """Exit status of an attempt whose worker was lost; the cell is tried again."""
 MOVED_FOLDERS = ("logs", "data/trajectories", "data/sessions")
@@ -66,12 +67,14 @@ def open_cluster(address: str | None, plan: Plan) -> Iterator[RunAttempt]:
 
 
 def _require_reachable(address: str) -> None:
-    """Raise `ConfigError` if nothing listens at HOST:PORT. Ray itself would try for more than a minute."""
+    """Raise `ConfigError` if the address is not valid or nothing listens at HOST:PORT. Ray itself would try for more than a minute."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdecimal() and int(port) <= MAX_PORT):
+        raise ConfigError(f"{address!r} is not an address of a Ray cluster.", hint=ADDRESS_HINT)
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S):
             return
-    except (OSError, ValueError, OverflowError) as error:
+    except (OSError, ValueError) as error:  # the name of a host that cannot be encoded is a ValueError
         raise ConfigError(
             f"The Ray cluster {address} cannot be reached: {error}.", hint=ADDRESS_HINT
         ) from error

@@ -185,9 +185,11 @@ def test_what_is_missing_is_named(
         address = f"127.0.0.1:{server.getsockname()[1]}"
         assert main([*words, "--engine", "ray", "--address", address]) == 2
     assert f"The Ray cluster {address} cannot be used: no answer. Give" in capsys.readouterr().err
-    for unreachable in (address, "127.0.0.1", "127.0.0.1:99999999"):
-        assert main([*words, "--engine", "ray", "--address", unreachable]) == 2
-        assert f"The Ray cluster {unreachable} cannot be reached: " in capsys.readouterr().err
+    assert main([*words, "--engine", "ray", "--address", address]) == 2
+    assert f"The Ray cluster {address} cannot be reached: " in capsys.readouterr().err
+    for wrong in ("127.0.0.1", "127.0.0.1:99999999", "host:", ":1"):
+        assert main([*words, "--engine", "ray", "--address", wrong]) == 2
+        assert f"'{wrong}' is not an address of a Ray cluster. Give" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main([*words, "--engine", "ray"]) == 2
     error = capsys.readouterr().err
