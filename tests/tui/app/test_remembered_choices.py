@@ -82,6 +82,20 @@ async def test_a_model_from_an_option_is_not_remembered_until_the_user_confirms_
         assert driven.app.notice.text == "Using claude-sonnet-4-5 (answers in 0 ms)."
 
 
+async def test_the_own_model_of_an_agents_program_is_not_a_choice(tmp_path: Path) -> None:
+    session = FakeSession(golden("night_shift"))
+    model = ModelInfo(profile="", provider="codex", model="its own model")
+    session.feed(SettingsChanged(key="model", value=model.model_dump(mode="json"), previous=None))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / FILE_NAME).write_text(UserChoices(model="vendor/x").to_json())
+    async with open_app(
+        session=session, options=options(tmp_path), environ={"HOME": str(tmp_path)}
+    ) as driven:
+        await run(driven, "/theme day")
+        await driven.until(lambda: kept(tmp_path).get("theme") == "day")
+        assert kept(tmp_path)["model"] == "vendor/x"
+
+
 async def test_choosing_the_model_of_an_option_again_remembers_it_with_its_address(tmp_path: Path) -> None:
     session = engine(FakeSession(golden("night_shift")))
     model = ModelInfo(profile="mock", provider="openai-chat", model="mock", base_url="http://h/v1")

@@ -56,7 +56,10 @@ class ChoiceKeeper:
             self.remember(policy=state.settings.policy)
         model = state.settings.model
         in_use = model.profile, model.base_url
-        if self._chosen_model == model.profile and model.model and in_use != self._remembered:
+        is_chosen = (
+            self._chosen_model and self._chosen_model == model.profile
+        )  # a program's own model has no name
+        if is_chosen and model.model and in_use != self._remembered:
             self._remembered = in_use
             self._remember_model(model)
 
