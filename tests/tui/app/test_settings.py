@@ -147,6 +147,14 @@ async def test_a_value_that_is_not_valid_or_has_no_effect_is_reported(tmp_path: 
         await driven.press("enter")
         assert "'context.keep' is 7: input should be less than or equal to 0.6" in driven.app.notice.text
         assert path.read_text() == FILE
+        assert isinstance(driven.app.screen, Picker), "the value can be corrected"
+        await driven.type("x")
+        await driven.press("enter")
+        assert driven.app.notice.text == "context.keep must be a number."
+        await driven.press("backspace", "backspace")
+        await driven.type("0.2")
+        await driven.press("enter")
+        assert "keep = 0.2 " in path.read_text() and len(driven.app.screen_stack) == 1
         await run(driven, "/settings motion")
         await driven.type("on")
         await driven.press("enter")
@@ -155,6 +163,17 @@ async def test_a_value_that_is_not_valid_or_has_no_effect_is_reported(tmp_path: 
         assert "tui-agent config edit" in driven.app.notice.text
         await run(driven, "/settings nope")
         assert driven.app.notice.text == "No setting 'nope'. /settings lists all settings."
+
+
+async def test_a_theme_is_chosen_from_those_that_exist(tmp_path: Path) -> None:
+    path = config_file(tmp_path)
+    session = FakeSession(golden("night_shift"))
+    async with open_app(session=session, options=options(tmp_path), environ=environ(tmp_path)) as driven:
+        await run(driven, "/settings theme")
+        assert {"night", "ember"} <= rows(driven).keys() and "type to filter" in driven.text()
+        await driven.type("bogus")
+        await driven.press("enter")
+        assert path.read_text() == FILE and isinstance(driven.app.screen, Picker)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -250,8 +269,9 @@ async def test_the_settings_of_a_plugin_are_shown_with_their_origin_and_written_
         assert shown["plugins.acme.limit"] == "7  your file" and shown["plugins.acme.loud"] == "off  default"
         assert shown["plugins.acme.ACME_API_KEY"] == "not set  default" and "plugins" not in shown
         await driven.press("escape")
+        await run(driven, "/settings plugins.acme.limit")
         for typed, said in (("many", "plugins.acme.limit must be a number."), ("9", "saved in")):
-            await run(driven, "/settings plugins.acme.limit")
+            await driven.press("ctrl+u")
             await driven.type(typed)
             await driven.press("enter")
             await driven.settle()

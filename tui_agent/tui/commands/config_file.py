@@ -11,18 +11,21 @@ AT_ONCE = ("theme", "vim", "keys", "status")
 """Settings that take effect when they are changed."""
 
 
-def save_setting(context: AppContext, key: tuple[str, ...], value: Value | None) -> None:
-    """Write a setting to the user's config.toml, apply the changed configuration, and show a notice about it."""
+def save_setting(context: AppContext, key: tuple[str, ...], value: Value | None) -> bool:
+    """Write a setting to the user's config.toml, apply the changed configuration, and show a notice about it.
+
+    Returns False if the value was not saved.
+    """
     config, app, name = context.config, context.app, ".".join(key)
     if config is None:
-        return
+        return False
     path = config.paths.user_config
     try:
         save_value(path, key, value, parse_config)
         context.config = config = load_config(app.options, app.environ)
     except TuiAgentError as fault:
         app.say(str(fault), "error")
-        return
+        return False
     app.use_keys(apply_key_settings(config.keys).actions)
     if key == ("vim",):
         app.editor.use_vim(on=config.vim)
@@ -37,3 +40,4 @@ def save_setting(context: AppContext, key: tuple[str, ...], value: Value | None)
     elif key[0] not in AT_ONCE:
         text += " Used from the next start."
     app.say(text, "done")
+    return True

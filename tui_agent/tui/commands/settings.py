@@ -9,6 +9,8 @@ from tui_agent.tui.commands.keys import edit_keys
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item
+from tui_agent.tui.theme.startup import theme_folders
+from tui_agent.tui.theme.theme import discover
 
 KEEP, RESET = "\0keep", "\0reset"
 
@@ -53,7 +55,8 @@ def _group_of(setting: ConfigEntry) -> str:
     return ".".join(table) if table[:1] == ("plugins",) else next(iter(table), "general")
 
 
-def _edit(context: AppContext, setting: ConfigEntry) -> None:
+def _edit(context: AppContext, setting: ConfigEntry, typed: str = "") -> None:
+    """Let the user choose or type a value, beginning with the text `typed`."""
     if setting.name == "keys":
         edit_keys(context, "")
         return
@@ -63,6 +66,9 @@ def _edit(context: AppContext, setting: ConfigEntry) -> None:
     if setting.kind == "table":
         context.app.say(f"{setting.name} holds several values. To change it: tui-agent config edit", "info")
         return
+    if setting.name == "theme":
+        themes, _ = discover(theme_folders(context.app.environ), context.app.plugin_themes())
+        setting = setting._replace(kind="choice", choices=tuple(themes))
     now = setting.shown_value
     items = [Item(choice, choice, current=choice == now) for choice in setting.choices]
     if now not in setting.choices:
@@ -74,10 +80,13 @@ def _edit(context: AppContext, setting: ConfigEntry) -> None:
     def use(text: str) -> None:
         if text != KEEP:
             value = None if text == RESET else setting.parse(text.strip())
+            is_saved = False
             if setting.kind == "number" and isinstance(value, str):
                 context.app.say(f"{setting.name} must be a number.", "warning")
-                return
-            save_setting(context, setting.key, value)
+            else:
+                is_saved = save_setting(context, setting.key, value)
+            if free and not is_saved:
+                _edit(context, setting, text)
 
     free = "" if setting.choices else f"Set {setting.name} to"
     picker = open_picker(
@@ -89,3 +98,4 @@ def _edit(context: AppContext, setting: ConfigEntry) -> None:
         back=lambda: edit_settings(context, "", setting.name),
     )
     picker.is_typed_first = bool(free)
+    picker.field.insert(typed)
