@@ -7,7 +7,7 @@ import pytest
 from tests.engine.harness import EchoTool, ask, running
 from tests.engine.hooking import DENIED, ONE_CALL, Asked, a_turn, notices, ran, says, told
 from tests.stubs.strict_history import faults_in
-from tui_agent.engine.hooks import MAX_CONTEXT_CHARS, HookVerdict, merge_decisions
+from tui_agent.engine.hooks import MAX_CONTEXT_CHARS, MAX_LABEL_CHARS, HookVerdict, merge_decisions
 from tui_agent.folds.base import fold
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.folds.transcript.fold import Transcript
@@ -194,6 +194,14 @@ async def test_a_hook_after_a_tool_may_object_and_the_turn_goes_on(tmp_path):
         await a_turn(bench)
     assert "two tests fail now" in told(bench)
     assert notices(bench) == ["A hook objects to echo: two tests fail now"]
+
+
+async def test_a_long_command_is_cut_between_two_words(tmp_path):
+    hook = Asked("before_tool", words="./check " * 20)
+    async with running(tmp_path, ONE_CALL, [EchoTool()], hooks=[hook.hook]) as bench:
+        await a_turn(bench)
+    (label,) = [one.command for one in ran(bench)]
+    assert len(label) <= MAX_LABEL_CHARS and label.endswith("./check…")
 
 
 async def test_a_long_context_is_bounded(tmp_path):

@@ -21,6 +21,7 @@ from tui_agent.protocol.events.hook import HookDecision, HookEvent, HookRan
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.protocol.unicode_text import clip_line
 
 HOOK_RULE: Final = "hook"
 """The rule id that is recorded for a decision made by a hook."""
@@ -191,7 +192,7 @@ class Hooks:
         started = parts.clock.monotonic()
         ran = HookRan(
             event=hook.event,
-            command=hook.label[:MAX_LABEL_CHARS],
+            command=clip_line(hook.label, MAX_LABEL_CHARS),
             source=hook.source,
             call_id=call.call_id if call is not None else None,
             tool=call.name if call is not None else "",

@@ -73,6 +73,12 @@ def test_what_a_message_mentions_is_a_row_of_its_own_and_no_turn() -> None:
     assert {one.turn for one in view.items} == {1}
 
 
+def test_the_row_of_a_long_message_is_cut_between_two_words() -> None:
+    asked = UserMessageReceived(text="look closely " * 40)
+    row = compacted_view(folded(asked, *TURN[1:], compacted(7)), CountedTokens()).items[0]
+    assert len(row.text) <= 200 and row.text.endswith((" look…", " closely…"))
+
+
 def test_what_was_brought_back_is_told_so_and_comes_once_until_a_summary_takes_it() -> None:
     twice = folded(*TURN, compacted(7), ContextRestored(seqs=(0,)), ContextRestored(seqs=(0,)))
     assert [words(one).startswith(RESTORED_PREFIX) for one in twice.view()].count(True) == 1

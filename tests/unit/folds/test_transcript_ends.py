@@ -271,13 +271,17 @@ def test_undoing_a_kept_file_too_is_told_from_a_revert_of_files() -> None:
 
 
 def test_redoing_a_kept_file_too_and_taking_it_back_says_whose_version_is_there() -> None:
-    chat = Chat()
-    chat.tell(SessionHeadMoved(from_seq=9, to_seq=2, files=True, reason="redo", redone="revert"))
-    chat.tell(RESTORED.model_copy(update={"paths": (), "skipped_paths": ("helpers.py",)}))
-    chat.tell(SessionHeadMoved(from_seq=11, to_seq=12, files=True, reason="files"), RESTORED)
-    assert chat.only(NoticeEntry)[-1].lines == ("Redid helpers.py too. /redo brings your version back.",)
-    chat.tell(SessionHeadMoved(from_seq=13, to_seq=14, files=True, reason="redo", redone="files"), RESTORED)
-    assert chat.only(NoticeEntry)[-1].lines == ("Put back your version of helpers.py.",)
+    for move, line in (
+        ({"reason": "files"}, "Redid helpers.py too. /redo brings your version back."),
+        ({"reason": "redo", "redone": "files"}, "Put back your version of helpers.py."),
+    ):
+        chat = Chat()  # after the second move, the branch no longer has the first
+        chat.tell(SessionHeadMoved(from_seq=9, to_seq=2, files=True, reason="redo", redone="revert"))
+        chat.tell(RESTORED.model_copy(update={"paths": (), "skipped_paths": ("helpers.py",)}))
+        chat.tell(
+            SessionHeadMoved.model_validate({"from_seq": 11, "to_seq": 12, "files": True, **move}), RESTORED
+        )
+        assert chat.only(NoticeEntry)[-1].lines == (line,)
 
 
 @pytest.mark.parametrize(

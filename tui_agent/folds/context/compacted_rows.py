@@ -21,6 +21,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
 )
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
+from tui_agent.protocol.unicode_text import clip_line
 
 MessagePlace: TypeAlias = Literal["summary", "line", "back", "here"]
 
@@ -139,7 +140,7 @@ def compacted_view(
         if is_instructions or _has_only_calls(message) or (is_original and not _is_pinnable(message)):
             continue
         sender, text, texts = _describe(message, calls, is_user_text=removed.is_user_text(message))
-        text, tokens = " ".join(text.split())[:200], counted.tokens_of(message.seq, index)
+        text, tokens = clip_line(text, 200), counted.tokens_of(message.seq, index)
         if tokens is None:
             tokens = sum(map(text_size, texts)) // CHARS_PER_TOKEN
         call = answered_calls.get(message.call_id) if isinstance(message, ToolMessage) else None
@@ -181,7 +182,7 @@ def _content_texts(content: Sequence[Content]) -> tuple[LongText, ...]:
 
 def _first_argument(call: ToolCallPart) -> str:
     texts = (text for text in call.arguments.values() if isinstance(text, str))
-    return " ".join(next(texts, "").split())[:60]
+    return clip_line(next(texts, ""), 60)
 
 
 def _is_pinnable(message: Message) -> bool:

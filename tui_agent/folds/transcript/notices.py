@@ -345,12 +345,9 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
     is_complete, headline = not payload.unlisted_count, describe_restored(payload)
     if move is not None and (restored := (*payload.paths, *folders)):
         key: str = move
-        if move == "files" and draft.is_redo and draft.overwritten.issuperset(restored):
-            key = "kept"
-        elif move == "files" and not draft.is_redo:
-            draft.overwritten = frozenset(restored) if earlier[0].issuperset(restored) else frozenset()
-            if draft.overwritten:
-                key = "kept in a redo" if earlier[1] else "kept"
+        earlier_names, was_redo = earlier
+        if move == "files" and earlier_names.issuperset(restored):
+            key = "kept in a redo" if was_redo and not draft.is_redo else "kept"
         headline = (_FILE_REDOS if draft.is_redo else _FILE_MOVES)[key]
         headline = headline.format(files=_list_names(restored, is_complete=is_complete))
     elif payload.paths:

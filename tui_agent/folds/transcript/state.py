@@ -94,8 +94,6 @@ class Draft:
         """The reason of a move of files only, until the event that names them."""
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
         """The files and generated folders that the newest restore kept; True if the restore was that of a redo."""
-        self.overwritten: frozenset[str] = frozenset()
-        """The kept files and folders that the newest move of files only restored anyway."""
         self.price: tuple[str, float | None] = ("", None)
         """The model's name, and its input price if known."""
         self.cost_limit: float | None = None
