@@ -24,6 +24,7 @@ from tui_agent.evals.environment_client import connect
 from tui_agent.evals.environment_file import load_environment
 from tui_agent.evals.environment_tests import open_copy
 from tui_agent.evals.plan import ORACLE, Arm, Cell, Plan, RunFolder
+from tui_agent.evals.pool import run_child
 from tui_agent.evals.suites import load_suite
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.commands import SubmitPrompt
@@ -263,3 +264,28 @@ def test_a_case_is_verified_by_an_environment(folder: Path, sign: str, score: fl
     assert result.test_output.startswith(
         "2 passed" if score == 1 else "1 passed, 1 failed, 2 in all\nthe test basics/"
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("act", "end"),
+    [
+        (
+            "os._exit(0)",
+            "its process ended with status 0 without a result; a test or a plugin may have ended it",
+        ),
+        ("os.kill(os.getpid(), 9)", "its process was ended by SIGKILL"),
+    ],
+)
+def test_a_test_that_ends_the_process_is_suspected(folder: Path, act: str, end: str) -> None:
+    (folder / "calculator.py").write_text(
+        f"import os\nfrom tui_agent.evalenv import test\n\n\n@test\nasync def ends(workspace):\n    {act}\n"
+    )
+    (folder / "case.toml").write_text(
+        'prompt = "Write calc.py."\nverifier = { environment = "calculator.py" }\n[[oracle]]\ntext = "Done."\n'
+    )
+    (case,) = load_suite("case.toml", folder).cases
+    run, cell = RunFolder(folder / "out"), Cell(case=case.id, arm=ORACLE)
+    arms = (Arm(name=ORACLE, model=ORACLE),)
+    run.save_plan(Plan(suite="case.toml", suite_name="case", here=folder, arms=arms, cases=(case.id,)))
+    assert anyio.run(run_child, run, cell)[1] == end

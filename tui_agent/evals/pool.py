@@ -16,6 +16,7 @@ from anyio.abc import Process
 
 from tui_agent.evals.plan import Cell, CellResult, Plan, RunFolder
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.workspace.local.subprocesses import describe_end
 
 LOG_FILE = "log.txt"
 FIRST_PAUSE_S = 2.0
@@ -116,7 +117,9 @@ def _describe_end(folder: Path, status: int) -> str:
     """Describe the end of a child that left no message."""
     if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
         return f"the disk of {folder} is full. Free some space, then resume the run"
-    return f"its process ended with status {status}"
+    if killed := describe_end("exited", status, None):
+        return f"its process was {killed}"
+    return f"its process ended with status {status} without a result; a test or a plugin may have ended it"
 
 
 async def _stop(process: Process) -> None:
