@@ -92,7 +92,7 @@ async def test_parts_of_the_prompt_sections_and_tools_are_left_out_by_name(optio
         ({"without": ("tool:grop",)}, "There is no 'tool:grop'."),
         ({"without": ("grep",)}, "A session cannot run without 'grep'."),
         ({"without": ("skill:none",)}, "There is no 'skill:none'."),
-        ({"allowed_tools": ("read_file", "red")}, "There is no tool 'red'."),
+        ({"allowed_tools": ("read_file", "red")}, "allowed_tools: there is no tool 'red'."),
     ],
 )
 async def test_an_unknown_name_is_an_error(

@@ -9,6 +9,8 @@ from tui_agent.evals.task_folder import is_task_folder, load_task_folder
 from tui_agent.plugin_host.bundled import bundled_folder
 
 _ENDINGS = (".toml", ".json")
+_CASE_KEYS = Case.model_fields.keys() - Suite.model_fields.keys()
+"""The keys that make a file a case, even one without a prompt."""
 
 
 def load_suite(name: str, here: Path) -> Suite:
@@ -60,7 +62,7 @@ def bundled_suites() -> Iterator[Suite]:
 
 def _load_file(path: Path) -> Suite:
     tree = read_tree(path)
-    if isinstance(tree, dict) and "prompt" in tree:
+    if isinstance(tree, dict) and not tree.keys().isdisjoint(_CASE_KEYS) and "cases" not in tree:
         case = parse_case(tree, path)
         return Suite(name=case.id, cases=(case,))
     return parse_suite(tree, path)

@@ -45,4 +45,6 @@ class Ablation:
             raise ConfigError(f"There is no {unknown[0]!r}.", hint=f"Known: {', '.join(known) or 'none'}.")
         missing = sorted(name for name in allowed or () if name not in tools and not name.startswith("mcp_"))
         if missing:
-            raise ConfigError(f"There is no tool {missing[0]!r}.", hint=f"Known: {', '.join(sorted(tools))}.")
+            raise ConfigError(
+                f"allowed_tools: there is no tool {missing[0]!r}.", hint=f"Known: {', '.join(sorted(tools))}."
+            )

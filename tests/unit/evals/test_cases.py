@@ -73,6 +73,10 @@ def fault(tmp_path: Path, tree: object) -> str:
             "/bad.json: 'cases.1.policy' is 'yolo': input should be 'plan', 'ask', 'accept-edits', 'bypass' or "
             "'read-only-delegate'. Correct the value.",
         ),
+        (
+            {"files": {}, "test_command": "true"},
+            "/bad.json: 'prompt' is missing. Add it.",
+        ),
         ({"cases": [GOOD, GOOD]}, "/bad.json: two cases have the id 'bad'."),
         ({"cases": []}, "/bad.json has no cases."),
         ({"cases": 3}, "/bad.json, at cases: it is not a list."),
