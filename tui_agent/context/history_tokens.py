@@ -118,6 +118,7 @@ _SECTIONS: Final[dict[MessageOrigin, SectionName]] = {
     "transient": "working_memory",
     "restored": "packed_context",
     "instructions": "instructions",
+    "hook": "task_contract",
 }
 
 

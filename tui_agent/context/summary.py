@@ -48,6 +48,7 @@ _BESIDE: Final[dict[MessageOrigin, str]] = {
     "transient": "NOTE from tui-agent",
     "restored": "RESTORED by the user",
     "instructions": "INSTRUCTIONS that stay in the prompt",
+    "hook": "NOTE from a hook",
 }
 _LEAST: Final = 400
 _TRIES: Final = 5
@@ -243,7 +244,9 @@ def _format_message(message: Message, text: Text) -> str:
         case UserMessage(origin="prompt", content=content):
             return f"USER: {_shorten(text_of_content(content, text), 8_000)}"
         case UserMessage(origin=kind, content=content):
-            words = _shorten(text_of_content(content, text), 2_000 if kind == "mentions" else _LEAST)
+            words = _shorten(
+                text_of_content(content, text), 2_000 if kind in ("mentions", "hook") else _LEAST
+            )
             return f"{_BESIDE[kind]}: {words}"
         case ToolMessage(name=name, content=content, ok=ok):
             return f"RESULT of {name}{'' if ok else ' (failed)'}: {_shorten(text_of_content(content, text), 2_000)}"

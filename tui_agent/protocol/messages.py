@@ -12,7 +12,9 @@ from tui_agent.protocol.base import FrozenModel, LongText
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content, ModelPart
 
-MessageOrigin: TypeAlias = Literal["prompt", "mentions", "map", "transient", "restored", "instructions"]
+MessageOrigin: TypeAlias = Literal[
+    "prompt", "mentions", "map", "transient", "restored", "instructions", "hook"
+]
 """Origin of a user message.
 
 - `prompt`: text written by a person.

@@ -165,6 +165,18 @@ async def test_a_value_that_is_not_valid_or_has_no_effect_is_reported(tmp_path: 
         assert driven.app.notice.text == "No setting 'nope'. /settings lists all settings."
 
 
+async def test_an_agent_is_chosen_from_those_that_exist(tmp_path: Path) -> None:
+    path = config_file(tmp_path, FILE.replace("[context]", 'agent = "reader"\n[context]'))
+    session = FakeSession(golden("night_shift"))
+    async with open_app(session=session, options=options(tmp_path), environ=environ(tmp_path)) as driven:
+        await run(driven, "/settings agent")
+        assert "type to filter" in driven.text()
+        assert {"default", "reader", "\0reset"} <= rows(driven).keys()
+        await driven.type("nosuch")
+        await driven.press("enter")
+        assert 'agent = "reader"' in path.read_text() and isinstance(driven.app.screen, Picker)
+
+
 async def test_a_theme_is_chosen_from_those_that_exist(tmp_path: Path) -> None:
     path = config_file(tmp_path)
     session = FakeSession(golden("night_shift"))

@@ -73,6 +73,16 @@ def test_what_a_message_mentions_is_a_row_of_its_own_and_no_turn() -> None:
     assert {one.turn for one in view.items} == {1}
 
 
+def test_what_a_hook_adds_is_not_a_message_of_the_user() -> None:
+    ran = HookRan(event="before_prompt", command="x", source="user", context="remember the milk")
+    fold = folded(ASKED, ran)
+    assert [one.origin for one in fold.view() if isinstance(one, UserMessage)] == [
+        "prompt",
+        "mentions",
+        "hook",
+    ]
+
+
 def test_the_row_of_a_long_message_is_cut_between_two_words() -> None:
     asked = UserMessageReceived(text="look closely " * 40)
     row = compacted_view(folded(asked, *TURN[1:], compacted(7)), CountedTokens()).items[0]

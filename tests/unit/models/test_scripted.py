@@ -258,7 +258,7 @@ def test_a_script_that_does_not_fit_the_format_names_the_place(text: str, words:
     assert words in caught.value.message
 
 
-@pytest.mark.parametrize("kind", ["mentions", "map", "transient"])
+@pytest.mark.parametrize("kind", ["mentions", "map", "transient", "hook"])
 async def test_what_stands_beside_the_users_words_is_not_taken_for_them(kind: MessageOrigin) -> None:
     talk = Talk("answers:\n  - expect: {last_user: [fix it]}\n    text: Fixed.\n")
     assert await talk.text(user("fix it"), beside('<file path="a.py">', kind)) == "Fixed."

@@ -457,7 +457,7 @@ class Compactor:
 
 
 def _is_kept_whole(message: Message) -> bool:
-    return isinstance(message, UserMessage) and message.origin in ("prompt", "map", "instructions")
+    return isinstance(message, UserMessage) and message.origin in ("prompt", "map", "instructions", "hook")
 
 
 class CutLength:

@@ -41,6 +41,7 @@ _ORIGINS: Final[dict[MessageOrigin, str]] = {
     "transient": "a note",
     "restored": "a message restored earlier",
     "instructions": "instructions of a folder",
+    "hook": "a note of a hook",
 }
 RESTORED_PREFIX = "[Restored from before the summary: "
 

@@ -33,6 +33,7 @@ _SENDERS: Final[dict[MessageOrigin, str]] = {
     "transient": "note",
     "restored": "note",
     "instructions": "instructions",
+    "hook": "note",
 }
 
 
@@ -192,7 +193,7 @@ def _is_pinnable(message: Message) -> bool:
     """
     match message:
         case UserMessage(origin=kind):
-            return kind in ("prompt", "mentions")
+            return kind in ("prompt", "mentions", "hook")
         case AssistantMessage():
             return not _has_only_calls(message)
         case ToolMessage():

@@ -235,7 +235,7 @@ def _on_hook_ran(history: History, ev: Envelope, payload: HookRan) -> None:
     pieces = tuple(_hook_pieces(payload))
     # Context that a hook adds before compaction is for the summary.
     if pieces and payload.event != "before_compaction":
-        history.add(UserMessage(content=pieces, seq=ev.seq))
+        history.add(UserMessage(content=pieces, seq=ev.seq, origin="hook"))
 
 
 def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:

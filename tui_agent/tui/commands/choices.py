@@ -1,6 +1,6 @@
 """Commands that choose a setting: effort, agent, policy, cost limit, theme. Commands about models are in `model.py`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from tui_agent.protocol.commands import Delegate, RevokeRule, SetAgent, SetBudgets, SetEffort
@@ -42,17 +42,23 @@ def choose_agent(context: AppContext, argument: str) -> None:
     names = dict.fromkeys((now, "default", *(name for name, _ in offers(context, "agent"))))
     items = [Item(name, name, current=name == now) for name in names]
     picker = open_picker(context, "Agent", items, lambda name: context.submit(SetAgent(agent=name)))
-    context.worker(_list_agents(context, picker, "hub", now), "agents")
+    context.worker(list_agents(context, picker, "hub", now), "agents")
 
 
-async def _list_agents(context: AppContext, picker: Picker, kind: str, now: str = "") -> None:
-    """Fill the picker with the agents of kind `hub` or `delegate`; leave it unchanged if `tui-agent` lists none."""
+async def list_agents(
+    context: AppContext, picker: Picker, kind: str, now: str = "", others: Sequence[Item] = ()
+) -> None:
+    """Fill the picker with the agents of kind `hub` or `delegate`, then `others`.
+
+    The picker is left unchanged if `tui-agent` lists no agents.
+    """
     _, output = await context.ask(
         "agents", "list", "--json", *place(context.app.options, context.work_folder)
     )
     rows = json_rows(output)
     if rows:
-        picker.set_items([_agent_item(row, now) for row in rows if text_of(row, "kind") == kind])
+        agents = [_agent_item(row, now) for row in rows if text_of(row, "kind") == kind]
+        picker.set_items([*agents, *others])
 
 
 def _agent_item(row: JsonRow, now: str) -> Item:
@@ -73,7 +79,7 @@ def delegate_task(context: AppContext, argument: str) -> None:
     picker = open_picker(
         context, "Delegate to", [], lambda name: context.editor.put_text(f"/delegate {name} ")
     )
-    context.worker(_list_agents(context, picker, "delegate"), "agents")
+    context.worker(list_agents(context, picker, "delegate"), "agents")
 
 
 def choose_policy(context: AppContext, argument: str) -> None:

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from tui_agent.config.setting_list import ConfigEntry, list_plugin_settings, list_settings
 from tui_agent.protocol.events.plugin import PluginLoaded
+from tui_agent.tui.commands.choices import list_agents
 from tui_agent.tui.commands.config_file import save_setting
+from tui_agent.tui.commands.info import offers
 from tui_agent.tui.commands.keys import edit_keys
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
@@ -66,10 +68,13 @@ def _edit(context: AppContext, setting: ConfigEntry, typed: str = "") -> None:
     if setting.kind == "table":
         context.app.say(f"{setting.name} holds several values. To change it: tui-agent config edit", "info")
         return
+    now = setting.shown_value
     if setting.name == "theme":
         themes, _ = discover(theme_folders(context.app.environ), context.app.plugin_themes())
-        setting = setting._replace(kind="choice", choices=tuple(themes))
-    now = setting.shown_value
+        setting = setting._replace(choices=tuple(themes))
+    elif setting.name == "agent":
+        names = (now, "default", *(name for name, _ in offers(context, "agent")))
+        setting = setting._replace(choices=tuple(dict.fromkeys(names)))
     items = [Item(choice, choice, current=choice == now) for choice in setting.choices]
     if now not in setting.choices:
         items.insert(0, Item(KEEP, now or "not set", current=True))
@@ -99,3 +104,6 @@ def _edit(context: AppContext, setting: ConfigEntry, typed: str = "") -> None:
     )
     picker.is_typed_first = bool(free)
     picker.field.insert(typed)
+    if setting.name == "agent":
+        others = [item for item in items if item.value == RESET]
+        context.worker(list_agents(context, picker, "hub", now, others), "agents")
